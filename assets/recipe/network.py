@@ -1,0 +1,126 @@
+"""The Llama architecture in PyTorch, small enough to train on a laptop.
+
+It follows llama.cpp's reading of the architecture to the letter (RMSNorm before each block, rotary positions on *interleaved* pairs,
+SwiGLU, output tied to the embedding), so exporting is a matter of renaming tensors and nothing is permuted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Everything that decides a network's size; stored beside its weights."""
+
+    vocab: int
+    width: int
+    layers: int
+    heads: int
+    ffn: int
+    context: int = 1024
+    epsilon: float = 1e-5
+    rope_base: float = 10000.0
+
+    @property
+    def head_dim(self) -> int:
+        return self.width // self.heads
+
+
+class Norm(nn.Module):
+    """RMSNorm, written out because the fused one is slow in bfloat16 on a CPU."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.epsilon = epsilon
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon) * self.weight
+
+
+def rotation(shape: Shape, length: int) -> tuple[Tensor, Tensor]:
+    """Cosines and sines for every position and every pair of dimensions."""
+    half = torch.arange(0, shape.head_dim, 2).float() / shape.head_dim
+    angles = torch.outer(torch.arange(length).float(), shape.rope_base ** -half)
+    return angles.cos(), angles.sin()
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Turn neighbouring dimensions (0,1), (2,3), ... by their position's angle."""
+    even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+
+
+class Block(nn.Module):
+    """One layer: attention, then the gated feed-forward, each on a normalised copy of the stream."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.attn_norm = Norm(shape.width, shape.epsilon)
+        self.qkv = nn.Linear(shape.width, 3 * shape.width, bias=False)
+        self.out = nn.Linear(shape.width, shape.width, bias=False)
+        self.ffn_norm = Norm(shape.width, shape.epsilon)
+        self.gate_up = nn.Linear(shape.width, 2 * shape.ffn, bias=False)
+        self.down = nn.Linear(shape.ffn, shape.width, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None) -> Tensor:
+        heads = self.qkv(self.attn_norm(x)).unflatten(-1, (3, self.shape.heads, -1)).transpose(1, 3)
+        q, k, v = heads.unbind(2)
+        q, k = rotate(q, cos, sin).to(v.dtype), rotate(k, cos, sin).to(v.dtype)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        gate, up = self.gate_up(self.ffn_norm(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
+
+
+class Network(nn.Module):
+    """Token numbers in, logits for the next token out."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embed = nn.Embedding(shape.vocab, shape.width)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.norm = Norm(shape.width, shape.epsilon)
+        cos, sin = rotation(shape, shape.context)
+        self.register_buffer("cos", cos, persistent=False)
+        self.register_buffer("sin", sin, persistent=False)
+        self._initialise()
+
+    def _initialise(self) -> None:
+        nn.init.normal_(self.embed.weight, std=0.02)
+        for block in self.blocks:
+            for layer in (block.qkv, block.gate_up):
+                nn.init.normal_(layer.weight, std=self.shape.width**-0.5)
+            for layer in (block.out, block.down):
+                nn.init.normal_(layer.weight, std=0.02 / (2 * self.shape.layers) ** 0.5)
+
+    def hidden(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The normalised stream, before the output layer: callers pick the positions they need."""
+        cos, sin = self.cos[: tokens.shape[1]], self.sin[: tokens.shape[1]]
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x, cos, sin, mask)
+        return self.norm(x)
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        return F.linear(self.hidden(tokens, mask), self.embed.weight)
+
+
+def save(network: Network, path: str) -> None:
+    """Keep the shape with the weights, so that loading needs no other file."""
+    torch.save({"shape": asdict(network.shape), "state": network.state_dict()}, path)
+
+
+def load(path: str) -> Network:
+    """A network as `save` left it."""
+    stored = torch.load(path, weights_only=True)
+    network = Network(Shape(**stored["shape"]))
+    network.load_state_dict(stored["state"])
+    return network

@@ -1,0 +1,1 @@
+"""Backends: whatever evaluates a network. Only this folder imports llama_cpp."""

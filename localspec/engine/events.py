@@ -1,0 +1,118 @@
+"""What the engine says: the only vocabulary the rest of the program needs.
+
+A reply is ``Started``, any number of ``PromptProgress``, any number of ``Round``, and exactly one
+``Finished``. Everything a person sees is a function of that stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from localspec.engine.tally import Timings
+
+
+class Origin(StrEnum):
+    """Where a committed token came from."""
+
+    ACCEPTED = "accepted"
+    """Proposed by the drafter, kept by the target."""
+    CORRECTED = "corrected"
+    """The target's replacement for the first rejected proposal."""
+    BONUS = "bonus"
+    """The target's extra token after a fully accepted draft."""
+    PLAIN = "plain"
+    """No draft was asked for, or the drafter had nothing to propose."""
+
+
+class FinishReason(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    """The model ended its turn, or a stop string appeared."""
+    LENGTH = "length"
+    """The token limit or the end of the context was reached."""
+    CANCELLED = "cancelled"
+    """Somebody asked to stop; what was committed stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One committed token."""
+
+    id: int
+    text: str
+    """Whole characters only; empty for a token that ends inside a character, for the end-of-turn
+    token, and for tokens that belong to a stop string."""
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposed token that did not become part of the reply."""
+
+    id: int
+    text: str
+    """The token on its own; a cut character shows as U+FFFD."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One draft, verify, commit."""
+
+    index: int
+    drafter: str | None
+    """Name of the drafter that proposed; None if nothing was proposed."""
+    depth: int
+    """How many proposals were asked for."""
+    tokens: tuple[Token, ...]
+    """Committed, in order: 1 to depth + 1 of them."""
+    rejected: tuple[Proposal, ...]
+    """Proposed and thrown away, in order; the first is the one the target refused."""
+    ignored: tuple[Proposal, ...]
+    """Proposed past the end of the reply, never judged."""
+    draft_s: float
+    verify_s: float
+    total_s: float
+    """Wall time of the whole round, host work included; at least draft_s + verify_s."""
+
+    @property
+    def accepted_n(self) -> int:
+        return sum(token.origin is Origin.ACCEPTED for token in self.tokens)
+
+    @property
+    def proposed_n(self) -> int:
+        return self.accepted_n + len(self.rejected) + len(self.ignored)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The prompt is tokenized and the reply is under way."""
+
+    prompt_n: int
+    """Tokens of the whole prompt."""
+    cache_n: int
+    """Tokens of it that the target's cache already holds."""
+    seed: int
+    """The seed in force, also when the caller left it to chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """The prompt is being read."""
+
+    done_n: int
+    total_n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of every reply."""
+
+    reason: FinishReason
+    text: str
+    """The whole reply: exactly the concatenation of all round tokens' texts."""
+    timings: Timings
+
+
+Event = Started | PromptProgress | Round | Finished

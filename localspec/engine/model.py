@@ -1,0 +1,54 @@
+"""A loaded network and its vocabulary, seen from the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Logits = NDArray[np.float32]
+
+
+class Cancelled(Exception):
+    """Raised out of ``Model.logits`` when the caller's stop signal interrupts an evaluation."""
+
+
+class Vocab(Protocol):
+    """What the engine needs to know about tokens."""
+
+    @property
+    def n_vocab(self) -> int: ...
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token adds to the text; empty for control tokens."""
+        ...
+
+    def is_end(self, token: int) -> bool:
+        """Whether the token ends a turn."""
+        ...
+
+
+class Model(Protocol):
+    """Scores for the next token. Pure to its caller; the KV cache is the backend's private matter."""
+
+    @property
+    def vocab(self) -> Vocab: ...
+
+    @property
+    def n_ctx(self) -> int:
+        """The most tokens a context may hold."""
+        ...
+
+    def held(self, context: Sequence[int]) -> int:
+        """How many leading tokens of ``context`` need no evaluation any more."""
+        ...
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        """Scores for the token after each of the final ``last`` positions: shape (last, n_vocab).
+
+        ``last=0`` only evaluates. The context is compared with what the cache holds and only the
+        difference is evaluated. The rows are valid until the next call. Raises ``Cancelled``.
+        """
+        ...

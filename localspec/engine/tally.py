@@ -1,0 +1,110 @@
+"""Counting rounds: the one place that defines acceptance, speed and speed-up.
+
+The names are those of llama-server (``prompt_n`` ... ``draft_n_accepted``) and vLLM
+(``draft_acceptance_rate``, ``mean_acceptance_length``, ``accepted_per_pos``), plus our own
+``speedup_vs_plain``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localspec.engine.events import Round
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """The figures of one reply. ``None`` means that nothing was there to measure."""
+
+    prompt_n: int
+    """Prompt tokens evaluated for this reply (the cached ones are in cache_n)."""
+    prompt_ms: float
+    cache_n: int
+    predicted_n: int
+    """Committed tokens, the end-of-turn token included."""
+    predicted_ms: float
+    """Wall time of all rounds; waiting for whoever consumes the events is not in it."""
+    predicted_per_second: float | None
+    draft_n: int
+    """Proposed = accepted + rejected + ignored."""
+    draft_n_accepted: int
+    draft_n_ignored: int
+    rounds_n: int
+    draft_ms: float
+    verify_ms: float
+    draft_acceptance_rate: float | None
+    """draft_n_accepted / draft_n."""
+    mean_acceptance_length: float | None
+    """Committed tokens per round."""
+    accepted_per_pos: tuple[int, ...]
+    """How often the first, second, ... proposal of a round was accepted."""
+    plain_per_second: float | None
+    """Measured speed of this target at depth 0."""
+    speedup_vs_plain: float | None
+    """predicted_per_second / plain_per_second."""
+    origins: dict[str, int] = field(default_factory=dict)
+    """Committed tokens by origin; their sum is predicted_n."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up rounds; ``timings()`` may be asked for at any moment."""
+
+    plain_per_second: float | None = None
+    prompt_n: int = 0
+    prompt_s: float = 0.0
+    cache_n: int = 0
+    predicted_n: int = 0
+    predicted_s: float = 0.0
+    draft_s: float = 0.0
+    verify_s: float = 0.0
+    draft_n: int = 0
+    draft_n_accepted: int = 0
+    draft_n_ignored: int = 0
+    rounds_n: int = 0
+    accepted_per_pos: list[int] = field(default_factory=list)
+    origins: dict[str, int] = field(default_factory=dict)
+
+    def add(self, round_: Round) -> None:
+        """Count one round."""
+        self.rounds_n += 1
+        self.predicted_n += len(round_.tokens)
+        self.predicted_s += round_.total_s
+        self.draft_s += round_.draft_s
+        self.verify_s += round_.verify_s
+        self.draft_n += round_.proposed_n
+        self.draft_n_accepted += round_.accepted_n
+        self.draft_n_ignored += len(round_.ignored)
+        while len(self.accepted_per_pos) < round_.proposed_n:
+            self.accepted_per_pos.append(0)
+        for position in range(round_.accepted_n):
+            self.accepted_per_pos[position] += 1
+        for token in round_.tokens:
+            self.origins[token.origin] = self.origins.get(token.origin, 0) + 1
+
+    def timings(self) -> Timings:
+        """The figures so far."""
+        speed = self.predicted_n / self.predicted_s if self.predicted_s > 0 else None
+        plain = self.plain_per_second
+        return Timings(
+            prompt_n=self.prompt_n,
+            prompt_ms=self.prompt_s * 1e3,
+            cache_n=self.cache_n,
+            predicted_n=self.predicted_n,
+            predicted_ms=self.predicted_s * 1e3,
+            predicted_per_second=speed,
+            draft_n=self.draft_n,
+            draft_n_accepted=self.draft_n_accepted,
+            draft_n_ignored=self.draft_n_ignored,
+            rounds_n=self.rounds_n,
+            draft_ms=self.draft_s * 1e3,
+            verify_ms=self.verify_s * 1e3,
+            draft_acceptance_rate=self.draft_n_accepted / self.draft_n if self.draft_n else None,
+            mean_acceptance_length=self.predicted_n / self.rounds_n if self.rounds_n else None,
+            accepted_per_pos=tuple(self.accepted_per_pos),
+            plain_per_second=plain,
+            speedup_vs_plain=speed / plain if speed and plain else None,
+            origins={str(origin): count for origin, count in self.origins.items()},
+        )

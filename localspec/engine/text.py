@@ -1,0 +1,109 @@
+"""From tokens to text that never shows half a character and never shows a stop string."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import replace
+
+from localspec.engine.events import Round, Token
+from localspec.engine.model import Vocab
+
+
+class Utf8Stream:
+    """Bytes in, whole characters out. Bytes that can never become a character show as U+FFFD."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        self._vocab = vocab
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def push(self, token: int) -> str:
+        """The characters completed by this token, possibly none."""
+        return self._decoder.decode(self._vocab.piece(token))
+
+
+class StopStrings:
+    """Watches a growing text for the first stop string. Looks at a bounded tail, whatever the length."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = tuple(stop for stop in stops if stop)
+        self._keep = max((len(stop) for stop in self._stops), default=1) - 1
+        self._tail = ""
+        self._length = 0
+        self.safe_n = 0
+        """How many leading characters belong to the reply for certain."""
+        self.found = False
+        """Whether a stop string is complete; safe_n is then where it begins."""
+
+    def feed(self, text: str) -> bool:
+        """Append ``text``; returns ``found``."""
+        window = self._tail + text
+        offset = self._length - len(self._tail)
+        self._length += len(text)
+        starts = [at for stop in self._stops if (at := window.find(stop)) >= 0]
+        if starts:
+            self.found = True
+            self.safe_n = offset + min(starts)
+            return True
+        self.safe_n = self._length - self._possible_start(window)
+        self._tail = window[-self._keep :] if self._keep else ""
+        return False
+
+    def _possible_start(self, window: str) -> int:
+        """Length of the longest end of ``window`` that begins a stop string."""
+        for length in range(min(self._keep, len(window)), 0, -1):
+            if any(stop.startswith(window[-length:]) for stop in self._stops):
+                return length
+        return 0
+
+
+class RoundRelease:
+    """Holds rounds back while their text may still turn out to be part of a stop string.
+
+    Rounds leave in order, each exactly once, so that nothing shown ever has to be taken back.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[Round] = []
+        self._released_n = 0
+        self._parts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """The text of all rounds released so far."""
+        return "".join(self._parts)
+
+    def add(self, round_: Round, safe_n: int) -> list[Round]:
+        """Take a round; give those whose text lies within the first ``safe_n`` characters."""
+        self._held.append(round_)
+        ready: list[Round] = []
+        while self._held:
+            text = "".join(token.text for token in self._held[0].tokens)
+            if self._released_n + len(text) > safe_n:
+                break
+            ready.append(self._release(self._held.pop(0)))
+        return ready
+
+    def finish(self, end_n: int | None) -> list[Round]:
+        """Give the rest, with all text from character ``end_n`` on removed (None removes nothing)."""
+        ready = []
+        for round_ in self._held:
+            if end_n is not None:
+                round_ = self._cut(round_, end_n)
+            ready.append(self._release(round_))
+        self._held = []
+        return ready
+
+    def _release(self, round_: Round) -> Round:
+        text = "".join(token.text for token in round_.tokens)
+        self._released_n += len(text)
+        self._parts.append(text)
+        return round_
+
+    def _cut(self, round_: Round, end_n: int) -> Round:
+        at = self._released_n
+        tokens: list[Token] = []
+        for token in round_.tokens:
+            tokens.append(replace(token, text=token.text[: max(0, end_n - at)]))
+            at += len(token.text)
+        return replace(round_, tokens=tuple(tokens))

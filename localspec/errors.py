@@ -1,0 +1,115 @@
+"""Everything that can go wrong in a way a person can act on.
+
+Each error carries what happened (``message``) and what to do next (``hint``); the front ends print
+both and exit with the class's ``exit_code``. The tree::
+
+    LocalSpecError              1   a bug, or something nobody foresaw
+    +-- UsageError              2   the command line asks for something that does not exist
+    +-- InputError              3   the prompt or another input is unusable (empty, not text)
+    +-- NotFoundError           4   no such file, no such pair
+    +-- ModelFileError          5   the file is not a GGUF, is cut short, or llama.cpp refuses it
+    +-- PairMismatchError       6   target and draft do not share a vocabulary
+    +-- CapacityError           7   the context or the memory is too small
+    +-- EngineError             8   the engine process stopped
+    +-- ConfigError             9   a configuration file cannot be read
+
+130 is an interrupt from the keyboard, as in every shell tool.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class LocalSpecError(Exception):
+    """Root of the tree; raised itself only for the unforeseen."""
+
+    exit_code: ClassVar[int] = 1
+    meaning: ClassVar[str] = "an unexpected error inside LocalSpec; the log file has the details"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(LocalSpecError):
+    """Options that contradict each other, or name something unknown."""
+
+    exit_code = 2
+    meaning = "the command line was not understood"
+
+
+class InputError(LocalSpecError):
+    """The prompt, or a file given as input, cannot be used."""
+
+    exit_code = 3
+    meaning = "the input cannot be used (an empty prompt, text that is not UTF-8)"
+
+
+class NotFoundError(LocalSpecError):
+    """A file or a pair that is not there."""
+
+    exit_code = 4
+    meaning = "a file or a pair was not found"
+
+
+class ModelFileError(LocalSpecError):
+    """A file that is there but is no model llama.cpp can load."""
+
+    exit_code = 5
+    meaning = "a model file cannot be used (not a GGUF, cut short, unsupported)"
+
+
+class PairMismatchError(LocalSpecError):
+    """Target and draft do not speak the same tokens."""
+
+    exit_code = 6
+    meaning = "target and draft do not fit each other"
+
+
+class CapacityError(LocalSpecError):
+    """More was asked for than the context or the machine holds."""
+
+    exit_code = 7
+    meaning = "the context or the memory is too small"
+
+
+class EngineError(LocalSpecError):
+    """The engine process died or stopped answering."""
+
+    exit_code = 8
+    meaning = "the engine stopped unexpectedly"
+
+
+class ConfigError(LocalSpecError):
+    """A configuration file that cannot be read or understood."""
+
+    exit_code = 9
+    meaning = "a configuration file cannot be read"
+
+
+INTERRUPTED_EXIT_CODE = 130
+
+ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
+    LocalSpecError,
+    UsageError,
+    InputError,
+    NotFoundError,
+    ModelFileError,
+    PairMismatchError,
+    CapacityError,
+    EngineError,
+    ConfigError,
+)
+
+
+def error_from_code(exit_code: int, message: str, hint: str) -> LocalSpecError:
+    """Rebuild an error that crossed the process boundary as ``(exit_code, message, hint)``."""
+    for kind in ALL_ERRORS:
+        if kind.exit_code == exit_code:
+            return kind(message, hint)
+    return LocalSpecError(message, hint)

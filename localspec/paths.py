@@ -1,0 +1,51 @@
+"""Where LocalSpec keeps its files: the only module that knows.
+
+``LOCALSPEC_HOME`` moves every file the app writes under one folder. Nothing is created here;
+whoever writes a file makes its folder first.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The folders of one user."""
+
+    config: Path
+    """Settings and the user's own pairs."""
+    data: Path
+    """Conversations and measurements."""
+    logs: Path
+    """Log files, among them all that llama.cpp prints."""
+
+    @property
+    def engine_log(self) -> Path:
+        """Everything the engine process and llama.cpp say."""
+        return self.logs / "engine.log"
+
+
+def user_paths() -> Paths:
+    """The folders for this user and environment; ``platformdirs`` decides unless ``LOCALSPEC_HOME`` is set."""
+    home = os.environ.get("LOCALSPEC_HOME")
+    if home:
+        root = Path(home).expanduser()
+        return Paths(config=root / "config", data=root / "data", logs=root / "logs")
+    import platformdirs
+
+    return Paths(
+        config=platformdirs.user_config_path("localspec", appauthor=False),
+        data=platformdirs.user_data_path("localspec", appauthor=False),
+        logs=platformdirs.user_log_path("localspec", appauthor=False),
+    )
+
+
+def shipped(name: str) -> Path:
+    """A file that ships with LocalSpec (``models.toml``, ``assets/...``): beside the package when installed, at the root of a checkout otherwise."""
+    package = Path(str(files("localspec")))
+    installed = package / name
+    return installed if installed.exists() else package.parent / name
