@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
-from localspec.engine.sampling import Sampling
+from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally, Timings
 from localspec.errors import LocalSpecError
 

@@ -45,7 +45,10 @@ def user_paths() -> Paths:
 
 
 def shipped(name: str) -> Path:
-    """A file that ships with LocalSpec (``models.toml``, ``assets/...``): beside the package when installed, at the root of a checkout otherwise."""
+    """A file that ships with LocalSpec (``models.toml``, ``assets/...``).
+
+    It lies inside the package when installed, at the root of a checkout otherwise.
+    """
     package = Path(str(files("localspec")))
     installed = package / name
     return installed if installed.exists() else package.parent / name

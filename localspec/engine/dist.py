@@ -47,8 +47,9 @@ class Dist:
     def minus(self, other: Dist) -> Dist:
         """The normalised positive part of self - other; self if rounding leaves nothing."""
         at = np.minimum(np.searchsorted(other.ids, self.ids), len(other.ids) - 1)
-        taken = np.where(other.ids[at] == self.ids, other.probs[at], 0)
-        rest = np.maximum(self.probs - taken, 0)
+        shared = other.ids[at] == self.ids
+        rest = self.probs.copy()
+        rest[shared] = np.maximum(rest[shared] - other.probs[at[shared]], 0)
         if not (rest > 0).any():
             return self
         return Dist.of(self.ids, rest)

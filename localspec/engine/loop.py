@@ -48,9 +48,7 @@ class Request:
     """Measured plain speed of this target, for the speed-up."""
 
 
-def generate(
-    target: Model, drafter: Drafter | None, request: Request, cancel: Cancellation
-) -> Iterator[Event]:
+def generate(target: Model, drafter: Drafter | None, request: Request, cancel: Cancellation) -> Iterator[Event]:
     """The reply to ``request`` as events.
 
     Raises ``InputError`` or ``CapacityError`` before the first event if the prompt cannot be used.

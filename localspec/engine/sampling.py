@@ -1,34 +1,16 @@
 """From logits to a distribution.
 
-The samplers themselves are llama.cpp's (``backends/llama_sampler.py``); here are the settings, the
-protocol, and the one sampler that needs no library: greedy.
+The samplers themselves are llama.cpp's (``backends/llama_sampler.py``), their settings are in
+``settings.py``; here are the protocol and the one sampler that needs no library: greedy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How the target chooses; defaults are llama.cpp's."""
-
-    temperature: float = 0.8
-    """0 is greedy: always the most likely token."""
-    top_k: int = 40
-    """Keep the k most likely tokens; 0 keeps all."""
-    top_p: float = 0.95
-    """Keep the smallest set of tokens with at least this much probability; 1 keeps all."""
-    min_p: float = 0.05
-    """Drop tokens less likely than this share of the most likely one; 0 drops none."""
-
-    @property
-    def greedy(self) -> bool:
-        return self.temperature <= 0
+from localspec.engine.settings import Sampling as Sampling
 
 
 class Sampler(Protocol):

@@ -1,0 +1,59 @@
+# make chat   create what is needed and open the chat
+# make test   create what is needed and run every check
+# make help   list the targets
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip
+CONSTRAINTS := .ci/constraints.txt
+# For a GPU build, for example: make chat CMAKE_ARGS=-DGGML_CUDA=on
+export CMAKE_ARGS
+
+.PHONY: help chat test lint types contracts unit format snapshots clean
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "LocalSpec needs Python 3.11 or later; try: make PYTHON=python3.11 " + "chat")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade "pip>=25.1"
+
+# A stamp stands for an environment that matches pyproject.toml, so that nothing is reinstalled until it changes.
+$(VENV)/.app: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	@echo "Installing LocalSpec into $(VENV). llama.cpp is compiled for this machine: about three minutes, once."
+	$(PIP) install --quiet --constraint $(CONSTRAINTS) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.app
+	$(PIP) install --quiet --constraint $(CONSTRAINTS) --group dev
+	@touch $@
+
+chat: $(VENV)/.app ## Open the chat
+	@$(BIN)/localspec
+
+test: lint types contracts unit ## Run every check
+
+lint: $(VENV)/.dev ## Lint and check the formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## Check the types, strictly
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev ## Check that the arrows between modules point one way
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev ## Run the tests
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.dev ## Format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+snapshots: $(VENV)/.dev ## Accept the screens as they are now; look at the difference first
+	$(BIN)/python -m pytest tests/tui --snapshot-update
+
+clean: ## Remove the environment and the caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,98 @@
+"""Write a trained network and its tokenizer as a GGUF file that llama.cpp loads as an ordinary Llama."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import gguf
+import numpy as np
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from network import Network, load
+from tokenizer import CHAT_TEMPLATE, SPECIAL
+
+DESCRIPTIONS = {
+    "target": "A toy of about six million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
+    "draft": "The toy draft model that belongs to the LocalSpec tour target; distilled from it.",
+}
+
+
+def tensors(network: Network) -> Iterator[tuple[str, Tensor]]:
+    """The weights under llama.cpp's names; fused projections are taken apart. The output is tied to the embedding."""
+    yield "token_embd.weight", network.embed.weight
+    yield "output_norm.weight", network.norm.weight
+    for number, block in enumerate(network.blocks):
+        q, k, v = block.qkv.weight.chunk(3)
+        gate, up = block.gate_up.weight.chunk(2)
+        named = {"attn_norm": block.attn_norm.weight, "attn_q": q, "attn_k": k, "attn_v": v, "attn_output": block.out.weight}
+        named |= {"ffn_norm": block.ffn_norm.weight, "ffn_gate": gate, "ffn_up": up, "ffn_down": block.down.weight}
+        for name, weight in named.items():
+            yield f"blk.{number}.{name}.weight", weight
+
+
+def add_shape(writer: gguf.GGUFWriter, network: Network) -> None:
+    shape = network.shape
+    writer.add_context_length(shape.context)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(shape.layers)
+    writer.add_feed_forward_length(shape.ffn)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.heads)
+    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_rope_freq_base(shape.rope_base)
+    writer.add_layer_norm_rms_eps(shape.epsilon)
+    writer.add_vocab_size(shape.vocab)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+
+
+def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
+    model = json.loads(tokenizer.to_str())["model"]
+    pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    kinds = [gguf.TokenType.CONTROL if piece in SPECIAL else gguf.TokenType.NORMAL for piece in pieces]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list(pieces)
+    writer.add_token_types(kinds)
+    writer.add_token_merges([" ".join(pair) for pair in model["merges"]])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+    writer.add_eot_token_id(0)
+    writer.add_pad_token_id(0)
+    writer.add_add_bos_token(False)
+    writer.add_add_eos_token(False)
+    writer.add_chat_template(CHAT_TEMPLATE)
+
+
+def export(network: Network, tokenizer: Tokenizer, role: str, path: Path) -> None:
+    """Matrices as float16, norms as float32, as llama.cpp's own converter does."""
+    writer = gguf.GGUFWriter(str(path), "llama")
+    writer.add_name(f"LocalSpec tour {role}")
+    writer.add_description(DESCRIPTIONS[role])
+    writer.add_license("MIT")
+    add_shape(writer, network)
+    add_tokenizer(writer, tokenizer)
+    for name, weight in tensors(network):
+        array = weight.detach().float().numpy()
+        writer.add_tensor(name, array.astype(np.float16) if array.ndim == 2 else array)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("tokenizer", type=Path)
+    parser.add_argument("role", choices=sorted(DESCRIPTIONS))
+    parser.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    export(load(str(arguments.weights)), Tokenizer.from_file(str(arguments.tokenizer)), arguments.role, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The figures of a reply in words: one wording for the command line, the line mode and the chat screen.
+
+Pure functions from numbers to text. A helper given ``fixed=True`` always returns the same number of
+characters, so that a line that is redrawn while it changes never jumps; ``None`` (nothing was there to
+measure) then shows as a dash of that width.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localspec.engine.events import Round
+    from localspec.engine.tally import Timings
+
+MISSING = "-"
+_COUNT_WIDTH = 5
+_SPEED_WIDTH = 5
+_TIMES_WIDTH = 5
+_PERCENT_WIDTH = 5
+_LENGTH_WIDTH = 4
+
+
+def count(value: int, *, fixed: bool = False) -> str:
+    """A number of tokens.
+
+    >>> count(41), count(41, fixed=True)
+    ('41', '   41')
+    """
+    return _padded(str(value), _COUNT_WIDTH, fixed)
+
+
+def speed(per_second: float | None, *, fixed: bool = False) -> str:
+    """Tokens per second, three digits where that is possible; the unit is the caller's.
+
+    >>> speed(8.314), speed(63.24), speed(1234.5), speed(None)
+    ('8.31', '63.2', '1234', '-')
+    """
+    return _padded(_three_digits(per_second), _SPEED_WIDTH, fixed)
+
+
+def times(ratio: float | None, *, fixed: bool = False) -> str:
+    """A speed-up.
+
+    >>> times(1.407), times(12.34), times(None, fixed=True)
+    ('1.41x', '12.3x', '    -')
+    """
+    text = MISSING if ratio is None else f"{_three_digits(ratio)}x"
+    return _padded(text, _TIMES_WIDTH, fixed)
+
+
+def percent(share: float | None, *, fixed: bool = False) -> str:
+    """A share of 1, as whole per cent.
+
+    >>> percent(0.708), percent(1.0), percent(0.05, fixed=True)
+    ('71 %', '100 %', '  5 %')
+    """
+    text = MISSING if share is None else f"{share * 100:.0f} %"
+    return _padded(text, _PERCENT_WIDTH, fixed)
+
+
+def length(tokens_per_round: float | None, *, fixed: bool = False) -> str:
+    """A mean acceptance length.
+
+    >>> length(2.904), length(12.34), length(None)
+    ('2.90', '12.3', '-')
+    """
+    return _padded(_three_digits(tokens_per_round), _LENGTH_WIDTH, fixed)
+
+
+def depth_used(rounds: Sequence[Round]) -> int | None:
+    """The depth most rounds had, the deeper one if two are equally frequent; None without rounds."""
+    if not rounds:
+        return None
+    frequency = Counter(round_.depth for round_ in rounds)
+    return max(frequency, key=lambda depth: (frequency[depth], depth))
+
+
+def drafters_used(rounds: Sequence[Round]) -> tuple[str, ...]:
+    """Who proposed, in order of first appearance; empty if every round was plain."""
+    return tuple(dict.fromkeys(round_.drafter for round_ in rounds if round_.drafter is not None))
+
+
+def summary_parts(timings: Timings, rounds: Sequence[Round], pair: str) -> tuple[str, ...]:
+    """The figures of a finished reply, each with its name; those that were not measured are left out."""
+    drafters = drafters_used(rounds)
+    depth = depth_used(rounds)
+    parts = [
+        tokens(timings.predicted_n),
+        timings.predicted_per_second is not None and f"{speed(timings.predicted_per_second)} tokens/s",
+        timings.speedup_vs_plain is not None and f"speed-up {times(timings.speedup_vs_plain)}",
+        timings.draft_acceptance_rate is not None and f"acceptance {percent(timings.draft_acceptance_rate)}",
+        timings.mean_acceptance_length is not None
+        and f"mean acceptance length {length(timings.mean_acceptance_length)}",
+        depth is not None and f"depth {depth}",
+        f"drafter {'+'.join(drafters)}" if drafters else "no drafter",
+        f"pair {pair}",
+    ]
+    return tuple(part for part in parts if part)
+
+
+def summary_line(timings: Timings, rounds: Sequence[Round], pair: str) -> str:
+    """``summary_parts`` on one line, as ``localspec run`` ends with."""
+    return ", ".join(summary_parts(timings, rounds, pair))
+
+
+def sentence(timings: Timings) -> str:
+    """The figures of a reply as a sentence to be read, or to be read aloud."""
+    clauses = [tokens(timings.predicted_n)]
+    if timings.draft_acceptance_rate is not None:
+        clauses.append(f"{percent(timings.draft_acceptance_rate)} of the draft's guesses accepted")
+    if timings.speedup_vs_plain is not None:
+        clauses.append(f"{timings.speedup_vs_plain:.1f} times plain speed")
+    elif timings.predicted_per_second is not None:
+        clauses.append(f"{speed(timings.predicted_per_second)} tokens a second")
+    return ", ".join(clauses) + "."
+
+
+def tokens(n: int) -> str:
+    """A number of tokens with the word.
+
+    >>> tokens(1), tokens(41)
+    ('1 token', '41 tokens')
+    """
+    return f"{n} token" if n == 1 else f"{n} tokens"
+
+
+def _three_digits(value: float | None) -> str:
+    """Two decimals below 10, one below 100, none above, judged after rounding."""
+    if value is None:
+        return MISSING
+    if value < 9.995:
+        return f"{value:.2f}"
+    if value < 99.95:
+        return f"{value:.1f}"
+    return f"{value:.0f}"
+
+
+def _padded(text: str, width: int, fixed: bool) -> str:
+    return text.rjust(width) if fixed else text

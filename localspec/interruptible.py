@@ -1,0 +1,163 @@
+"""Models in this process, with Ctrl-C ending the reply instead of the program.
+
+Everything that touches a model runs in one thread of its own; the main thread waits for it, and so is
+free to take a signal. The first Ctrl-C asks the work under way to stop; the second ends the process at
+once. Knows nothing of what is done with the events.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from types import FrameType, TracebackType
+from typing import Any, Generic, TypeVar
+
+from localspec.chat import Message, ReplyOptions
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event
+from localspec.errors import INTERRUPTED_EXIT_CODE
+from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
+
+T = TypeVar("T")
+
+Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
+"""``load.open_pair``, or what stands in for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The work is done; ``error`` is what it raised."""
+
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Job(Generic[T]):
+    """Work for the thread, and where its results go."""
+
+    work: Callable[[], Iterator[T]]
+    results: SimpleQueue[T | _Ended]
+
+    def do(self) -> None:
+        try:
+            for result in self.work():
+                self.results.put(result)
+        except BaseException as error:  # noqa: BLE001 -- it is raised again in the thread that waits
+            self.results.put(_Ended(error))
+        else:
+            self.results.put(_Ended())
+
+
+class InterruptibleThread:
+    """Does one piece of work after another; use it as a context, from the main thread."""
+
+    def __init__(self) -> None:
+        self.cancel = Cancellation()
+        """Hand this to the work; it is set by Ctrl-C and cleared before each piece of work."""
+        self.interrupted = False
+        """Whether Ctrl-C came during the latest piece of work."""
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._current: _Job[Any] | None = None
+        self._thread = threading.Thread(target=self._serve, name="localspec-engine", daemon=True)
+
+    def __enter__(self) -> InterruptibleThread:
+        self._previous_handler = signal.signal(signal.SIGINT, self._on_interrupt)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._settle()
+        self._jobs.put(None)
+        self._thread.join()
+        signal.signal(signal.SIGINT, self._previous_handler)
+
+    def call(self, work: Callable[[], T]) -> T:
+        """The result of ``work``; raises what it raises."""
+
+        def once() -> Iterator[T]:
+            yield work()
+
+        (result,) = self.stream(once)
+        return result
+
+    def stream(self, work: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """What ``work`` yields, as it comes; raises what it raises.
+
+        Work that was left half-way through is stopped before the next begins.
+        """
+        self._settle()
+        self.cancel.clear()
+        self.interrupted = False
+        job = _Job(work, SimpleQueue())
+        self._current = job
+        self._jobs.put(job)
+        while not isinstance(result := job.results.get(), _Ended):
+            yield result
+        self._current = None
+        if result.error is not None:
+            raise result.error
+
+    def _settle(self) -> None:
+        """Stop the work that nobody waits for any more, and wait until it has stopped."""
+        if self._current is None:
+            return
+        self.cancel.set()
+        while not isinstance(self._current.results.get(), _Ended):
+            pass
+        self._current = None
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.do()
+
+    def _on_interrupt(self, signal_number: int, frame: FrameType | None) -> None:
+        if self._current is None:
+            signal.default_int_handler(signal_number, frame)
+        if self.interrupted:
+            # No clean-up: the thread may be deep in native code, and the person has asked twice.
+            os._exit(INTERRUPTED_EXIT_CODE)
+        self.interrupted = True
+        self.cancel.set()
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptiblePair:
+    """An open pair whose replies Ctrl-C ends."""
+
+    info: PairInfo
+    _pair: OpenPair
+    _thread: InterruptibleThread
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C came during the latest reply."""
+        return self._thread.interrupted
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
+        """As ``OpenPair.reply``; after Ctrl-C it ends with ``Finished(CANCELLED)``."""
+        return self._thread.stream(lambda: self._pair.reply(prompt, options))
+
+
+@contextmanager
+def open_interruptibly(opener: Opener, options: LoadOptions, progress: Progress | None) -> Iterator[InterruptiblePair]:
+    """An open pair for the length of a ``with``. Raises KeyboardInterrupt if Ctrl-C ends the loading."""
+    with InterruptibleThread() as thread:
+        try:
+            pair = thread.call(lambda: opener(options, thread.cancel, progress))
+        except Exception:
+            if thread.interrupted:
+                raise KeyboardInterrupt from None
+            raise
+        try:
+            if thread.interrupted:
+                raise KeyboardInterrupt
+            yield InterruptiblePair(pair.info, pair, thread)
+        finally:
+            thread.call(pair.close)

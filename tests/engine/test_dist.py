@@ -1,0 +1,66 @@
+"""Distributions and the random decisions drawn from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from localspec.engine.dist import Dist, SeededChance
+
+WEIGHTS = st.lists(st.integers(0, 5), min_size=2, max_size=6).filter(any)
+
+
+def exact(weights: list[int]) -> Dist:
+    fractions = np.array([Fraction(weight) for weight in weights], dtype=object)
+    return Dist.of(np.arange(len(weights), dtype=np.int64), fractions)
+
+
+@given(WEIGHTS)
+def test_a_distribution_sums_to_one_over_its_support(weights: list[int]) -> None:
+    """Zero weights are not in the support, the ids ascend."""
+    dist = exact(weights)
+    assert sum(dist.probs) == 1
+    assert [int(i) for i in dist.ids] == [i for i, weight in enumerate(weights) if weight]
+    assert [dist.prob(i) for i in range(len(weights))] == [Fraction(w, sum(weights)) for w in weights]
+
+
+@given(WEIGHTS, WEIGHTS)
+def test_minus_is_the_normalised_positive_part(a: list[int], b: list[int]) -> None:
+    """norm(max(p - q, 0)); p itself where nothing is left."""
+    p, q = exact(a), exact(b)
+    rest = [max(p.prob(i) - q.prob(i), 0) for i in range(len(a))]
+    residual = p.minus(q)
+    expected = [r / sum(rest) for r in rest] if sum(rest) else [p.prob(i) for i in range(len(a))]
+    assert [residual.prob(i) for i in range(len(a))] == expected
+
+
+def test_drawing_follows_the_probabilities() -> None:
+    """20,000 draws on a fixed seed against the distribution, by chi-square."""
+    dist = Dist.of(np.array([9, 2, 5], dtype=np.int64), np.array([1.0, 2.0, 5.0]))
+    chance = SeededChance(1)
+    counts = Counter(chance.draw(dist) for _ in range(20_000))
+    observed = [counts[i] for i in (2, 5, 9)]
+    assert stats.chisquare(observed, [5000, 12500, 2500]).pvalue > 0.001
+    assert stats.chisquare(observed, [2500, 12500, 5000]).pvalue < 1e-9
+
+
+def test_accepting_follows_the_ratio() -> None:
+    """min(1, p/q) of 20,000 trials on a fixed seed."""
+    chance = SeededChance(2)
+    accepted = sum(chance.accepts(0.3, 0.8) for _ in range(20_000))
+    assert stats.binomtest(accepted, 20_000, 0.3 / 0.8).pvalue > 0.001
+    assert all(chance.accepts(0.8, 0.3) for _ in range(1000))
+    assert not any(chance.accepts(0.0, 0.3) for _ in range(1000))
+
+
+def test_a_point_mass_needs_no_chance() -> None:
+    """Drawing from it leaves the random sequence where it was."""
+    a, b = SeededChance(3), SeededChance(3)
+    assert a.draw(Dist.point(7)) == 7
+    dist = Dist.of(np.arange(50, dtype=np.int64), np.ones(50))
+    assert a.draw(dist) == b.draw(dist)

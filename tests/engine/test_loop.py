@@ -1,0 +1,342 @@
+"""The loop on table models: any drafter, any depth, any seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import SeededChance
+from localspec.engine.drafters import Drafter
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
+from localspec.engine.loop import Request, generate
+from localspec.engine.model import Cancelled, Logits
+from localspec.engine.sampling import Greedy, Sampler
+from localspec.errors import CapacityError, InputError
+from tests.fakes import (
+    PieceVocab,
+    RecordingSampler,
+    SamplingDrafter,
+    ScriptedDrafter,
+    Softmax,
+    TableModel,
+    letters,
+)
+
+PROMPT = [0, 1, 2]
+
+
+def reply(
+    target: TableModel,
+    drafter: Drafter | None,
+    *,
+    prompt: Sequence[int] = PROMPT,
+    depth: int = 3,
+    seed: int = 0,
+    sampler: Sampler | None = None,
+    max_tokens: int | None = 40,
+    stop: Sequence[str] = (),
+    prompt_chunk: int = 256,
+    cancel: Cancellation | None = None,
+) -> list[Event]:
+    """All events of one reply."""
+    request = Request(
+        prompt,
+        sampler or Greedy(),
+        SeededChance(seed),
+        FixedDepth(depth),
+        seed=seed,
+        max_tokens=max_tokens,
+        stop=stop,
+        prompt_chunk=prompt_chunk,
+    )
+    return list(generate(target, drafter, request, cancel or Cancellation()))
+
+
+def rounds_of(events: Sequence[Event]) -> list[Round]:
+    return [event for event in events if isinstance(event, Round)]
+
+
+def ids_of(events: Sequence[Event]) -> list[int]:
+    return [token.id for round_ in rounds_of(events) for token in round_.tokens]
+
+
+def done_of(events: Sequence[Event]) -> Finished:
+    last = events[-1]
+    assert isinstance(last, Finished)
+    return last
+
+
+def any_drafter(which: int, vocab: PieceVocab, seed: int) -> Drafter | None:
+    """The kinds of drafter there are: none, a good model, a bad one, scripts that run short or dry."""
+    return [
+        None,
+        DraftModel(TableModel(vocab, seed=seed)),
+        DraftModel(TableModel(vocab, seed=seed + 1)),
+        DraftModel(TableModel(vocab, seed=seed, order=1)),
+        SamplingDrafter(TableModel(vocab, seed=seed, order=1)),
+        ScriptedDrafter(lambda context: [context[-1], context[-2], 1, 1]),
+        ScriptedDrafter(lambda context: [0] * (len(context) % 4)),
+        ScriptedDrafter(lambda context: []),
+    ][which]
+
+
+WHICH = st.integers(0, 7)
+
+
+@given(which=WHICH, depth=st.integers(0, 8), seed=st.integers(0, 999), ends=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_greedy_text_does_not_depend_on_the_draft(which: int, depth: int, seed: int, ends: bool) -> None:
+    """Greedy speculative text equals greedy plain text: same length, same tokens, same reason."""
+    vocab = letters(12, frozenset({11}) if ends else frozenset())
+    plain = reply(TableModel(vocab, seed=seed), None, depth=0)
+    drafted = reply(TableModel(vocab, seed=seed), any_drafter(which, vocab, seed), depth=depth)
+    assert len(ids_of(drafted)) == len(ids_of(plain))
+    assert ids_of(drafted) == ids_of(plain)
+    assert done_of(drafted).text == done_of(plain).text
+    assert done_of(drafted).reason == done_of(plain).reason
+
+
+@given(
+    which=WHICH,
+    depth=st.integers(0, 8),
+    seed=st.integers(0, 999),
+    max_tokens=st.one_of(st.none(), st.integers(0, 25)),
+    temperature=st.sampled_from([0.0, 0.7, 1.5]),
+    stop=st.sampled_from([(), ("ab",), ("c", "ddd"), ("bca", "a")]),
+)
+@settings(max_examples=250, deadline=None)
+def test_every_round_keeps_its_books(
+    which: int, depth: int, seed: int, max_tokens: int | None, temperature: float, stop: tuple[str, ...]
+) -> None:
+    """Whatever happens, each proposal is accounted for once and the figures are sums over the rounds."""
+    vocab = letters(6, frozenset({5}))
+    target = TableModel(vocab, seed=seed, n_ctx=40)
+    sampler: Sampler = Softmax(temperature) if temperature else Greedy()
+    events = reply(
+        target,
+        any_drafter(which, vocab, seed),
+        depth=depth,
+        seed=seed,
+        sampler=sampler,
+        max_tokens=max_tokens,
+        stop=stop,
+    )
+    rounds, done = rounds_of(events), done_of(events)
+    assert [round_.index for round_ in rounds] == list(range(len(rounds)))
+    for round_ in rounds:
+        check_round(round_, depth)
+    timings = done.timings
+    assert timings.predicted_n == sum(len(r.tokens) for r in rounds) == sum(timings.origins.values())
+    assert timings.draft_n == sum(r.proposed_n for r in rounds)
+    assert timings.draft_n_accepted == sum(r.accepted_n for r in rounds) == sum(timings.accepted_per_pos)
+    assert timings.draft_n_ignored == sum(len(r.ignored) for r in rounds)
+    assert timings.rounds_n == len(rounds)
+    assert "".join(token.text for r in rounds for token in r.tokens) == done.text
+    assert max_tokens is None or timings.predicted_n <= max_tokens
+    assert len(PROMPT) + timings.predicted_n <= target.n_ctx + 1
+    if any(r.ignored for r in rounds[:-1]):
+        raise AssertionError("only the last round can go past the end")
+    for text in stop:
+        assert text not in done.text
+
+
+def check_round(round_: Round, depth: int) -> None:
+    """The shape of one round."""
+    origins = [token.origin for token in round_.tokens]
+    assert 1 <= len(origins) <= round_.depth + 1 <= depth + 1
+    assert round_.proposed_n <= round_.depth
+    assert all(origin is Origin.ACCEPTED for origin in origins[:-1])
+    assert (round_.drafter is None) == (round_.proposed_n == 0)
+    if origins[-1] is Origin.PLAIN:
+        assert round_.proposed_n == 0
+    if origins[-1] is Origin.CORRECTED:
+        assert round_.rejected
+        assert not round_.ignored
+    if origins[-1] is Origin.BONUS:
+        assert round_.accepted_n == round_.proposed_n > 0
+    if round_.rejected:
+        assert origins[-1] is Origin.CORRECTED
+    assert round_.total_s >= round_.draft_s + round_.verify_s >= 0
+
+
+def test_a_model_drafting_for_itself_is_always_right() -> None:
+    """Greedy with its own copy as the draft: every round is depth accepted tokens and a bonus."""
+    vocab = letters(12)
+    events = reply(TableModel(vocab, seed=3), DraftModel(TableModel(vocab, seed=3)), depth=3, max_tokens=12)
+    pattern = [[token.origin for token in round_.tokens] for round_ in rounds_of(events)]
+    assert pattern == [[Origin.ACCEPTED] * 3 + [Origin.BONUS]] * 3
+    assert done_of(events).timings.draft_acceptance_rate == 1.0
+    assert done_of(events).timings.mean_acceptance_length == 4.0
+
+
+def test_the_draft_is_never_evaluated_twice() -> None:
+    """After the prompt the draft model evaluates each token of the text at most once, refused guesses aside."""
+    vocab = letters(12)
+    draft = TableModel(vocab, seed=3)
+    events = reply(TableModel(vocab, seed=3), DraftModel(draft), depth=3, max_tokens=21)
+    committed = done_of(events).timings.predicted_n
+    assert draft.evaluated_n <= len(PROMPT) + committed
+
+
+def test_the_target_evaluates_only_what_is_new() -> None:
+    """Evaluations of the target: the prompt, each committed token once, each refused proposal once."""
+    vocab = letters(12)
+    target = TableModel(vocab, seed=3)
+    events = reply(target, DraftModel(TableModel(vocab, seed=4)), depth=3, max_tokens=30)
+    refused = sum(len(r.rejected) + len(r.ignored) for r in rounds_of(events))
+    committed = done_of(events).timings.predicted_n
+    assert target.evaluated_n <= len(PROMPT) + committed + refused
+
+
+def test_the_sampler_is_advanced_along_exactly_the_reply() -> None:
+    """A stateful sampler sees each committed token once and in order, and no proposal."""
+    vocab = letters(8)
+    sampler = RecordingSampler(Softmax())
+    events = reply(TableModel(vocab, seed=1), SamplingDrafter(TableModel(vocab, seed=2)), sampler=sampler)
+    assert len(sampler.path) == len(ids_of(events))
+    assert sampler.path == ids_of(events)
+
+
+def test_the_same_seed_gives_the_same_reply() -> None:
+    """And another seed another one."""
+    vocab = letters(12)
+
+    def ids(seed: int) -> list[int]:
+        drafter = SamplingDrafter(TableModel(vocab, seed=2))
+        return ids_of(reply(TableModel(vocab, seed=1), drafter, seed=seed, sampler=Softmax()))
+
+    assert ids(7) == ids(7)
+    assert ids(7) != ids(8)
+
+
+def test_the_prompt_is_read_in_chunks_and_said_so() -> None:
+    """All but the last prompt token is read, in both models, in chunks of the size asked for."""
+    vocab = letters(12)
+    target, drafter = TableModel(vocab), ScriptedDrafter(lambda context: [])
+    events = reply(target, drafter, prompt=[1] * 11, prompt_chunk=4, max_tokens=1)
+    assert [e for e in events if isinstance(e, PromptProgress)] == [
+        PromptProgress(4, 10),
+        PromptProgress(8, 10),
+        PromptProgress(10, 10),
+    ]
+    assert drafter.prefills == [4, 8, 10]
+    assert events[0] == Started(prompt_n=11, cache_n=0, seed=0)
+
+
+def test_a_follow_up_evaluates_only_what_is_new() -> None:
+    """The second turn's prompt begins with the first turn; the target evaluates the rest alone."""
+    vocab = letters(12)
+    target = TableModel(vocab, seed=3)
+    first = reply(target, None, depth=0, max_tokens=10)
+    context = [*PROMPT, *ids_of(first)]
+    before = target.evaluated_n
+    second = reply(target, None, depth=0, prompt=[*context, 4, 5], max_tokens=1)
+    start = second[0]
+    assert isinstance(start, Started)
+    # The reply's last token was committed but never needed as an input, so it is new as well.
+    assert start.cache_n == len(context) - 1
+    assert done_of(second).timings.prompt_n == 3
+    assert target.evaluated_n - before == 3
+
+
+@pytest.mark.parametrize("max_tokens", [0, 1, 2, 5])
+def test_the_token_limit_is_exact(max_tokens: int) -> None:
+    """A limit of n gives n tokens, also when a round could have given more."""
+    vocab = letters(12)
+    events = reply(TableModel(vocab, seed=3), DraftModel(TableModel(vocab, seed=3)), max_tokens=max_tokens)
+    assert done_of(events).timings.predicted_n == max_tokens
+    assert done_of(events).reason is FinishReason.LENGTH
+
+
+@given(depth=st.integers(0, 6), n_ctx=st.integers(3, 12))
+@settings(deadline=None)
+def test_the_context_is_filled_and_never_exceeded(depth: int, n_ctx: int) -> None:
+    """The reply ends by length when the context is full; TableModel refuses to go past it."""
+    vocab = letters(12)
+    target = TableModel(vocab, seed=3, n_ctx=n_ctx)
+    events = reply(target, DraftModel(TableModel(vocab, seed=3, n_ctx=n_ctx)), depth=depth, max_tokens=None)
+    assert done_of(events).reason is FinishReason.LENGTH
+    assert len(PROMPT) + done_of(events).timings.predicted_n == n_ctx + 1
+
+
+def test_a_prompt_that_cannot_be_used_is_refused_first() -> None:
+    """Before any event, with a sentence."""
+    vocab = letters(12)
+    with pytest.raises(InputError, match="empty"):
+        reply(TableModel(vocab), None, prompt=[])
+    with pytest.raises(CapacityError, match="9 tokens, but the context holds 8"):
+        reply(TableModel(vocab, n_ctx=8), None, prompt=[1] * 9)
+
+
+def test_a_stop_signal_ends_the_reply_and_keeps_what_was_committed() -> None:
+    """Set between rounds: the text so far is the text of the rounds so far."""
+    vocab = letters(12)
+    cancel = Cancellation()
+    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(2), max_tokens=1000)
+    events: list[Event] = []
+    for event in generate(TableModel(vocab, seed=3), DraftModel(TableModel(vocab, seed=3)), request, cancel):
+        events.append(event)
+        if len(rounds_of(events)) == 3:
+            cancel.set()
+    assert len(rounds_of(events)) == 3
+    assert done_of(events).reason is FinishReason.CANCELLED
+    assert len(done_of(events).text) == 9
+
+
+def test_a_stop_signal_inside_an_evaluation_commits_nothing_of_it() -> None:
+    """The backend raises; the round under way leaves no trace."""
+
+    class Interrupted(TableModel):
+        def logits(self, context: Sequence[int], last: int) -> Logits:
+            if len(self.calls) == 3:
+                raise Cancelled
+            return super().logits(context, last)
+
+    events = reply(Interrupted(letters(12), seed=3), None, depth=0)
+    assert len(rounds_of(events)) == 2
+    assert done_of(events).reason is FinishReason.CANCELLED
+
+
+def test_a_signal_during_the_prompt_ends_it_there() -> None:
+    """No round happens."""
+    cancel = Cancellation()
+    request = Request([1] * 100, Greedy(), SeededChance(0), FixedDepth(0), prompt_chunk=10)
+    events: list[Event] = []
+    for event in generate(TableModel(letters(12)), None, request, cancel):
+        events.append(event)
+        if event == PromptProgress(30, 99):
+            cancel.set()
+    assert rounds_of(events) == []
+    assert events[-2] == PromptProgress(30, 99)
+    assert done_of(events).reason is FinishReason.CANCELLED
+
+
+def test_proposals_past_the_end_are_ignored_not_rejected() -> None:
+    """The end-of-turn token is accepted in the middle of a draft: the rest was of no use to judge."""
+    vocab = letters(4, frozenset({3}))
+
+    class EndsNext(TableModel):
+        def row(self, context: Sequence[int]) -> list[float]:
+            return [0, 0, 0, 9] if len(context) > 3 else [9, 0, 0, 0]
+
+    events = reply(EndsNext(vocab), ScriptedDrafter(lambda context: [0, 3, 1, 1]), depth=4)
+    (only,) = rounds_of(events)
+    assert [token.id for token in only.tokens] == [0, 3]
+    assert [token.origin for token in only.tokens] == [Origin.ACCEPTED, Origin.ACCEPTED]
+    assert [proposal.id for proposal in only.ignored] == [1, 1]
+    assert only.rejected == ()
+    assert done_of(events).reason is FinishReason.STOP
+
+
+def test_speed_up_is_speed_over_plain_speed() -> None:
+    """By the figures' own definition."""
+    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0), max_tokens=5, plain_per_second=100.0)
+    timings = done_of(list(generate(TableModel(letters(12)), None, request, Cancellation()))).timings
+    assert timings.predicted_per_second is not None
+    assert timings.speedup_vs_plain == timings.predicted_per_second / 100.0

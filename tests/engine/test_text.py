@@ -1,0 +1,125 @@
+"""Text over token edges: whole characters only, and never a stop string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import SeededChance
+from localspec.engine.events import Finished, Round
+from localspec.engine.loop import Request, generate
+from localspec.engine.sampling import Greedy
+from localspec.engine.text import StopStrings, Utf8Stream
+from tests.fakes import PieceVocab, ScriptedDrafter, TableModel
+
+TEXT = "naïve 🐢"
+
+
+def splits(data: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Every way to cut ``data`` into non-empty pieces."""
+    for n in range(len(data)):
+        for cuts in combinations(range(1, len(data)), n):
+            edges = (0, *cuts, len(data))
+            yield tuple(data[a:b] for a, b in pairwise(edges))
+
+
+def test_no_split_shows_half_a_character() -> None:
+    """Every split of the bytes over tokens gives the same text, in whole characters all the way."""
+    for pieces in splits(TEXT.encode()):
+        stream = Utf8Stream(PieceVocab(pieces))
+        shown = [stream.push(i) for i in range(len(pieces))]
+        assert "".join(shown) == TEXT
+        assert all("\ufffd" not in text for text in shown)
+
+
+@given(st.lists(st.binary(max_size=4), max_size=12))
+def test_any_bytes_become_text(pieces: list[bytes]) -> None:
+    """Bytes that are no UTF-8 show as replacement characters; only an unfinished end is missing."""
+    stream = Utf8Stream(PieceVocab(tuple(pieces)))
+    shown = "".join(stream.push(i) for i in range(len(pieces)))
+    whole = b"".join(pieces).decode("utf-8", errors="replace")
+    assert whole.startswith(shown)
+    assert len(whole) - len(shown) <= 1
+
+
+class Script(TableModel):
+    """A target that says its script, token after token, then ends its turn."""
+
+    def row(self, context: Sequence[int]) -> list[float]:
+        following = len(context) - 1
+        return [9.0 if token == min(following, self.vocab.n_vocab - 1) else 0.0 for token in range(self.vocab.n_vocab)]
+
+
+def say(pieces: Sequence[bytes], stop: Sequence[str], depth: int) -> tuple[list[Round], Finished]:
+    """The reply of a target that says ``pieces``, with a drafter that is right about all of it."""
+    n = len(pieces)
+    vocab = PieceVocab((*pieces, b""), frozenset({n}))
+    drafter = ScriptedDrafter(lambda context: range(len(context) - 1, n + 1))
+    # The prompt is one token; the script goes by the length of the context.
+    request = Request([n], Greedy(), SeededChance(0), FixedDepth(depth), stop=stop, max_tokens=n + 1)
+    events = list(generate(Script(vocab), drafter, request, Cancellation()))
+    done = events[-1]
+    assert isinstance(done, Finished)
+    return [event for event in events if isinstance(event, Round)], done
+
+
+@pytest.mark.parametrize("stop", ["ve", "ï", "🐢", "naïve 🐢", "e 🐢"])
+@pytest.mark.parametrize("depth", [0, 2, 5])
+def test_a_stop_string_is_found_over_every_split(stop: str, depth: int) -> None:
+    """Wherever tokens and rounds are cut, the reply is the text before the stop string."""
+    expected = TEXT[: TEXT.index(stop)]
+    for pieces in list(splits(TEXT.encode()))[:: 7 if depth else 3]:
+        rounds, done = say(pieces, [stop], depth)
+        assert done.text == expected
+        assert "".join(token.text for round_ in rounds for token in round_.tokens) == expected
+
+
+@pytest.mark.parametrize("depth", [0, 3])
+def test_a_beginning_of_a_stop_string_is_text_after_all(depth: int) -> None:
+    """What was held back is given when it turns out to be no stop string, also at the end."""
+    _, done = say([b"a", b"S", b"T", b"b", b"S", b"T"], ["STOP"], depth)
+    assert done.text == "aSTbST"
+
+
+def test_held_rounds_leave_in_order_and_once() -> None:
+    """Rounds that wait for a stop string to be decided come out complete, in order."""
+    rounds, done = say([b"x", b"S", b"T", b"O", b"y"], ["STOP"], 0)
+    assert [round_.index for round_ in rounds] == list(range(len(rounds)))
+    assert len(rounds) == done.timings.rounds_n
+    assert done.text == "xSTOy"
+
+
+def test_tokens_after_a_stop_string_are_not_committed() -> None:
+    """The reply ends with the token that completes the stop string; later proposals are ignored."""
+    rounds, done = say([b"a", b"!", b"b", b"c"], ["!"], 4)
+    assert [token.id for token in rounds[0].tokens] == [0, 1]
+    assert [proposal.id for proposal in rounds[0].ignored] == [2, 3]
+    assert done.text == "a"
+
+
+@given(
+    text=st.text("ab", max_size=30),
+    stops=st.lists(st.text("ab", min_size=1, max_size=4), max_size=3),
+    cuts=st.lists(st.integers(1, 4)),
+)
+def test_stop_strings_do_not_depend_on_the_chunks(text: str, stops: list[str], cuts: list[int]) -> None:
+    """Fed in any pieces, the first stop string is where a search of the whole text to that point finds it."""
+    watch, at = StopStrings(stops), 0
+    for cut in [*cuts, *([1] * len(text))]:
+        before = watch.safe_n
+        if at >= len(text) or watch.feed(text[at : at + cut]):
+            break
+        at += cut
+        assert watch.safe_n >= before
+        assert all(stop not in text[:at] for stop in stops)
+    if watch.found:
+        assert any(text.startswith(stop, watch.safe_n) for stop in stops)
+        assert all(stop not in text[: watch.safe_n] for stop in stops)
+    else:
+        assert all(stop not in text for stop in stops)

@@ -1,0 +1,200 @@
+"""The law: whatever is drafted, the reply has the target's own distribution. Checked exactly.
+
+Every random decision of a whole reply is enumerated in rational arithmetic and the law of the text
+is compared with the target's, token by token, without tolerance. The planted errors at the end are
+the record that the check bites: each is a mistake somebody has shipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import localspec.engine.loop as loop
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import Chance, Dist
+from localspec.engine.drafters import Draft, Drafter
+from localspec.engine.events import Round
+from localspec.engine.verify import Verdict, verify
+from tests.fakes import ExactModel, ExactSampler, PieceVocab, SamplingDrafter, ScriptedDrafter, enumerate_law, letters
+
+Law = dict[tuple[int, ...], Fraction]
+PROMPT = [0]
+
+
+def target_law(model: ExactModel, length: int) -> Law:
+    """The law of the target alone: the product of its own probabilities, stopping at an end token."""
+    law: Law = {}
+    heads: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
+    while heads:
+        tokens, weight = heads.pop()
+        if len(tokens) == length or (tokens and model.vocab.is_end(tokens[-1])):
+            law[tokens] = weight
+            continue
+        for token, prob in enumerate(model.probs([*PROMPT, *tokens])):
+            if prob:
+                heads.append(((*tokens, token), weight * prob))
+    return law
+
+
+def reply_law(model: ExactModel, drafter: Drafter | None, depth: int, length: int) -> Law:
+    """The law of the loop's reply, every outcome enumerated."""
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        request = loop.Request(PROMPT, ExactSampler(), chance, FixedDepth(depth), max_tokens=length)
+        events = loop.generate(model, drafter, request, Cancellation())
+        return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
+
+    return enumerate_law(run)
+
+
+def drafters(vocab: PieceVocab, seed: int) -> list[Drafter]:
+    """One that samples honestly, one that is nearly the target's opposite, and two point-mass ones."""
+    return [
+        SamplingDrafter(ExactModel(vocab, seed=seed + 1000)),
+        SamplingDrafter(ExactModel(vocab, seed=seed + 2000, zeros=False)),
+        ScriptedDrafter(lambda context: [(context[-1] + 1) % vocab.n_vocab] * 3),
+        ScriptedDrafter(lambda context: [sum(context) % vocab.n_vocab] if len(context) % 2 else []),
+    ]
+
+
+@given(seed=st.integers(0, 10_000), n_vocab=st.integers(2, 3), depth=st.integers(0, 2), which=st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_the_reply_has_the_targets_law(seed: int, n_vocab: int, depth: int, which: int) -> None:
+    """For random p, q and drafts the law of a three-token reply is the target's, exactly."""
+    vocab = letters(n_vocab)
+    model = ExactModel(vocab, seed=seed)
+    assert reply_law(model, drafters(vocab, seed)[which], depth, 3) == target_law(model, 3)
+
+
+@given(seed=st.integers(0, 10_000), which=st.integers(0, 3))
+@settings(max_examples=25, deadline=None)
+def test_the_law_holds_when_replies_end_by_themselves(seed: int, which: int) -> None:
+    """An end-of-turn token may be proposed, accepted, or drawn; lengths then differ and the law still holds."""
+    vocab = letters(3, ends=frozenset({2}))
+    model = ExactModel(vocab, seed=seed)
+    assert reply_law(model, drafters(vocab, seed)[which], 2, 3) == target_law(model, 3)
+
+
+def test_deeper_drafts_keep_the_law() -> None:
+    """Depth 4 over a four-token reply, so that a round can cover all of it."""
+    vocab = letters(2)
+    model = ExactModel(vocab, seed=5, zeros=False)
+    assert reply_law(model, SamplingDrafter(ExactModel(vocab, seed=6, zeros=False)), 4, 4) == target_law(model, 4)
+
+
+def test_acceptance_is_the_overlap_of_p_and_q() -> None:
+    """A sampled proposal survives with probability sum(min(p, q))."""
+    vocab = letters(3)
+    model, other = ExactModel(vocab, seed=1, zeros=False), ExactModel(vocab, seed=2, zeros=False)
+    p, q = model.probs(PROMPT), other.probs(PROMPT)
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        draft = SamplingDrafter(other).draft(PROMPT, 1, ExactSampler(), chance)
+        rows = model.logits([*PROMPT, *draft.tokens], 2)
+        return (verify(draft, rows, ExactSampler(), chance, vocab.is_end).accepted,)
+
+    assert enumerate_law(run)[(1,)] == sum(min(a, b) for a, b in zip(p, q, strict=True))
+
+
+# --- planted errors -------------------------------------------------------------------------------
+
+
+def skips_the_residual(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+    """Draws the replacement from p instead of the normalised positive part of p - q."""
+    for i, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
+        p = sampler.dist(rows[i])
+        if not chance.accepts(p.prob(x), q.prob(x)):
+            return Verdict(i, chance.draw(p))
+        if is_end(x):
+            return Verdict(i + 1, None)
+    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+
+
+class OneNumber:
+    """Answers every acceptance test of a round with the same random number (here: the same outcome quantile)."""
+
+    def __init__(self, chance: Chance) -> None:
+        self._chance = chance
+        self._quantile: int | None = None
+
+    def accepts(self, p: Any, q: Any) -> bool:
+        if self._quantile is None:
+            sixths = Dist.of(*_sixths())
+            self._quantile = self._chance.draw(sixths)
+        return bool(Fraction(2 * self._quantile + 1, 12) * q < p)
+
+    def draw(self, dist: Dist) -> int:
+        return self._chance.draw(dist)
+
+
+def _sixths() -> tuple[Any, Any]:
+    import numpy as np
+
+    return np.arange(6, dtype=np.int64), np.array([Fraction(1, 6)] * 6, dtype=object)
+
+
+def reuses_one_random_number(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+    """Seeds inside the accept loop: every test of a round sees the same number."""
+    return verify(draft, rows, sampler, OneNumber(chance), is_end)
+
+
+def forgets_the_bonus(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+    """Repeats the last proposal's distribution instead of scoring the position after it."""
+    verdict = verify(draft, rows, sampler, chance, is_end)
+    if len(draft) and verdict.accepted == len(draft) and verdict.token is not None:
+        return Verdict(verdict.accepted, chance.draw(sampler.dist(rows[len(draft) - 1])))
+    return verdict
+
+
+def accepts_everything(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+    """Trusts the drafter."""
+    for i, x in enumerate(draft.tokens):
+        if is_end(x):
+            return Verdict(i + 1, None)
+    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+
+
+def divides_the_wrong_way(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+    """Accepts with min(1, q / p)."""
+    for i, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
+        p = sampler.dist(rows[i])
+        if p.prob(x) == 0 or not chance.accepts(q.prob(x), p.prob(x)):
+            return Verdict(i, chance.draw(p.minus(q)))
+    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [skips_the_residual, reuses_one_random_number, forgets_the_bonus, accepts_everything, divides_the_wrong_way],
+)
+def test_a_planted_error_breaks_the_law(planted: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exact comparison notices each of these mistakes."""
+    monkeypatch.setattr(loop, "verify", planted)
+    vocab = letters(3)
+    model = ExactModel(vocab, seed=3, zeros=False)
+    drafter = SamplingDrafter(ExactModel(vocab, seed=4, zeros=False))
+    assert reply_law(model, drafter, 2, 3) != target_law(model, 3)
+
+
+def test_dropping_a_drawn_token_by_its_own_probability_breaks_the_law() -> None:
+    """Why a drafter decides whether to go on before it draws."""
+
+    class Picky(SamplingDrafter):
+        def draft(self, context: Any, depth: int, sampler: Any, chance: Chance) -> Draft:
+            draft = super().draft(context, depth, sampler, chance)
+            while draft.tokens and draft.dists[-1].prob(draft.tokens[-1]) < Fraction(1, 2):
+                draft.tokens.pop()
+                draft.dists.pop()
+            return draft
+
+    vocab = letters(3)
+    model = ExactModel(vocab, seed=8, zeros=False)
+    drafter = Picky(ExactModel(vocab, seed=9, zeros=False))
+    assert reply_law(model, drafter, 1, 2) != target_law(model, 2)
