@@ -1,0 +1,278 @@
+"""Reading a header: forward only, from anything with ``read``, up to where the tensor data begins.
+
+The file may come from anywhere: nothing it claims is believed before the bytes are there, and no
+more than ``MAX_HEADER_BYTES`` are taken.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from struct import Struct
+from typing import Protocol
+
+from localspec.errors import ModelFileError, NotFoundError
+from localspec.gguf.header import GgufHeader
+from localspec.gguf.metadata import Value, get
+from localspec.gguf.tensors import TensorInfo
+from localspec.gguf.vocabulary import vocabulary
+
+MAX_HEADER_BYTES = 64 * 2**20
+"""Four times the longest header in use (Gemma 4's, with 262,144 tokens and 514,906 merges)."""
+MAX_COUNT = 100_000
+"""The most tensors, and the most metadata entries, that are believed."""
+
+_UINT32, _UINT64 = Struct("<I"), Struct("<Q")
+
+# Metadata types: numbers by their `array` code, and the three that are none.
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+_BOOL, _STRING, _ARRAY = 7, 8, 9
+_UNFINISHED = "The download or copy did not finish; fetch the file again."
+
+
+class Readable(Protocol):
+    """All that is asked of a file: the next bytes, at most ``size``, none at its end."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+def read_header(path: Path) -> GgufHeader:
+    """Read the header of a file on disk.
+
+    Raises NotFoundError if there is none, ModelFileError if it is not a complete GGUF.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise ModelFileError(f"{path} is {what}.", "Give the path of a .gguf file.")
+        with path.open("rb") as file:
+            return parse_header(file, source=path.name, size_bytes=status.st_size)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        hint = "It is a link to a file that is gone; fetch that again." if path.is_symlink() else "Check the path."
+        raise NotFoundError(f"There is no file {path}.", hint) from error
+    except PermissionError as error:
+        raise ModelFileError(f"{path} may not be read.", "Change its permissions, or ask its owner.") from error
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.", "Check the disk.") from error
+
+
+def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
+    """Read a header from the beginning of ``file``, which is ``size_bytes`` long in all.
+
+    ``source`` names the file in messages. Raises ModelFileError.
+    """
+    cursor = _Cursor(file, source)
+    version, n_tensors, n_entries = _preamble(cursor)
+    metadata = dict(_metadata(cursor, n_entries))
+    if get(metadata, "general.architecture", str) is None:
+        raise ModelFileError(f"{source} is a GGUF file, but not of a model.", "It names no architecture.")
+    tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
+    alignment = _alignment(cursor, metadata)
+    header = GgufHeader(
+        source=source,
+        version=version,
+        metadata=metadata,
+        tensors=tensors,
+        data_offset=-(-cursor.position // alignment) * alignment,
+        size_bytes=size_bytes,
+        vocabulary=vocabulary(metadata),
+    )
+    _check_complete(header)
+    return header
+
+
+def _alignment(cursor: _Cursor, metadata: Mapping[str, Value]) -> int:
+    alignment = get(metadata, "general.alignment", int)
+    if alignment is None:
+        return 32
+    if alignment <= 0 or alignment.bit_count() != 1:
+        raise cursor.damaged(f"its data is aligned to {alignment:,} bytes, which is no power of two")
+    return alignment
+
+
+def _check_complete(header: GgufHeader) -> None:
+    missing = header.expected_size_bytes - header.size_bytes
+    if missing > 0:
+        raise ModelFileError(
+            f"{header.source} is cut short: {missing:,} of {header.expected_size_bytes:,} bytes are missing.",
+            _UNFINISHED,
+        )
+
+
+class _Cursor:
+    """Reads forward through a file in large pieces; every read either succeeds or raises ModelFileError."""
+
+    def __init__(self, file: Readable, source: str) -> None:
+        self.source = source
+        self._file = file
+        self._buffer = b""
+        self._at = 0
+        self._dropped = 0
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been taken."""
+        return self._dropped + self._at
+
+    def peek(self, n: int) -> bytes:
+        """The next bytes, at most ``n``, fewer at the end of the file; they stay."""
+        self._fetch(n)
+        return self._buffer[self._at : self._at + n]
+
+    def take(self, n: int) -> bytes:
+        """The next ``n`` bytes."""
+        if self.position + n > MAX_HEADER_BYTES:
+            raise self.damaged(f"its header would be longer than {MAX_HEADER_BYTES >> 20} MiB")
+        self._fetch(n)
+        end = self._at + n
+        if end > len(self._buffer):
+            length = self._dropped + len(self._buffer)
+            raise ModelFileError(
+                f"{self.source} is cut short: it ends inside its header, at byte {length:,}.", _UNFINISHED
+            )
+        taken = self._buffer[self._at : end]
+        self._at = end
+        return taken
+
+    def uint32(self) -> int:
+        return int(_UINT32.unpack(self.take(4))[0])
+
+    def uint64(self) -> int:
+        return int(_UINT64.unpack(self.take(8))[0])
+
+    def string(self) -> str:
+        return self.take(self.uint64()).decode(errors="surrogateescape")
+
+    def strings(self, count: int) -> tuple[str, ...]:
+        """The next ``count`` strings. A vocabulary has hundreds of thousands, hence the inner loop without calls."""
+        strings: list[str] = []
+        while len(strings) < count:
+            strings.append(self.string())  # fetches the next piece where the last one ran out
+            buffer, at, end = self._buffer, self._at, len(self._buffer)
+            for _ in range(count - len(strings)):
+                if at + 8 > end:
+                    break
+                stop = at + 8 + _UINT64.unpack_from(buffer, at)[0]
+                if stop > end:
+                    break
+                strings.append(buffer[at + 8 : stop].decode(errors="surrogateescape"))
+                at = stop
+            self._at = at
+        return tuple(strings)
+
+    def damaged(self, why: str) -> ModelFileError:
+        """The error for a header that makes no sense."""
+        return ModelFileError(f"{self.source} is damaged: {why}.", "Fetch the file again, or choose another.")
+
+    def _fetch(self, n: int) -> None:
+        """Have ``n`` bytes at hand, or all that are left; a claim larger than the file costs nothing."""
+        pieces = [self._buffer[self._at :]]
+        held = len(pieces[0])
+        if held >= n:
+            return
+        while held < n and (piece := self._file.read(2**20)):
+            pieces.append(piece)
+            held += len(piece)
+        self._dropped += self._at
+        self._buffer, self._at = b"".join(pieces), 0
+
+
+def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
+    """Version, number of tensors, number of metadata entries."""
+    start = cursor.peek(512)
+    if not start:
+        raise ModelFileError(f"{cursor.source} is empty.", _UNFINISHED)
+    if not start.startswith(b"GGUF"[: len(start)]):
+        what, hint = _guess(start)
+        raise ModelFileError(f"{cursor.source} is not a GGUF file{what}.", hint)
+    cursor.take(4)
+    version = cursor.uint32()
+    if version & 0xFFFF == 0:
+        raise ModelFileError(
+            f"{cursor.source} is a big-endian GGUF file; LocalSpec reads little-endian ones.",
+            "Look for the usual file of the same model.",
+        )
+    if version not in (2, 3):
+        raise ModelFileError(
+            f"{cursor.source} is a GGUF file of version {version}; LocalSpec reads versions 2 and 3.",
+            "Look for a newer file of the same model." if version < 2 else "Update LocalSpec.",
+        )
+    n_tensors, n_entries = cursor.uint64(), cursor.uint64()
+    for count, what in ((n_tensors, "tensors"), (n_entries, "metadata entries")):
+        if count > MAX_COUNT:
+            raise cursor.damaged(f"it claims {count:,} {what}")
+    return version, n_tensors, n_entries
+
+
+def _guess(start: bytes) -> tuple[str, str]:
+    """What a file seems to be that is not a GGUF, and what to do about it."""
+    other_format = "Look for a GGUF version of the model; such repositories usually end in -GGUF."
+    failed = "The download went wrong; fetch the file again."
+    text = start.lstrip().lower()
+    if text.startswith((b"<!doctype html", b"<html")):
+        return " but a web page", f"{failed} The site may have asked you to sign in."
+    if text.startswith(b"version https://git-lfs"):
+        return " but a git-lfs pointer to one", "Run `git lfs pull` where it was cloned, or download the file itself."
+    if start.startswith(b"PK\x03\x04"):
+        return " but a zip archive, perhaps a PyTorch checkpoint", other_format
+    if start[8:9] == b"{" and start[5:8] == b"\0\0\0":
+        return " but a safetensors file", other_format
+    if start.startswith((b"lmgg", b"tjgg", b"fmgg", b"algg")):
+        return " but its predecessor, GGML", other_format
+    if text.startswith(b"{"):
+        return " but JSON text", f"{failed} The server may have sent an error."
+    if not start.strip(b"\0"):
+        return ": it begins with zeros", failed
+    return "", other_format
+
+
+def _metadata(cursor: _Cursor, count: int) -> Mapping[str, Value]:
+    metadata: dict[str, Value] = {}
+    for _ in range(count):
+        key = cursor.string()
+        if not key or key in metadata:
+            raise cursor.damaged(f"its metadata has {'an entry twice: ' + repr(key[:80]) if key else 'an empty key'}")
+        metadata[key] = _value(cursor, cursor.uint32())
+    return metadata
+
+
+def _value(cursor: _Cursor, type_id: int) -> Value:
+    if type_id == _ARRAY:
+        return _array(cursor, cursor.uint32(), cursor.uint64())
+    if type_id == _STRING:
+        return cursor.string()
+    if type_id not in _NUMBERS:
+        raise cursor.damaged(f"its metadata has a value of unknown type {type_id}")
+    number = _numbers(cursor, type_id, 1)[0]
+    return bool(number) if type_id == _BOOL else number
+
+
+def _array(cursor: _Cursor, type_id: int, count: int) -> Value:
+    if type_id == _STRING:
+        if count * 8 > MAX_HEADER_BYTES:
+            raise cursor.damaged(f"it claims an array of {count:,} strings")
+        return cursor.strings(count)
+    if type_id not in _NUMBERS:
+        raise cursor.damaged(f"its metadata has an array of unknown type {type_id}")
+    return _numbers(cursor, type_id, count)
+
+
+def _numbers(cursor: _Cursor, type_id: int, count: int) -> array[int] | array[float]:
+    numbers: array[int] | array[float] = array(_NUMBERS[type_id])
+    numbers.frombytes(cursor.take(count * numbers.itemsize))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _tensor(cursor: _Cursor) -> TensorInfo:
+    name = cursor.string()
+    n_dimensions = cursor.uint32()
+    if n_dimensions > 4:
+        raise cursor.damaged(f"tensor {name[:80]!r} has {n_dimensions:,} dimensions")
+    shape = tuple(cursor.uint64() for _ in range(n_dimensions))
+    return TensorInfo(name, shape, type_id=cursor.uint32(), offset=cursor.uint64())

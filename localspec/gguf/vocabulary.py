@@ -1,0 +1,123 @@
+"""The vocabulary of a model as llama.cpp will see it: its defaults and exceptions applied to what the file says."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from localspec.gguf.metadata import Value, get
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The tokens, and how text is framed with them; as llama.cpp sees them, its defaults filled in."""
+
+    model: str
+    """The kind of tokenizer as the file names it ("gpt2", "llama", ...); "none" without one."""
+    kind: str
+    """llama.cpp's name for it ("BPE", "SPM", ...): several models share one."""
+    pre: str | None
+    """How text is split before merging, for BPE."""
+    tokens: tuple[str, ...] = field(repr=False)
+    token_types: tuple[int, ...] = field(repr=False)
+    """Empty if the file has none."""
+    bos_id: int | None
+    eos_id: int | None
+    eot_id: int | None
+    """The end of a turn: named by the file, or known by its text."""
+    add_bos: bool
+    add_eos: bool
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over the kind of tokenizer and all token texts: equal for equal vocabularies."""
+        digest = sha256(self.kind.encode())
+        # Lengths go in too, so that no text can pass for two.
+        for text in self.tokens:
+            token = text.encode(errors="surrogateescape")
+            digest.update(b"%d:" % len(token) + token)
+        return digest.hexdigest()
+
+    def text(self, token_id: int | None) -> str | None:
+        """The text of a token; None for none."""
+        return None if token_id is None else self.tokens[token_id]
+
+
+def vocabulary(metadata: Mapping[str, Value]) -> Vocabulary:
+    """The vocabulary in a header's metadata; without tokens if there is none."""
+    model = get(metadata, "tokenizer.ggml.model", str) or "none"
+    pre = get(metadata, "tokenizer.ggml.pre", str)
+    tokens = get(metadata, "tokenizer.ggml.tokens", tuple) or ()
+    types = metadata.get("tokenizer.ggml.token_type")
+    defaults = _TOKENIZERS.get(model) or _Tokenizer(model, None, None, add_bos=False, add_eos=False)
+
+    def special(name: str, default: int | None) -> int | None:
+        number = get(metadata, f"tokenizer.ggml.{name}_token_id", int)
+        candidates = (number, default)
+        return next((n for n in candidates if n is not None and 0 <= n < len(tokens)), None)
+
+    def added(name: str, default: bool) -> bool:
+        flag = get(metadata, f"tokenizer.ggml.add_{name}_token", bool)
+        return default if flag is None else flag
+
+    return Vocabulary(
+        model=model,
+        kind=defaults.kind,
+        pre=pre,
+        tokens=tokens,
+        token_types=tuple(n for n in types if isinstance(n, int)) if isinstance(types, array) else (),
+        bos_id=special("bos", defaults.bos_id),
+        eos_id=special("eos", defaults.eos_id),
+        eot_id=special("eot", _turn_end(tokens)),
+        # llama.cpp overrides what Gemma 4 files say.
+        add_bos=model == "gemma4" or added("bos", defaults.add_bos or pre in _PRE_WITH_BOS),
+        add_eos=added("eos", defaults.add_eos),
+    )
+
+
+def _turn_end(tokens: tuple[str, ...]) -> int | None:
+    known = {text: token_id for token_id, text in enumerate(tokens) if text in _TURN_ENDS}
+    return next((known[text] for text in _TURN_ENDS if text in known), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokenizer:
+    """What llama.cpp assumes about a kind of tokenizer when a file does not say."""
+
+    kind: str
+    bos_id: int | None
+    eos_id: int | None
+    add_bos: bool
+    add_eos: bool
+
+
+_BPE = _Tokenizer("BPE", 11, 11, add_bos=False, add_eos=False)
+_TOKENIZERS = {
+    "llama": _Tokenizer("SPM", 1, 2, add_bos=True, add_eos=False),
+    "bert": _Tokenizer("WPM", 101, None, add_bos=True, add_eos=False),
+    "gpt2": _BPE,
+    "hybriddna": _BPE,
+    "whitespace": _BPE,
+    "gemma4": _Tokenizer("BPE", None, None, add_bos=True, add_eos=False),
+    "t5": _Tokenizer("UGM", None, 1, add_bos=False, add_eos=True),
+    "rwkv": _Tokenizer("RWKV", None, None, add_bos=False, add_eos=False),
+    "plamo2": _Tokenizer("PLAMO2", 1, 2, add_bos=False, add_eos=False),
+}
+_LLAMA3_PRE = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}
+_PRE_WITH_BOS = _LLAMA3_PRE | {"tekken", "chameleon"}
+# Texts by which llama.cpp knows the end of a turn, the most specific first.
+_TURN_ENDS = (
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<end_of_utterance>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<｜end▁of▁sentence｜>",
+)
