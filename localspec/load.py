@@ -1,6 +1,6 @@
-"""From two files to something that replies: checks, loads, wires, measures plain speed.
+"""From two files to something that replies: what is asked for, what is got, and the way from one to the other.
 
-Importing this module loads no native library; ``open_pair`` does.
+Importing this module loads no library that takes time; ``open_pair`` does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LoadOptions:
     n_ctx: int | None = None
     """Tokens of context; None takes what the model was trained for, at most 8192."""
     threads: int | None = None
-    """None takes the number of physical cores."""
+    """None takes the number of physical cores, or one for a toy."""
     gpu_layers: int | None = None
     """Layers offloaded to a GPU; None offloads all where there is one."""
 
@@ -75,9 +75,15 @@ class OpenPair(Protocol):
 
 
 def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
-    """Check both files and load them.
+    """Check both files, load them, measure plain speed.
 
-    Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError; on failure nothing
-    stays loaded.
+    Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.model.Cancelled``
+    if ``cancel`` is set meanwhile; on failure nothing stays loaded. ``cancel`` goes on to stop replies.
     """
-    raise NotImplementedError
+    from localspec.session import Session
+
+    return Session.open(options, cancel, progress or _say_nothing)
+
+
+def _say_nothing(what: str, fraction: float) -> None:
+    """Progress that nobody asked for."""

@@ -15,7 +15,15 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("LOCALSPEC_HOME", str(home / "localspec"))
     monkeypatch.setenv("HF_HOME", str(home / "hub"))
-    for name in ("HF_HUB_CACHE", "HF_ENDPOINT", "HF_TOKEN", "HF_HUB_OFFLINE", "NO_COLOR", "LOCALSPEC_DEBUG"):
+    for name in (
+        "HF_HUB_CACHE",
+        "HUGGINGFACE_HUB_CACHE",
+        "HF_ENDPOINT",
+        "HF_TOKEN",
+        "HF_HUB_OFFLINE",
+        "NO_COLOR",
+        "LOCALSPEC_DEBUG",
+    ):
         monkeypatch.delenv(name, raising=False)
     return home
 

@@ -95,6 +95,8 @@ class Started:
     """Tokens of it that the target's cache already holds."""
     seed: int
     """The seed in force, also when the caller left it to chance."""
+    dropped_n: int = 0
+    """Messages left out, oldest first, because the context is too small for all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
     """Undo ``event_to_dict``; unknown fields are passed over. Raises KeyError if one is missing."""
     match data["event"]:
         case "start":
-            return Started(data["prompt_n"], data["cache_n"], data["seed"])
+            return Started(data["prompt_n"], data["cache_n"], data["seed"], data.get("dropped_n", 0))
         case "progress":
             return PromptProgress(data["done_n"], data["total_n"])
         case "round":

@@ -1,13 +1,21 @@
-"""Drafters: whatever proposes tokens. A drafter is one file here, named as the user names it."""
+"""Drafters: whatever proposes tokens.
+
+A drafter is one file here, named as the user names it (``_`` for ``-``), with a function
+``make(parts: Parts) -> Drafter``. There is no list to add it to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Protocol
 
 from localspec.engine.dist import Chance, Dist
+from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
+from localspec.errors import UsageError
 
 
 @dataclass(slots=True)
@@ -52,3 +60,27 @@ class Drafter(Protocol):
         Raises ``Cancelled``.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What there is to make a drafter from."""
+
+    vocab: Vocab
+    """The target's."""
+    draft: Model | None
+    """The draft model, if one is loaded."""
+
+
+def drafter_names() -> tuple[str, ...]:
+    """All drafters there are, as ``--spec`` takes them."""
+    return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))
+
+
+def make_drafter(name: str, parts: Parts) -> Drafter:
+    """The drafter called ``name``. Raises UsageError if there is none, or if it lacks what it is made from."""
+    if name not in drafter_names():
+        raise UsageError(f"There is no drafter {name!r}.", f"Known drafters: {', '.join(drafter_names())}.")
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    drafter: Drafter = module.make(parts)
+    return drafter

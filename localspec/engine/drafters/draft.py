@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localspec.engine.dist import Chance
-from localspec.engine.drafters import Draft
+from localspec.engine.drafters import Draft, Parts
 from localspec.engine.model import Model
 from localspec.engine.sampling import Sampler
+from localspec.errors import UsageError
+
+
+def make(parts: Parts) -> DraftModel:
+    """Raises UsageError without a draft model."""
+    if parts.draft is None:
+        raise UsageError("No draft model is loaded.", "Name one with --draft FILE, or turn speculation off.")
+    return DraftModel(parts.draft)
 
 
 class DraftModel:

@@ -1,0 +1,135 @@
+"""A model's vocabulary: text to tokens and back, as llama.cpp does it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from localspec.engine.backends.native import Native
+from localspec.errors import InputError
+
+
+class LlamaVocab:
+    """Tokens of a loaded model. Valid as long as the model is."""
+
+    def __init__(self, native: Native, model: Any) -> None:
+        c = native.c
+        self._c = c
+        self._vocab = c.llama_model_get_vocab(model)
+        self._n_vocab = int(c.llama_vocab_n_tokens(self._vocab))
+        self._pieces: dict[int, bytes] = {}
+        self._ends: dict[int, bool] = {}
+        self._known_attributes: dict[int, int] = {}
+        self._chat_template = _decoded(c.llama_model_chat_template(model, None))
+
+    @property
+    def n_vocab(self) -> int:
+        return self._n_vocab
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja source the model came with."""
+        return self._chat_template
+
+    @cached_property
+    def bos(self) -> int | None:
+        return _present(self._c.llama_vocab_bos(self._vocab))
+
+    @cached_property
+    def eos(self) -> int | None:
+        return _present(self._c.llama_vocab_eos(self._vocab))
+
+    @cached_property
+    def adds_bos(self) -> bool:
+        """Whether the model expects every text to begin with ``bos``."""
+        return self.bos is not None and bool(self._c.llama_vocab_get_add_bos(self._vocab))
+
+    @cached_property
+    def prefixes_space(self) -> bool:
+        """Whether a space is put in front of text at the start and after control tokens (SentencePiece)."""
+        tokens = self.tokenize("a", special=False)
+        return b"".join(map(self.piece, tokens)).startswith(b" ")
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token adds to the text; empty for control tokens."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._render(self._checked(token), special=False)
+        return known
+
+    def source(self, token: int) -> bytes:
+        """The bytes a token stands for in a prompt, where control tokens are written out."""
+        return self._render(self._checked(token), special=True) if self.is_control(token) else self.piece(token)
+
+    def is_end(self, token: int) -> bool:
+        known = self._ends.get(token)
+        if known is None:
+            known = self._ends[token] = bool(self._c.llama_vocab_is_eog(self._vocab, self._checked(token)))
+        return known
+
+    def is_control(self, token: int) -> bool:
+        """Whether the token frames text: what stands before and after it is always tokenized apart."""
+        return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_CONTROL)
+
+    def strips_before(self, token: int) -> bool:
+        """Whether tokenizing drops white space in front of the token."""
+        return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_LSTRIP)
+
+    def strips_after(self, token: int) -> bool:
+        """Whether tokenizing drops white space behind the token."""
+        return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_RSTRIP)
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        """The tokens of ``text``, without any added at its ends.
+
+        With ``special``, control tokens that are written out in the text are recognised.
+        """
+        data = text.encode("utf-8", errors="replace")
+        if len(data) >= 2**31:
+            raise InputError("The text is larger than two gigabytes.", "Shorten it.")
+        # A token stands for a byte at least, but a prefixed space can add one.
+        room = len(data) + 8
+        tokens = (ctypes.c_int32 * room)()
+        n = self._c.llama_tokenize(self._vocab, data, len(data), tokens, room, False, special)
+        if n < 0:
+            room = -n
+            tokens = (ctypes.c_int32 * room)()
+            n = self._c.llama_tokenize(self._vocab, data, len(data), tokens, room, False, special)
+        return list(tokens[:n])
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of ``tokens``, control tokens left out."""
+        return b"".join(map(self.piece, tokens)).decode("utf-8", errors="replace")
+
+    def _attributes(self, token: int) -> int:
+        known = self._known_attributes.get(token)
+        if known is None:
+            known = self._c.llama_vocab_get_attr(self._vocab, self._checked(token))
+            self._known_attributes[token] = known
+        return known
+
+    def _render(self, token: int, *, special: bool) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            n = self._c.llama_token_to_piece(self._vocab, token, buffer, size, 0, special)
+            if n >= 0:
+                return buffer.raw[:n]
+            size = -n
+
+    def _checked(self, token: int) -> int:
+        # llama.cpp throws a C++ exception for a token it does not have, and that ends the process.
+        if not 0 <= token < self._n_vocab:
+            raise IndexError(f"no token {token} in a vocabulary of {self._n_vocab}")
+        return token
+
+
+def _decoded(text: bytes | None) -> str | None:
+    return text.decode("utf-8", errors="replace") if text else None
+
+
+def _present(token: int) -> int | None:
+    """llama.cpp says -1 for a token that a vocabulary lacks."""
+    return token if token >= 0 else None

@@ -1,0 +1,110 @@
+"""llama.cpp as a library: loaded once a process, its talk caught, its stop callback free of Python.
+
+Everything llama.cpp says goes to the logger ``localspec.llama`` and, for error messages, into a short
+memory of the latest lines; nothing reaches the terminal. Knows nothing of models or contexts.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+logger = logging.getLogger("localspec.llama")
+
+# ggml's log levels; 5 continues the line before.
+_LEVELS = {0: logging.INFO, 1: logging.DEBUG, 2: logging.INFO, 3: logging.WARNING, 4: logging.ERROR}
+_CONTINUED = 5
+_REMEMBERED_LINES = 400
+
+
+class NativeLog:
+    """What llama.cpp says, line by line. Called from any thread."""
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED_LINES)
+        self._level = logging.INFO
+        self._partial = ""
+        self._listeners: list[list[tuple[int, str]]] = []
+
+    def write(self, ggml_level: int, text: bytes) -> None:
+        """Take a piece of a line, a line or several."""
+        if ggml_level != _CONTINUED:
+            self._flush()
+            self._level = _LEVELS.get(ggml_level, logging.INFO)
+        *lines, self._partial = (self._partial + text.decode("utf-8", errors="replace")).split("\n")
+        for line in lines:
+            self._line(line)
+
+    @contextmanager
+    def heard(self) -> Iterator[list[tuple[int, str]]]:
+        """The lines said during a ``with``, as (level, line); they go on growing until it ends."""
+        lines: list[tuple[int, str]] = []
+        self._listeners.append(lines)
+        try:
+            yield lines
+        finally:
+            self._flush()
+            self._listeners.remove(lines)
+
+    def last_error(self) -> str:
+        """The latest error, without the name of the C++ function in front; empty if there was none."""
+        return reason([line for line in self._lines if line[0] >= logging.ERROR])
+
+    def _flush(self) -> None:
+        line, self._partial = self._partial, ""
+        self._line(line)
+
+    def _line(self, line: str) -> None:
+        if not line.strip(" ."):
+            return  # an empty line, or the dots that stand for progress
+        self._lines.append((self._level, line))
+        for listener in self._listeners:
+            listener.append((self._level, line))
+        logger.log(self._level, "%s", line)
+
+
+def reason(lines: list[tuple[int, str]]) -> str:
+    """The first error among ``lines``: the later ones only pass it on. Empty if there is none."""
+    for level, line in lines:
+        if level >= logging.ERROR:
+            _, separator, rest = line.partition(": ")
+            return (rest if separator else line).strip()
+    return ""
+
+
+class Native:
+    """The C functions, and what must live as long as they do."""
+
+    def __init__(self) -> None:
+        # Importing the package installs a callback that prints to standard error; ours replaces it at once.
+        from llama_cpp import llama_cpp as c
+
+        self.c: Any = c
+        """llama.h, function by function; untyped, since its stubs do not pass a strict check."""
+        self.log = NativeLog()
+        self._log_callback = c.llama_log_callback(lambda level, text, _: self.log.write(level, text))
+        c.llama_log_set(self._log_callback, ctypes.c_void_p(0))
+        c.llama_backend_init()
+        self.never_abort = c.ggml_abort_callback()
+        """A null callback."""
+        self.abort_if_set = _atoi_as(c.ggml_abort_callback)
+        """Stops a graph once its data, a C string, reads "1"."""
+
+
+def _atoi_as(kind: Any) -> Any:
+    """The C library's ``atoi`` as a callback: llama.cpp can ask it without waiting for Python's lock."""
+    atoi = ctypes.CDLL(None).atoi
+    return ctypes.cast(atoi, kind)
+
+
+@cache
+def native() -> Native:
+    """The library of this process; the first call loads it."""
+    # Without any handler Python would print warnings to standard error by itself.
+    logging.getLogger("localspec").addHandler(logging.NullHandler())
+    return Native()

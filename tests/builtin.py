@@ -1,0 +1,15 @@
+"""The built-in pair, for tests that need real models."""
+
+from __future__ import annotations
+
+from localspec.engine.backends.llama import LlamaModel
+from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.cancel import Cancellation
+from localspec.paths import shipped
+
+TARGET = shipped("assets/builtin-target.gguf")
+DRAFT = shipped("assets/builtin-draft.gguf")
+
+
+def open_target(cancel: Cancellation | None = None, *, n_ctx: int | None = None, max_outputs: int = 17) -> LlamaModel:
+    return LlamaModel.open(LoadSettings(TARGET, max_outputs, n_ctx), cancel or Cancellation())

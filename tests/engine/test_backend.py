@@ -1,0 +1,424 @@
+"""The llama.cpp backend against the laws of ``Model``, and against its own promises."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from localspec.engine.backends.cores import physical_cores
+from localspec.engine.backends.llama import LlamaModel, common_prefix
+from localspec.engine.backends.llama_load import LoadSettings, default_threads, describe_device
+from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.backends.native import NativeLog, native, reason
+from localspec.engine.cancel import Cancellation
+from localspec.engine.dist import Dist
+from localspec.engine.model import Cancelled, Model
+from localspec.engine.sampling import Greedy
+from localspec.engine.settings import Sampling
+from localspec.errors import CapacityError, ModelFileError
+from tests.builtin import DRAFT, TARGET, open_target
+from tests.fakes import Softmax, TableModel, letters
+
+NOISE = 0.05
+"""How far logits may differ between a wide batch and a narrow one; the built-in target's span some twenty."""
+
+
+@pytest.fixture(scope="module")
+def cancel() -> Cancellation:
+    return Cancellation()
+
+
+@pytest.fixture(scope="module")
+def llama(cancel: Cancellation) -> Iterator[LlamaModel]:
+    model = open_target(cancel)
+    yield model
+    model.close()
+
+
+@pytest.fixture(params=["table", "llama"])
+def model(request: pytest.FixtureRequest, llama: LlamaModel) -> Model:
+    return llama if request.param == "llama" else TableModel(letters(20))
+
+
+def tokens(n: int, seed: int = 0, n_vocab: int = 20) -> list[int]:
+    return [random.Random(seed).randrange(4, n_vocab) for _ in range(n)]
+
+
+def fresh(model: LlamaModel) -> LlamaModel:
+    """The same model holding nothing: an unrelated context has pushed out all else."""
+    model.logits([1], 0)
+    return model
+
+
+class TestEveryModel:
+    """What the engine relies on, for the table model of the tests as for the real one."""
+
+    def test_rows_have_the_shape_asked_for(self, model: Model) -> None:
+        """logits(context, last) gives (last, n_vocab), also for last = 0."""
+        for last in (0, 1, 5):
+            assert model.logits(tokens(9), last).shape == (last, model.vocab.n_vocab)
+
+    def test_it_is_pure(self, model: Model) -> None:
+        """Whatever was asked before, the same question has the same answer: the cache is nobody's business."""
+        asked = [tokens(30), tokens(30)[:20], tokens(12, seed=1), tokens(30)[:25] + tokens(5, seed=2), tokens(30)]
+        for order in (asked, asked[::-1]):
+            for context in order:
+                row = model.logits(context, 1)[0].copy()
+                model.logits(tokens(3, seed=9), 0)
+                assert np.allclose(row, model.logits(context, 1)[0], atol=NOISE)
+
+    def test_each_row_is_the_answer_to_its_prefix(self, model: Model) -> None:
+        """Row i of the last n is what the context without the n - 1 - i tokens behind it gives."""
+        context = tokens(24)
+        rows = model.logits(context, 6).copy()
+        for i in range(6):
+            alone = model.logits(context[: 24 - 5 + i], 1)[0]
+            assert np.allclose(rows[i], alone, atol=NOISE)
+
+    def test_rows_of_what_is_held_are_given_again(self, model: Model) -> None:
+        """Asking twice for the same rows gives them twice, though nothing new is to be evaluated."""
+        first = model.logits(tokens(10), 4).copy()
+        assert np.allclose(first, model.logits(tokens(10), 4), atol=NOISE)
+
+    def test_held_is_the_common_prefix(self, model: Model) -> None:
+        """After an evaluation everything up to the first difference needs no evaluation any more."""
+        context = tokens(20)
+        model.logits(context, 1)
+        assert model.held(context) == 20
+        assert model.held(context[:7]) == 7
+        assert model.held([*context, 5, 6]) == 20
+        assert model.held([*context[:11], context[11] + 1, *context[12:]]) == 11
+        assert model.held(tuple(context)) == 20
+
+    def test_a_shorter_context_is_forgotten_from_its_end_on(self, model: Model) -> None:
+        """A rewind leaves nothing of the discarded tokens behind."""
+        context = tokens(20)
+        model.logits(context, 1)
+        expected = model.logits([*context[:10], 4, 5], 1)[0].copy()
+        assert model.held(context) == 10 + (context[10] == 4)
+        model.logits(tokens(3, seed=9), 0)
+        assert np.allclose(expected, model.logits([*context[:10], 4, 5], 1)[0], atol=NOISE)
+
+
+class TestLlamaModel:
+    def test_a_context_longer_than_a_batch_is_read_in_pieces(self, llama: LlamaModel) -> None:
+        """The pieces meet without a seam, also where the rows asked for begin near one."""
+        for length in (511, 512, 513, 520, 900):
+            context = tokens(length, seed=length)
+            rows = fresh(llama).logits(context, 12).copy()
+            fresh(llama)
+            for end in range(100, length - 12, 100):
+                llama.logits(context[:end], 0)
+            assert np.allclose(rows, llama.logits(context, 12), atol=NOISE)
+
+    @pytest.mark.parametrize(("length", "last"), [(5, 6), (5, -1), (30, 18), (1025, 1)])
+    def test_a_request_that_would_end_the_process_is_refused(self, llama: LlamaModel, length: int, last: int) -> None:
+        """More rows than positions, than prepared, or a context too long: llama.cpp would abort."""
+        with pytest.raises(ValueError, match=r"asked for|prepared"):
+            llama.logits(tokens(length), last)
+
+    def test_a_closed_model_says_so(self) -> None:
+        """Closing twice is harmless; asking afterwards is not passed on to freed memory."""
+        model = open_target(n_ctx=64)
+        model.close()
+        model.close()
+        with pytest.raises(ValueError, match="closed"):
+            model.logits([1], 1)
+
+    def test_a_memory_that_cannot_go_back_is_read_again(
+        self, llama: LlamaModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Recurrent models refuse to forget single tokens; the answer is right all the same."""
+        context = tokens(40)
+        expected = fresh(llama).logits(context, 2).copy()
+        llama.logits([*context, 7, 8], 1)
+        monkeypatch.setattr(native().c, "llama_memory_seq_rm", lambda *_: False)
+        assert np.allclose(expected, llama.logits(context, 2), atol=NOISE)
+
+    def test_scores_past_the_targets_vocabulary_are_left_out(self) -> None:
+        """A draft with a longer vocabulary proposes nothing that the target has no number for."""
+        settings = LoadSettings(DRAFT, 1, 64)
+        model = LlamaModel.open(settings, Cancellation(), n_vocab=100)
+        assert model.logits([4, 5], 1).shape == (1, 100)
+        model.close()
+
+    def test_tokens_a_draft_does_not_know_do_no_harm(self) -> None:
+        """Padding of the target's vocabulary that the draft lacks is read as some other token."""
+        model = LlamaModel.open(LoadSettings(DRAFT, 1, 64), Cancellation())
+        assert np.isfinite(model.logits([4, model.vocab.n_vocab + 3, 5], 1)).all()
+        model.close()
+
+    def test_the_context_is_no_longer_than_asked_for(self) -> None:
+        """llama.cpp rounds a context up; nobody is told so, lest a test of the limit miss it."""
+        model = open_target(n_ctx=40)
+        assert model.n_ctx == 40
+        model.close()
+
+    def test_unasked_the_context_is_what_the_model_was_trained_for(self, llama: LlamaModel) -> None:
+        assert llama.n_ctx == 1024
+
+    def test_common_prefix_agrees_with_counting(self) -> None:
+        """The bisection finds the first difference wherever it lies."""
+        for a, b in itertools.product(itertools.product((1, 2), repeat=4), repeat=2):
+            expected = next((i for i in range(4) if a[i] != b[i]), 4)
+            assert common_prefix(list(a), list(b)) == expected
+            assert common_prefix(list(a), [*b, 3]) == expected
+
+
+class TestCancellation:
+    def test_a_stop_signal_ends_an_evaluation_from_within(self, cancel: Cancellation, llama: LlamaModel) -> None:
+        """A signal set by another thread while llama.cpp computes raises Cancelled; the model works on after it."""
+        context = tokens(1000)
+        expected = fresh(llama).logits(context, 1).copy()
+        computing = threading.Event()
+
+        def stop() -> None:
+            computing.wait()
+            cancel.set()
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        with pytest.raises(Cancelled):  # noqa: PT012 -- only the evaluation can raise it, sooner or later
+            while True:
+                computing.set()
+                fresh(llama).logits(context, 1)
+        stopper.join()
+        cancel.clear()
+        assert np.allclose(expected, llama.logits(context, 1), atol=NOISE)
+
+    def test_what_was_evaluated_before_the_signal_stays(
+        self, cancel: Cancellation, llama: LlamaModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An abort in the second batch leaves exactly the first in the cache."""
+        context = tokens(1000, seed=5)
+        expected = fresh(llama).logits(context, 1).copy()
+        fresh(llama)
+        decode = native().c.llama_decode
+
+        def decode_then_stop(*arguments: Any) -> int:
+            code: int = decode(*arguments)
+            cancel.set()
+            return code
+
+        monkeypatch.setattr(native().c, "llama_decode", decode_then_stop)
+        with pytest.raises(Cancelled):
+            llama.logits(context, 1)
+        monkeypatch.undo()
+        cancel.clear()
+        assert llama.held(context) == 512
+        assert np.allclose(expected, llama.logits(context, 1), atol=NOISE)
+
+    def test_a_load_can_be_cancelled(self) -> None:
+        """The signal is looked at between two tensors; nothing stays behind."""
+        cancel = Cancellation()
+        seen: list[float] = []
+
+        def progress(fraction: float) -> None:
+            seen.append(fraction)
+            cancel.set()
+
+        with pytest.raises(Cancelled):
+            LlamaModel.open(LoadSettings(TARGET, 1), cancel, progress)
+        assert len(seen) < 5
+
+
+class TestLoading:
+    def test_progress_grows_to_one(self) -> None:
+        seen: list[float] = []
+        LlamaModel.open(LoadSettings(TARGET, 1, 64), Cancellation(), seen.append).close()
+        assert seen == sorted(seen)
+        assert seen[-1] == 1.0
+
+    def test_a_file_that_is_no_model_is_refused_with_the_reason(self, tmp_path: Path) -> None:
+        """llama.cpp tells only its log; the sentence quotes it."""
+        file = tmp_path / "letter.gguf"
+        file.write_text("Dear Sir or Madam")
+        with pytest.raises(ModelFileError, match=r"letter\.gguf: invalid magic"):
+            LlamaModel.open(LoadSettings(file, 1), Cancellation())
+
+    def test_a_context_larger_than_the_machine_is_refused(self) -> None:
+        """Before it is allocated: the system would grant it and end the process later."""
+        with pytest.raises(CapacityError, match=r"--ctx 8192"):
+            open_target(n_ctx=2_000_000_000)
+
+    def test_a_context_that_llama_cpp_refuses_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(native().c, "llama_init_from_model", lambda *_: None)
+        with pytest.raises(CapacityError, match="context of 100 tokens"):
+            open_target(n_ctx=100)
+
+    def test_nothing_reaches_the_terminal(self, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        """Neither a load nor a failure writes to standard output or error."""
+        open_target(n_ctx=64).close()
+        (tmp_path / "bad.gguf").write_bytes(b"GGUF")
+        with pytest.raises(ModelFileError):
+            LlamaModel.open(LoadSettings(tmp_path / "bad.gguf", 1), Cancellation())
+        assert capfd.readouterr() == ("", "")
+
+    @pytest.mark.parametrize(
+        ("lines", "words"),
+        [
+            ([], "CPU, 4 threads"),
+            (["load_tensors: offloaded 7/7 layers to GPU"], "CPU, 4 threads"),
+            (
+                [
+                    "x: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 99 MiB free",
+                    "y: offloaded 33/33 layers to GPU",
+                ],
+                "CUDA0 (NVIDIA H200), 33/33 layers",
+            ),
+            (
+                [
+                    "x: using device Metal (Apple M3) (unknown id) - 99 MiB free",
+                    "y: offloaded 20/33 layers to GPU",
+                ],
+                "Metal (Apple M3), 20/33 layers; CPU, 4 threads",
+            ),
+            (
+                ["x: using device CUDA0 (NVIDIA H200) (id) - 99 MiB free", "y: offloaded 0/33 layers to GPU"],
+                "CPU, 4 threads",
+            ),
+        ],
+    )
+    def test_the_device_is_told_truthfully(self, lines: list[str], words: str) -> None:
+        """A GPU is named only if there is one and layers are on it."""
+        assert describe_device(lines, 4) == words
+
+
+class TestLog:
+    def test_pieces_become_lines(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Text without an end of line waits for the rest; dots that stand for progress are no line."""
+        log = NativeLog()
+        with caplog.at_level(logging.DEBUG, "localspec.llama"), log.heard() as lines:
+            log.write(4, b"f: no ")
+            log.write(5, b"room\ng: ")
+            log.write(5, b"left")
+            log.write(2, b".....")
+            log.write(2, b"ready\n")
+        assert lines == [(logging.ERROR, "f: no room"), (logging.ERROR, "g: left"), (logging.INFO, "ready")]
+        assert [(record.levelno, record.message) for record in caplog.records] == lines
+
+    def test_the_first_error_is_the_reason(self) -> None:
+        """Later errors only pass it on; the name of the C++ function is no news to a person."""
+        log = NativeLog()
+        with log.heard() as lines:
+            log.write(3, b"a: odd\n")
+            log.write(4, b"b: magic is wrong\n")
+            log.write(4, b"c: failed\n")
+        assert reason(lines) == "magic is wrong"
+        assert reason([]) == ""
+
+
+class TestCores:
+    def test_a_toy_gets_one_thread(self) -> None:
+        """Its threads would wait for each other most of the time; anything real gets all cores."""
+        assert default_threads(10_000_000) == 1
+        assert default_threads(400_000_000) == physical_cores()
+
+    def test_threads_of_one_core_count_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Four processors on two cores are two; an affinity mask narrows them down."""
+        for processor, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
+            folder = tmp_path / f"cpu{processor}" / "topology"
+            folder.mkdir(parents=True)
+            (folder / "thread_siblings_list").write_text(siblings + "\n")
+        monkeypatch.setattr("localspec.engine.backends.cores._allowed_processors", lambda: {0, 1, 2, 3})
+        assert physical_cores(tmp_path, tmp_path / "none") == 2
+        monkeypatch.setattr("localspec.engine.backends.cores._allowed_processors", lambda: {0, 2})
+        assert physical_cores(tmp_path, tmp_path / "none") == 1
+
+    @pytest.mark.parametrize(("quota", "cores"), [("max 100000", 8), ("250000 100000", 2), ("50000 100000", 1)])
+    def test_a_containers_quota_bounds_them(
+        self, quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("localspec.engine.backends.cores._allowed_processors", lambda: set(range(8)))
+        (tmp_path / "cpu.max").write_text(quota)
+        assert physical_cores(tmp_path, tmp_path / "cpu.max") == cores
+
+
+class TestVocab:
+    @pytest.mark.parametrize("text", ["Hello, world", "ä ß € 😀 \n\t x", "", " leading", "<|user|> as text"])
+    def test_text_survives(self, llama: LlamaModel, text: str) -> None:
+        """The pieces of a text's tokens are its bytes, whatever the characters."""
+        ids = llama.vocab.tokenize(text, special=False)
+        assert b"".join(map(llama.vocab.piece, ids)) == text.encode()
+
+    def test_control_tokens_are_silent_in_a_reply_and_written_out_in_a_prompt(self, llama: LlamaModel) -> None:
+        vocab = llama.vocab
+        (user,) = vocab.tokenize("<|user|>", special=True)
+        assert vocab.is_control(user)
+        assert vocab.piece(user) == b""
+        assert vocab.source(user) == b"<|user|>"
+        assert len(vocab.tokenize("<|user|>", special=False)) > 1
+
+    def test_the_end_of_a_turn_is_known(self, llama: LlamaModel) -> None:
+        vocab = llama.vocab
+        assert [token for token in range(vocab.n_vocab) if vocab.is_end(token)] == vocab.tokenize(
+            "<|end|>", special=True
+        )
+
+    @pytest.mark.parametrize("ask", ["piece", "source", "is_end", "is_control"])
+    @pytest.mark.parametrize("token", [-1, 1_000_000])
+    def test_a_token_that_does_not_exist_raises(self, llama: LlamaModel, ask: str, token: int) -> None:
+        """In Python, that is: llama.cpp would end the process."""
+        question: Callable[[int], object] = getattr(llama.vocab, ask)
+        with pytest.raises(IndexError):
+            question(token)
+
+
+def keep_all(temperature: float = 1.0) -> Sampling:
+    return Sampling(temperature=temperature, top_k=0, top_p=1.0, min_p=0.0)
+
+
+class TestSampler:
+    """llama.cpp's chain, held against the definitions of its samplers."""
+
+    @pytest.fixture
+    def row(self) -> Any:
+        return np.random.default_rng(3).normal(0, 3, 500).astype(np.float32)
+
+    def same(self, a: Dist, b: Dist) -> bool:
+        return np.array_equal(a.ids, b.ids) and np.allclose(a.probs, b.probs, rtol=1e-5)
+
+    def test_greedy_needs_no_chain(self) -> None:
+        assert isinstance(make_sampler(Sampling(temperature=0.0), 500), Greedy)
+
+    @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
+    def test_without_filters_it_is_softmax(self, row: Any, temperature: float) -> None:
+        assert self.same(make_sampler(keep_all(temperature), 500).dist(row), Softmax(temperature).dist(row))
+
+    def test_top_k_keeps_the_k_most_likely(self, row: Any) -> None:
+        dist = make_sampler(Sampling(temperature=1.0, top_k=7, top_p=1.0, min_p=0.0), 500).dist(row)
+        assert set(dist.ids) == set(np.argsort(-row)[:7])
+
+    def test_top_p_keeps_the_smallest_set_with_enough_probability(self, row: Any) -> None:
+        """And does so before the temperature, as llama.cpp's order has it."""
+        dist = make_sampler(Sampling(temperature=5.0, top_k=0, top_p=0.7, min_p=0.0), 500).dist(row)
+        plain = Softmax().dist(row)
+        likely = np.sort(plain.probs)[::-1].cumsum()
+        assert len(dist.ids) == int(np.searchsorted(likely, 0.7)) + 1
+        assert set(dist.ids) == set(np.argsort(-row)[: len(dist.ids)])
+
+    def test_min_p_drops_what_is_much_less_likely_than_the_best(self, row: Any) -> None:
+        dist = make_sampler(Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.1), 500).dist(row)
+        plain = Softmax().dist(row)
+        assert set(dist.ids) == set(plain.ids[plain.probs >= 0.1 * plain.probs.max()])
+
+    def test_equal_rows_give_equal_distributions(self, row: Any) -> None:
+        """Bit for bit, whatever was sampled in between: p / q of a perfect draft is exactly 1."""
+        sampler = make_sampler(Sampling(), 500)
+        first = sampler.dist(row)
+        sampler.dist(row[::-1].copy())
+        second = sampler.fork().dist(row.copy())
+        assert np.array_equal(first.ids, second.ids)
+        assert np.array_equal(first.probs, second.probs)
+
+    def test_a_shorter_row_is_a_distribution_over_fewer_tokens(self, row: Any) -> None:
+        """A draft may lack the padding at the end of the target's vocabulary."""
+        assert self.same(make_sampler(keep_all(), 500).dist(row[:300]), Softmax().dist(row[:300]))

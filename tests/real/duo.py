@@ -1,0 +1,113 @@
+"""The built-in target and draft as the engine sees them, and what it takes to ask them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localspec.chat import Message, Role
+from localspec.engine.backends.llama import LlamaModel
+from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import Chance, SeededChance
+from localspec.engine.drafters import Drafter
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.events import Event, Finished, Round, Token
+from localspec.engine.loop import Request, generate
+from localspec.engine.sampling import Greedy, Sampler
+from localspec.engine.settings import Sampling
+from localspec.prompt import Prompter
+from tests.builtin import DRAFT, open_target
+
+NEAR_TIE = 0.05
+"""Two logits closer than this may change places when the shape of the batch changes.
+
+Between a batch of one and batches of 2 to 16 a logit of the built-in target was seen to move by up to 0.017, so two
+of them by up to twice that towards each other.
+"""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """All events of one reply."""
+
+    events: list[Event]
+
+    @property
+    def rounds(self) -> list[Round]:
+        return [event for event in self.events if isinstance(event, Round)]
+
+    @property
+    def tokens(self) -> list[Token]:
+        return [token for round_ in self.rounds for token in round_.tokens]
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for token in self.tokens]
+
+    @property
+    def finished(self) -> Finished:
+        assert isinstance(self.events[-1], Finished)
+        return self.events[-1]
+
+
+@dataclass
+class Duo:
+    """Target, draft and one stop signal for both."""
+
+    target: LlamaModel
+    draft: LlamaModel
+    cancel: Cancellation = field(default_factory=Cancellation)
+
+    @staticmethod
+    def open() -> Duo:
+        cancel = Cancellation()
+        return Duo(open_target(cancel), LlamaModel.open(LoadSettings(DRAFT, 1), cancel), cancel)
+
+    def close(self) -> None:
+        self.target.close()
+        self.draft.close()
+
+    def prompt(self, question: str) -> list[int]:
+        return Prompter(self.target.vocab, self.target.n_ctx).chat([Message(Role.USER, question)]).tokens
+
+    def sampler(self, settings: Sampling) -> Sampler:
+        return make_sampler(settings, self.target.vocab.n_vocab)
+
+    def ask(
+        self,
+        prompt: str | Sequence[int],
+        depth: int,
+        *,
+        drafter: Drafter | None = None,
+        sampler: Sampler | None = None,
+        chance: Chance | None = None,
+        max_tokens: int | None = 64,
+        stop: Sequence[str] = (),
+    ) -> Reply:
+        """A reply, greedy unless told otherwise; a question is put into the chat template, ids are taken as is."""
+        request = Request(
+            prompt=self.prompt(prompt) if isinstance(prompt, str) else list(prompt),
+            sampler=sampler or Greedy(),
+            chance=chance or SeededChance(0),
+            policy=FixedDepth(depth),
+            max_tokens=max_tokens,
+            stop=stop,
+        )
+        return Reply(list(generate(self.target, drafter or DraftModel(self.draft), request, self.cancel)))
+
+    def difference(self, prompt: Sequence[int], expected: Sequence[int], got: Sequence[int]) -> str | None:
+        """None if two greedy replies are equal; else where and by which gap between logits they part."""
+        common = min(len(expected), len(got))
+        at = next((i for i in range(common) if expected[i] != got[i]), None)
+        if at is None:
+            assert len(expected) == len(got), f"{len(got)} tokens instead of {len(expected)}, all equal until then"
+            return None
+        row = self.target.logits([*prompt, *expected[:at]], 1)[0]
+        gap = float(np.abs(row[expected[at]] - row[got[at]]))
+        assert gap < NEAR_TIE, f"token {at} is {got[at]} instead of {expected[at]}, which is {gap:.4f} more likely"
+        return f"token {at}: {got[at]} for {expected[at]}, gap {gap:.5f}"

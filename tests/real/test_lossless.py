@@ -1,0 +1,191 @@
+"""The first promise, on real models: speculation changes the speed and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.drafters import Draft
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.events import Origin
+from localspec.engine.sampling import Greedy, Sampler
+from localspec.engine.settings import Sampling
+from tests.builtin import open_target
+from tests.real.duo import Duo
+from tests.real.prompts import hundred_prompts
+
+SETTINGS = Sampling(temperature=1.0, top_k=6, top_p=1.0, min_p=0.0)
+WORDS = 3
+SAMPLES = 1000
+
+
+def test_greedy_speculation_says_what_plain_decoding_says(duo: Duo) -> None:
+    """A hundred replies at depths 1, 3 and 7 equal those at depth 0, but for near-ties, which are printed."""
+    prompts = hundred_prompts()
+    assert len(prompts) == 100
+    near_ties = []
+    accepted_n = 0
+    for number, question in enumerate(prompts):
+        prompt = duo.prompt(question)
+        plain = duo.ask(prompt, 0)
+        fast = duo.ask(prompt, (1, 3, 7)[number % 3])
+        difference = duo.difference(prompt, plain.ids, fast.ids)
+        if difference:
+            near_ties.append(f"{question!r}: {difference}")
+        else:
+            assert fast.finished.text == plain.finished.text
+            assert fast.finished.reason == plain.finished.reason
+        accepted_n += fast.finished.timings.draft_n_accepted
+    print("\n".join(near_ties))
+    assert accepted_n > 500, "the draft proposed hardly anything right, so nothing was tested"
+    assert len(near_ties) <= 5
+
+
+def test_a_model_that_drafts_for_itself_is_always_right(duo: Duo) -> None:
+    """Greedy, every full round accepts all proposals and adds a bonus; a refusal can only be a near-tie."""
+    twin = open_target(duo.cancel, max_outputs=1)
+    for question in hundred_prompts()[:8]:
+        prompt = duo.prompt(question)
+        reply = duo.ask(prompt, 4, drafter=DraftModel(twin))
+        context = list(prompt)
+        for round_ in reply.rounds[:-1]:
+            if round_.rejected:
+                corrected = round_.tokens[-1].id
+                before = [*context, *(token.id for token in round_.tokens[:-1])]
+                duo.difference(before, [corrected], [round_.rejected[0].id])
+            else:
+                assert [token.origin for token in round_.tokens] == [Origin.ACCEPTED] * 4 + [Origin.BONUS]
+            context += [token.id for token in round_.tokens]
+        timings = reply.finished.timings
+        assert (timings.draft_acceptance_rate or 0) > 0.9
+    twin.close()
+
+
+class HotDraft(DraftModel):
+    """The draft model drawing at a higher temperature, whatever the reply's own: often refused."""
+
+    def __init__(self, duo: Duo) -> None:
+        super().__init__(duo.draft)
+        self._hot = duo.sampler(Sampling(temperature=6.0, top_k=12, top_p=1.0, min_p=0.0))
+
+    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
+        return super().draft(context, depth, self._hot, chance)
+
+
+class NamingDraft(DraftModel):
+    """The draft model naming its favourite as if it were certain: where a wrong correction shows most."""
+
+    def __init__(self, duo: Duo) -> None:
+        super().__init__(duo.draft)
+
+    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
+        return super().draft(context, depth, Greedy(), chance)
+
+
+class Gullible(SeededChance):
+    """Accepts every proposal: a verifier with this bias must be found out."""
+
+    def accepts(self, p: object, q: object) -> bool:
+        return True
+
+
+def law_of_first_words(duo: Duo, prompt: list[int]) -> dict[tuple[int, ...], float]:
+    """The exact distribution of the first tokens under plain sampling, by going through all of them."""
+    sampler = duo.sampler(SETTINGS)
+    law: dict[tuple[int, ...], float] = {(): 1.0}
+    for _ in range(WORDS):
+        longer: dict[tuple[int, ...], float] = {}
+        for words, weight in law.items():
+            if words and duo.target.vocab.is_end(words[-1]):
+                longer[words] = weight
+                continue
+            dist = sampler.dist(duo.target.logits([*prompt, *words], 1)[0])
+            for token, probability in zip(dist.ids, dist.probs, strict=True):
+                longer[*words, int(token)] = weight * float(probability)
+        law = longer
+    return law
+
+
+def p_value(law: dict[tuple[int, ...], float], seen: Counter[tuple[int, ...]]) -> float:
+    """How likely a sample at least as odd as ``seen`` is under ``law``; rare outcomes share a bin."""
+    total = seen.total()
+    assert set(seen) <= set(law), "something was said that cannot be said"
+    common = [words for words, probability in law.items() if probability * total >= 5]
+    assert len(common) >= 3, "too little is left to chance here to test anything"
+    observed = [seen[words] for words in common]
+    expected = [law[words] * total for words in common]
+    rest = total - sum(expected)
+    if rest >= 5:
+        observed.append(total - sum(observed))
+        expected.append(rest)
+    else:
+        observed[-1] += total - sum(observed)
+        expected[-1] += rest
+    return float(chisquare(observed, expected).pvalue)
+
+
+def sample(
+    duo: Duo, prompt: list[int], depth: int, drafter: DraftModel, chance: type[SeededChance]
+) -> Counter[tuple[int, ...]]:
+    sampler = duo.sampler(SETTINGS)
+    return Counter(
+        tuple(duo.ask(prompt, depth, drafter=drafter, sampler=sampler, chance=chance(seed), max_tokens=WORDS).ids)
+        for seed in range(SAMPLES)
+    )
+
+
+@pytest.fixture(scope="module")
+def prompt(duo: Duo) -> list[int]:
+    """Where the model has the most ways to go on: the widest open point in the middle of a story."""
+    sampler = duo.sampler(SETTINGS)
+
+    def openness(context: list[int]) -> float:
+        probs = sampler.dist(duo.target.logits(context, 1)[0]).probs
+        return float(-(probs * np.log(probs)).sum())
+
+    points = []
+    for animal in ("fox", "turtle", "robot"):
+        start = duo.prompt(f"Tell me a story about a {animal}.")
+        story = duo.ask(start, 0).ids
+        points += [[*start, *story[:n]] for n in range(4, len(story) - WORDS)]
+    return max(points, key=openness)
+
+
+@pytest.fixture(scope="module")
+def law(duo: Duo, prompt: list[int]) -> dict[tuple[int, ...], float]:
+    return law_of_first_words(duo, prompt)
+
+
+class TestSampled:
+    @pytest.mark.parametrize("kind", ["plain", "draft", "hot", "naming"])
+    def test_the_reply_has_the_targets_distribution(
+        self, duo: Duo, prompt: list[int], law: dict[tuple[int, ...], float], kind: str
+    ) -> None:
+        """The joint distribution of the first tokens is the target's own, whoever proposes."""
+        drafter = {"hot": HotDraft(duo), "naming": NamingDraft(duo)}.get(kind, DraftModel(duo.draft))
+        seen = sample(duo, prompt, 0 if kind == "plain" else 3, drafter, SeededChance)
+        assert p_value(law, seen) > 1e-4
+
+    def test_a_verifier_that_believes_everything_is_found_out(
+        self, duo: Duo, prompt: list[int], law: dict[tuple[int, ...], float]
+    ) -> None:
+        """The test above has power: accepting every proposal fails it by a wide margin."""
+        seen = sample(duo, prompt, 3, NamingDraft(duo), Gullible)
+        assert surely_differs(law, seen)
+
+    def test_a_correction_that_forgets_the_residual_is_found_out(
+        self, duo: Duo, prompt: list[int], law: dict[tuple[int, ...], float], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So does drawing the replacement from p instead of from what q leaves of it."""
+        monkeypatch.setattr(Dist, "minus", lambda self, other: self)
+        seen = sample(duo, prompt, 3, NamingDraft(duo), SeededChance)
+        assert surely_differs(law, seen)
+
+
+def surely_differs(law: dict[tuple[int, ...], float], seen: Counter[tuple[int, ...]]) -> bool:
+    return not set(seen) <= set(law) or p_value(law, seen) < 1e-9

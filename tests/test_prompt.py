@@ -1,0 +1,257 @@
+"""From conversations to token ids: what is rendered is what is encoded, and what was generated stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.chat import Message, Role
+from localspec.errors import CapacityError, InputError
+from localspec.prompt import Prompt, Prompter, encode
+from tests.builtin import open_target
+
+CONTROL = ("<s>", "<u>", "<a>", "<e>", "<sys>")
+PIECES = (*CONTROL, "a", "b", "c", " ", "\n", "ab", "abc", "bc", " a", " ab", "ü")
+TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ {'system': '<sys>', 'user': '<u>', 'assistant': '<a>'}[message.role] + (message.content | trim) + '<e>' }}"
+    "{% endfor %}{% if add_generation_prompt %}<a>{% endif %}"
+)
+
+
+@dataclass(frozen=True)
+class FakeVocab:
+    """Control tokens and a few overlapping pieces, the longest match first."""
+
+    chat_template: str | None = TEMPLATE
+    adds_bos: bool = False
+    prefixes_space: bool = False
+    strips: str = ""
+    """A control token that swallows white space behind it."""
+
+    bos = 0
+    eos = 3
+
+    def source(self, token: int) -> bytes:
+        return PIECES[token].encode()
+
+    def is_control(self, token: int) -> bool:
+        return token < len(CONTROL)
+
+    def strips_before(self, token: int) -> bool:
+        return False
+
+    def strips_after(self, token: int) -> bool:
+        return PIECES[token] == self.strips
+
+    def tokenize(self, text: str, *, special: bool) -> list[int]:
+        tokens: list[int] = []
+        framed = True
+        while text:
+            control = next((i for i, piece in enumerate(CONTROL) if text.startswith(piece)), None)
+            if control is not None:
+                tokens.append(control)
+                text = text[len(CONTROL[control]) :]
+                if CONTROL[control] == self.strips:
+                    text = text.lstrip()
+                framed = True
+                continue
+            if framed and self.prefixes_space:
+                text = " " + text
+            framed = False
+            longest = max((p for p in PIECES[len(CONTROL) :] if text.startswith(p)), key=len)
+            tokens.append(PIECES.index(longest))
+            text = text[len(longest) :]
+        return tokens
+
+
+def ids(*pieces: str) -> list[int]:
+    return [PIECES.index(piece) for piece in pieces]
+
+
+VOCABS = [FakeVocab(), FakeVocab(prefixes_space=True), FakeVocab(strips="<e>")]
+words = st.lists(st.sampled_from(PIECES), max_size=12)
+
+
+class TestEncode:
+    @given(st.sampled_from(VOCABS), words)
+    def test_without_a_past_it_is_tokenizing(self, vocab: FakeVocab, pieces: list[str]) -> None:
+        text = "".join(pieces)
+        assert encode(text, vocab, []) == vocab.tokenize(text, special=True)
+
+    @given(st.sampled_from(VOCABS), words, words)
+    @settings(max_examples=400)
+    def test_the_result_is_a_piece_of_the_past_and_then_fresh_tokens(
+        self, vocab: FakeVocab, pieces: list[str], earlier: list[str]
+    ) -> None:
+        """Some prefix of the earlier tokens, then exactly what tokenizing the whole text has from there on."""
+        text, past = "".join(pieces), ids(*earlier)
+        result, whole = encode(text, vocab, past), vocab.tokenize(text, special=True)
+        cuts = [n for n in range(len(past) + 1) if result[:n] == past[:n]]
+        rests = [whole[i:] for i in range(len(whole) + 1)]
+        assert any(result[n:] in rests for n in cuts)
+
+    @given(words, words)
+    @settings(max_examples=400)
+    def test_the_result_says_exactly_the_text(self, pieces: list[str], earlier: list[str]) -> None:
+        """Whatever was generated before, the model reads what the template wrote."""
+        text, vocab = "".join(pieces), FakeVocab()
+        assert b"".join(map(vocab.source, encode(text, vocab, ids(*earlier)))).decode() == text
+
+    @given(st.sampled_from(VOCABS), words, words)
+    def test_a_past_that_tokenizing_would_give_changes_nothing(
+        self, vocab: FakeVocab, pieces: list[str], more: list[str]
+    ) -> None:
+        """Reuse is visible only where a reply was split otherwise than its text would be."""
+        text = "".join(pieces)
+        whole = vocab.tokenize(text + "<e>" + "".join(more), special=True)
+        assert encode(text + "<e>" + "".join(more), vocab, vocab.tokenize(text, special=True)) == whole
+
+    def test_generated_tokens_stay_as_they_were_generated(self) -> None:
+        """The reply "abc" came as a, b, c, which tokenizing would make one token."""
+        vocab, past = FakeVocab(), ids("<u>", "a", "<e>", "<a>", "a", "b", "c", "<e>")
+        text = "<u>a<e><a>abc<e><u>b<e><a>"
+        assert encode(text, vocab, past) == [*past, *ids("<u>", "b", "<e>", "<a>")]
+        assert vocab.tokenize(text, special=True)[4:5] == ids("abc")
+
+    def test_a_reply_that_was_cut_off_stays_too(self) -> None:
+        """Cancelled or at its limit, it lacks its end; the template adds it."""
+        past = ids("<u>", "a", "<e>", "<a>", "a", "b")
+        assert encode("<u>a<e><a>ab<e><u>", FakeVocab(), past) == [*past, *ids("<e>", "<u>")]
+
+    def test_white_space_that_the_template_trims_is_given_up(self) -> None:
+        past = ids("<a>", "a", "b", "\n", " ")
+        assert encode("<a>ab<e>", FakeVocab(), past) == ids("<a>", "a", "b", "<e>")
+
+    def test_half_a_character_is_given_up(self) -> None:
+        """The reply ended within a character; its text lacks it, and so does the next prompt."""
+
+        class Bytes(FakeVocab):
+            def source(self, token: int) -> bytes:
+                return b"\xc3" if PIECES[token] == "ü" else super().source(token)
+
+        past = ids("<a>", "a", "b", "ü")
+        assert encode("<a>ab<e>", Bytes(), past) == ids("<a>", "a", "b", "<e>")
+
+    def test_a_reply_cut_inside_a_token_is_tokenized_again(self) -> None:
+        """A stop string ended it between two letters of one token: nothing safe to keep after the frame."""
+        past = ids("<u>", "c", "<e>", "<a>", "a", "bc")
+        assert encode("<u>c<e><a>ab<e>", FakeVocab(), past) == ids("<u>", "c", "<e>", "<a>", "ab", "<e>")
+
+    def test_a_space_put_in_front_by_the_tokenizer_is_no_difference(self) -> None:
+        """SentencePiece reads "<a>a" as <a> and " a"; a generated " a" is the same."""
+        vocab = FakeVocab(prefixes_space=True)
+        past = ids("<a>", " a", "b", "<e>")
+        assert encode("<a>ab<e><u>c", vocab, past) == [*past, *ids("<u>", " ", "c")]
+        assert encode("<a> ab<e><u>c", vocab, past) == [*past, *ids("<u>", " ", "c")]
+
+    def test_a_control_token_may_swallow_white_space(self) -> None:
+        """As Phi-3's do: the line break that the template writes after the end is in no token."""
+        vocab = FakeVocab(strips="<e>")
+        past = ids("<u>", "a", "<e>", "<a>", "a", "b", "<e>")
+        assert encode("<u>a<e>\n<a>ab<e>\n<u>", vocab, past) == [*past, *ids("<u>")]
+
+
+def talk(*contents: str, system: str | None = None) -> list[Message]:
+    messages = [Message(Role.SYSTEM, system)] if system else []
+    return messages + [Message((Role.USER, Role.ASSISTANT)[i % 2], content) for i, content in enumerate(contents)]
+
+
+class TestPrompter:
+    def test_a_conversation_is_written_as_the_template_has_it(self) -> None:
+        prompter = Prompter(FakeVocab(), 100)
+        assert prompter.chat(talk("a", "b", "c", system="ab")) == Prompt(
+            ids("<sys>", "ab", "<e>", "<u>", "a", "<e>", "<a>", "b", "<e>", "<u>", "c", "<e>", "<a>")
+        )
+
+    @pytest.mark.parametrize("template", [TEMPLATE, "{{ bos_token }}" + TEMPLATE])
+    def test_the_first_token_is_there_once(self, template: str) -> None:
+        """Whether the template writes it or not, a model that wants bos gets one."""
+        prompter = Prompter(FakeVocab(chat_template=template, adds_bos=True), 100)
+        first = prompter.chat(talk("a")).tokens
+        assert first == ids("<s>", "<u>", "a", "<e>", "<a>")
+        prompter.remember([*first, *ids("a", "b", "<e>")])
+        assert prompter.chat(talk("a", "ab", "c")).tokens[:8] == [*first, *ids("a", "b", "<e>")]
+
+    def test_raw_text_has_no_template_but_control_tokens_count(self) -> None:
+        assert Prompter(FakeVocab(), 100).raw("a<u>b") == Prompt(ids("a", "<u>", "b"))
+        assert Prompter(FakeVocab(adds_bos=True), 100).raw("<s>a") == Prompt(ids("<s>", "a"))
+
+    def test_nothing_to_say_is_an_error(self) -> None:
+        prompter = Prompter(FakeVocab(), 100)
+        for empty in ([], talk(""), talk("a", "b", " \n")):
+            with pytest.raises(InputError, match="empty"):
+                prompter.chat(empty)
+        with pytest.raises(InputError, match="empty"):
+            prompter.raw("")
+
+    def test_a_model_without_a_template_says_what_to_do(self) -> None:
+        prompter = Prompter(FakeVocab(chat_template=None), 100)
+        with pytest.raises(InputError, match="--raw"):
+            prompter.chat(talk("a"))
+        assert prompter.raw("a").tokens
+
+    def test_raw_text_longer_than_the_context_is_refused(self) -> None:
+        with pytest.raises(CapacityError, match="--ctx"):
+            Prompter(FakeVocab(), 10).raw("c" * 11)
+
+
+class TestFitting:
+    """Contexts of 40: a quarter is kept for the reply, so 30 tokens of prompt are comfortable."""
+
+    def test_what_fits_is_not_touched(self) -> None:
+        assert Prompter(FakeVocab(), 40).chat(talk(*["c"] * 9)).dropped_n == 0
+
+    def test_the_oldest_turns_go_first_and_the_system_message_stays(self) -> None:
+        """Whole turns go: what is left begins with what the user said."""
+        messages = talk(*["cc"] * 11, system="ab")
+        prompt = Prompter(FakeVocab(), 40).chat(messages)
+        assert prompt.dropped_n == 8
+        assert prompt.tokens[:3] == ids("<sys>", "ab", "<e>")
+        assert prompt.tokens[3:] == Prompter(FakeVocab(), 40).chat(messages[9:]).tokens
+
+    def test_the_same_turns_stay_out_while_that_is_enough(self) -> None:
+        """Otherwise every question would move the beginning, and have everything read again."""
+        prompter = Prompter(FakeVocab(), 40)
+        contents = ["cc"] * 9
+        dropped = []
+        for _ in range(6):
+            dropped.append(prompter.chat(talk(*contents)).dropped_n)
+            contents += ["cc", "cc"]
+        assert dropped == [4, 4, 8, 8, 12, 12]
+
+    def test_another_conversation_is_not_cut_for_the_sake_of_the_last(self) -> None:
+        prompter = Prompter(FakeVocab(), 40)
+        assert prompter.chat(talk(*["cc"] * 11)).dropped_n > 0
+        assert prompter.chat(talk("a")).dropped_n == 0
+
+    def test_a_last_message_may_use_the_room_of_a_comfortable_reply(self) -> None:
+        """Longer than is comfortable, but a reply is possible: better short than not at all."""
+        prompt = Prompter(FakeVocab(), 100).chat(talk("a", "b", "c" * 79))
+        assert (len(prompt.tokens), prompt.dropped_n) == (82, 2)
+
+    def test_a_last_message_that_leaves_no_room_is_refused(self) -> None:
+        with pytest.raises(CapacityError, match="--ctx"):
+            Prompter(FakeVocab(), 100).chat(talk("a", "b", "c" * 82))
+
+    def test_a_short_reply_needs_little_room(self) -> None:
+        """Whoever asks for two tokens does not lose turns for ten."""
+        messages = talk(*["c"] * 9)
+        assert Prompter(FakeVocab(), 30).chat(messages).dropped_n > 0
+        assert Prompter(FakeVocab(), 30).chat(messages, max_tokens=2).dropped_n == 0
+
+
+def test_the_builtin_model_is_read_as_its_template_says() -> None:
+    """The prompt's tokens, written out, are the template's text; control tokens are single tokens."""
+    model = open_target(n_ctx=256)
+    try:
+        tokens = Prompter(model.vocab, 256).chat(talk("Hello!", "Hi.", "Who are you?")).tokens
+        assert b"".join(map(model.vocab.source, tokens)).decode() == (
+            "<|user|>\nHello!<|end|>\n<|assistant|>\nHi.<|end|>\n<|user|>\nWho are you?<|end|>\n<|assistant|>\n"
+        )
+        assert sum(map(model.vocab.is_control, tokens)) == 7
+    finally:
+        model.close()
