@@ -1,0 +1,83 @@
+"""The log file keeps what was printed, within bounds, and tells why an engine died."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from localspec.worker import log
+from localspec.worker.log import open_log, telling_line
+
+
+def append(log_file: Path, text: str) -> None:
+    descriptor = open_log(log_file)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def test_a_log_grows_from_one_engine_to_the_next(tmp_path: Path) -> None:
+    """The folder is made, and what an earlier engine said stays."""
+    log_file = tmp_path / "logs" / "engine.log"
+    append(log_file, "first\n")
+    append(log_file, "second\n")
+    assert log_file.read_text() == "first\nsecond\n"
+
+
+def test_a_large_log_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One old log is kept; a log below the bound stays where it is."""
+    monkeypatch.setattr(log, "MAX_LOG_BYTES", 10)
+    log_file = tmp_path / "engine.log"
+    append(log_file, "0123456789")
+    append(log_file, "A")
+    assert log_file.read_text() == "0123456789A"
+    append(log_file, "fresh")
+    assert log_file.read_text() == "fresh"
+    assert (tmp_path / "engine.log.old").read_text() == "0123456789A"
+
+
+def test_a_log_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    """A folder in the file's place, or a file in the folder's, costs the log and not the engine."""
+    append(tmp_path, "lost")
+    (tmp_path / "file").write_text("")
+    append(tmp_path / "file" / "engine.log", "lost")
+
+
+@pytest.mark.parametrize(
+    ("lines", "telling"),
+    [
+        (
+            ["loading", "x.cpp:1: GGML_ASSERT(a) failed", "Fatal Python error: Aborted", "  File e.py, error"],
+            "x.cpp:1: GGML_ASSERT(a) failed",
+        ),
+        (["Traceback", "ModuleNotFoundError: No module named 'y'"], "ModuleNotFoundError: No module named 'y'"),
+        (["terminate called after throwing", "  what():  bad", ""], "what():  bad"),
+        (["an error long ago", *["loading"] * 20], None),
+        (["all is well"], None),
+        ([], None),
+    ],
+)
+def test_the_telling_line_is_the_last_that_speaks_of_trouble(
+    tmp_path: Path, lines: list[str], telling: str | None
+) -> None:
+    """Progress reports and Python's stack dump are no explanation, and neither is old trouble."""
+    log_file = tmp_path / "engine.log"
+    log_file.write_text("\n".join(lines))
+    assert telling_line(log_file, 0) == telling
+
+
+def test_an_earlier_engines_trouble_is_not_this_ones(tmp_path: Path) -> None:
+    """Only what was written since this engine started counts."""
+    log_file = tmp_path / "engine.log"
+    log_file.write_text("GGML_ASSERT failed\n")
+    since_bytes = log_file.stat().st_size
+    append(log_file, "started\n")
+    assert telling_line(log_file, since_bytes) is None
+
+
+def test_a_missing_log_tells_nothing(tmp_path: Path) -> None:
+    """No log is no reason to fail."""
+    assert telling_line(tmp_path / "engine.log", 0) is None
