@@ -112,7 +112,7 @@ def sentence(timings: Timings) -> str:
     if timings.draft_acceptance_rate is not None:
         clauses.append(f"{percent(timings.draft_acceptance_rate)} of the draft's guesses accepted")
     if timings.speedup_vs_plain is not None:
-        clauses.append(f"{timings.speedup_vs_plain:.1f} times plain speed")
+        clauses.append(f"{_one_decimal(timings.speedup_vs_plain)} times plain speed")
     elif timings.predicted_per_second is not None:
         clauses.append(f"{speed(timings.predicted_per_second)} tokens a second")
     return ", ".join(clauses) + "."
@@ -125,6 +125,24 @@ def tokens(n: int) -> str:
     ('1 token', '41 tokens')
     """
     return f"{n} token" if n == 1 else f"{n} tokens"
+
+
+def size(size_bytes: int | None) -> str:
+    """The size of a file.
+
+    >>> size(2_345_678), size(24_000_000), size(2_497_280_256), size(None)
+    ('2.35 MB', '24.0 MB', '2.50 GB', '-')
+    """
+    if size_bytes is None:
+        return MISSING
+    if size_bytes < 999_500_000:
+        return f"{_three_digits(size_bytes / 1e6)} MB"
+    return f"{_three_digits(size_bytes / 1e9)} GB"
+
+
+def _one_decimal(ratio: float) -> str:
+    """Enough for a sentence, but never "0.0"."""
+    return f"{ratio:.1f}" if ratio >= 0.95 else f"{ratio:.2f}"
 
 
 def _three_digits(value: float | None) -> str:

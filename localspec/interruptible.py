@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 from localspec.chat import Message, ReplyOptions
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
+from localspec.engine.model import Cancelled
 from localspec.errors import INTERRUPTED_EXIT_CODE
 from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
 
@@ -151,10 +152,8 @@ def open_interruptibly(opener: Opener, options: LoadOptions, progress: Progress 
     with InterruptibleThread() as thread:
         try:
             pair = thread.call(lambda: opener(options, thread.cancel, progress))
-        except Exception:
-            if thread.interrupted:
-                raise KeyboardInterrupt from None
-            raise
+        except Cancelled:
+            raise KeyboardInterrupt from None
         try:
             if thread.interrupted:
                 raise KeyboardInterrupt

@@ -1,0 +1,57 @@
+"""The ``localspec`` command and its sub-commands, and the help of the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from localspec import __version__
+from localspec.cli.chat import chat, chat_options, open_chat
+from localspec.cli.docs import exit_codes
+from localspec.cli.pairs import pairs
+from localspec.cli.run import run
+from localspec.errors import UsageError
+
+
+class LocalSpecGroup(click.Group):
+    """Ends its help with the exit codes."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in exit_codes()])
+
+
+@click.group(
+    cls=LocalSpecGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@chat_options
+@click.version_option(__version__, message="localspec %(version)s")
+@click.pass_context
+def localspec(context: click.Context, /, **given: Any) -> None:
+    """Chat with a local model, made fast by speculative decoding.
+
+    Without a command this opens the chat, on the built-in pair unless the options name another. Without a
+    terminal it answers the lines of its input in plain text.
+    """
+    if context.invoked_subcommand is None:
+        open_chat(context.obj, **given)
+    else:
+        _refuse_options_before(context.invoked_subcommand, context)
+
+
+def _refuse_options_before(command: str, context: click.Context) -> None:
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is click.core.ParameterSource.COMMANDLINE:
+            option = parameter.opts[0]
+            raise UsageError(
+                f"{option} stands before {command}, where it has no effect.",
+                f"Put it after: localspec {command} {option} ...",
+            )
+
+
+for _command in (chat, run, pairs):
+    localspec.add_command(_command)

@@ -1,0 +1,57 @@
+"""The ``localspec`` command: the one place that turns whatever goes wrong into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from localspec.cli import report
+from localspec.cli.commands import localspec
+from localspec.cli.services import Services
+from localspec.cli.streams import give_up_stdout, settle_streams
+from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError
+
+_COMPLETION_VARIABLE = "_LOCALSPEC_COMPLETE"
+
+
+def main(arguments: Sequence[str] | None = None, *, services: Services | None = None) -> NoReturn:
+    """Do what the command line says and exit."""
+    settle_streams()
+    if _COMPLETION_VARIABLE in os.environ:
+        localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE)
+    sys.exit(_answer(sys.argv[1:] if arguments is None else arguments, services or Services()))
+
+
+def _answer(arguments: Sequence[str], services: Services) -> int:
+    """The exit code."""
+    try:
+        return _invoke(arguments, services)
+    except LocalSpecError as error:
+        return report.show(error)
+    except click.ClickException as error:
+        return report.show(report.from_click(error))
+    except (KeyboardInterrupt, click.Abort):
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # the terminal has echoed ^C
+        return INTERRUPTED_EXIT_CODE
+    except BrokenPipeError:
+        give_up_stdout()
+        return 0  # whoever read our output has seen enough of it
+    except Exception as error:  # noqa: BLE001 -- the edge of the program; nothing above could tell the person
+        return report.show_unexpected(error)
+
+
+def _invoke(arguments: Sequence[str], services: Services) -> int:
+    """Run a command without click's own handling of errors, which knows neither our words nor our codes."""
+    try:
+        with localspec.make_context("localspec", list(arguments), obj=services) as context:
+            localspec.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    finally:
+        sys.stdout.flush()
+    return 0

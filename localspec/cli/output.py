@@ -1,0 +1,104 @@
+"""One reply on standard output, as text or as NDJSON, and its figures on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from localspec.chat import Reply
+from localspec.cli.streams import Status, wants_ansi, wants_colour
+from localspec.engine.events import Event, Finished, PromptProgress, Round
+from localspec.engine.wire import event_to_dict
+from localspec.figures import summary_line
+from localspec.launch import Launch
+from localspec.load import PairInfo
+from localspec.marks import Marks, harmless, marked
+
+
+class Output(Protocol):
+    """Where the events of a reply go."""
+
+    def show(self, event: Event) -> None:
+        """Write what an event says, at once."""
+        ...
+
+
+class TextOutput:
+    """The text as rounds arrive, marked by origin if wanted."""
+
+    def __init__(self, marks: Marks, status: Status) -> None:
+        self._marks = marks
+        self._status = status
+        self._terminal = sys.stdout.isatty()
+        self._last = "\n"
+
+    def show(self, event: Event) -> None:
+        match event:
+            case PromptProgress():
+                self._status.show("reading the prompt", event.done_n / max(event.total_n, 1))
+            case Round():
+                self._status.clear()
+                self._write(event)
+            case Finished():
+                self._status.clear()
+                print(end="" if self._last == "\n" else "\n", flush=True)
+
+    def _write(self, round_: Round) -> None:
+        plain = "".join(token.text for token in round_.tokens)
+        self._last = plain[-1:] or self._last
+        text = marked(round_.tokens, self._marks, colour=wants_colour(), clean=harmless if self._terminal else str)
+        print(text, end="", flush=True)
+
+
+class JsonOutput:
+    """One object a line: ``start``, ``round``..., ``done``. ``context`` goes into ``start``."""
+
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        self._context = dict(context)
+        self._ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, PromptProgress):
+            return
+        record = event_to_dict(event)
+        if record["event"] == "start":
+            record |= self._context
+        print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
+
+
+def describe(launch: Launch, info: PairInfo, *, raw: bool) -> dict[str, Any]:
+    """What ``start`` says about the pair and the options; ``spec`` and ``depth`` are null for auto."""
+    reply, sampling = launch.reply, launch.reply.sampling
+    return {
+        "pair": launch.pair_id,
+        "target": str(info.target),
+        "draft": str(info.draft) if info.draft else None,
+        "n_ctx": info.n_ctx,
+        "device": info.device,
+        "options": {
+            "temperature": sampling.temperature,
+            "top_k": sampling.top_k,
+            "top_p": sampling.top_p,
+            "min_p": sampling.min_p,
+            "spec": list(reply.spec) if reply.spec is not None else None,
+            "depth": reply.depth,
+            "max_tokens": reply.max_tokens,
+            "stop": list(reply.stop),
+            "system": launch.system,
+            "raw": raw,
+        },
+    }
+
+
+def print_summary(reply: Reply, launch: Launch) -> None:
+    """The one line of figures that ends ``localspec run``."""
+    print(summary_line(reply.timings, reply.rounds, launch.pair_id or launch.title), file=sys.stderr)
+
+
+def fitting_marks(marks: Marks | None) -> Marks:
+    """The marks asked for; on auto (None) colours on a terminal, none elsewhere."""
+    if marks is not None:
+        return marks
+    return Marks.ANSI if wants_ansi(sys.stdout) else Marks.NEVER

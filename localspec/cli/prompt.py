@@ -1,0 +1,89 @@
+"""The prompt of ``localspec run``: words on the command line, standard input, or both."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import stat
+import sys
+from collections.abc import Sequence
+
+from localspec.errors import InputError
+
+STDIN = "-"
+PATIENCE_S = 5.0
+"""How long standard input may stay silent, when it was not asked for, before the reply begins without it."""
+
+
+def read_prompt(words: Sequence[str]) -> str:
+    """The text of the prompt.
+
+    Words alone are joined by spaces. A final ``-`` reads all of standard input, however long that takes;
+    without words, so does anything but a terminal. Words with something piped in: the words, an empty
+    line, and the text. Raises InputError if nothing is left, or if it is not UTF-8.
+    """
+    asked = tuple(words[-1:]) == (STDIN,)
+    said = " ".join(words[:-1] if asked else words)
+    require_text(said, "The prompt")
+    piped = _read_stdin() if asked or _is_offered(must_be=not said) else ""
+    prompt = "\n\n".join(part for part in (said, piped) if part.strip())
+    if not prompt:
+        raise InputError("The prompt is empty.", 'Say something: localspec run "Tell me a story", or pipe text in.')
+    return prompt
+
+
+def require_text(said: str, what: str) -> None:
+    """Raise InputError for an argument with bytes that are not UTF-8, which arrive as lone surrogates."""
+    try:
+        said.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
+
+
+def _is_offered(*, must_be: bool) -> bool:
+    """Whether standard input has something to say without having been asked.
+
+    With ``must_be``, whatever is no terminal counts. Otherwise only pipes, sockets and files do, and
+    one that stays silent is left alone: it may have been inherited from a program that never writes.
+    """
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return False
+    if must_be:
+        return True
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except io.UnsupportedOperation:
+        return True
+    except OSError:
+        return False
+    if stat.S_ISREG(mode):
+        return True
+    return (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and _speaks(descriptor)
+
+
+def _speaks(descriptor: int) -> bool:
+    """Whether a pipe has text or ends within ``PATIENCE_S``."""
+    ready, _, _ = select.select([descriptor], [], [], PATIENCE_S)
+    if not ready:
+        print(
+            f"Standard input stayed silent for {PATIENCE_S:.0f} seconds; the reply begins without it. "
+            "End the prompt with - to wait for it.",
+            file=sys.stderr,
+        )
+    return bool(ready)
+
+
+def _read_stdin() -> str:
+    """All of standard input as text, without the line end that a file or ``echo`` puts last."""
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"Standard input is not UTF-8 text (byte {error.start + 1} cannot be read).",
+            "Convert it first, for example with iconv.",
+        ) from None
+    return text.removesuffix("\n").removesuffix("\r")

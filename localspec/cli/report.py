@@ -1,0 +1,57 @@
+"""Errors as a person sees them: a sentence and the next step, on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from localspec.errors import LocalSpecError, UsageError
+from localspec.paths import user_paths
+
+
+def show(error: LocalSpecError) -> int:
+    """Print an error; the exit code that goes with it."""
+    print(f"localspec: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def from_click(error: click.ClickException) -> LocalSpecError:
+    """What click found wrong with the command line, as one of our errors."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    command = context.command_path if context else "localspec"
+    hint = f"{command} --help lists what there is."
+    message = error.format_message()
+    if isinstance(error, click.NoSuchCommand):
+        hint = f'To ask something, quote it: localspec run "..."; {hint}'
+    return UsageError(message if message.endswith((".", "?", ")")) else f"{message}.", hint)
+
+
+def show_unexpected(error: Exception) -> int:
+    """Write the traceback of a bug to the log file and say where it is; exit code 1.
+
+    ``LOCALSPEC_DEBUG`` prints the traceback as well.
+    """
+    if os.environ.get("LOCALSPEC_DEBUG"):
+        traceback.print_exception(error)
+    log_file = user_paths().logs / "localspec.log"
+    try:
+        _append(log_file, error)
+    except OSError as refusal:
+        traceback.print_exception(error)
+        hint = f"The log file {log_file} cannot be written ({refusal.strerror}), so the details are above."
+    else:
+        hint = f"The details are in {log_file}."
+    summary = f"{type(error).__name__}: {error}".removesuffix(": ").splitlines()[0]
+    return show(LocalSpecError(f"Something unexpected went wrong ({summary}).", hint))
+
+
+def _append(log_file: Path, error: Exception) -> None:
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    with log_file.open("a", encoding="utf-8", errors="replace") as log:
+        log.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} localspec {' '.join(sys.argv[1:2])}\n")
+        traceback.print_exception(error, file=log)

@@ -1,0 +1,103 @@
+"""From options as given to a ``Launch``: what was said, else what the pair recommends, else the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+from localspec.chat import ReplyOptions
+from localspec.cli.options import Chosen
+from localspec.cli.prompt import require_text
+from localspec.engine.settings import Sampling
+from localspec.errors import UsageError
+from localspec.launch import Launch
+from localspec.load import MAX_DEPTH, LoadOptions
+from localspec.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
+
+
+def resolve(chosen: Chosen) -> Launch:
+    """Raises UsageError for options that contradict each other, NotFoundError for a pair that is not there."""
+    _check(chosen)
+    if chosen.target is not None:
+        return _of_files(chosen, chosen.target)
+    return _of_pair(chosen)
+
+
+def _check(chosen: Chosen) -> None:
+    if chosen.pair is not None and (chosen.target or chosen.draft):
+        raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
+    if chosen.draft is not None and chosen.target is None:
+        raise UsageError("--draft needs a --target to draft for.", "Add --target FILE.")
+    if chosen.depth is not None and chosen.depth > MAX_DEPTH:
+        raise UsageError(f"A depth of {chosen.depth} is too deep.", f"Choose one from 0 to {MAX_DEPTH}.")
+    if chosen.spec == () and chosen.depth:
+        raise UsageError("--spec off leaves nothing to propose at a depth.", "Leave --depth out, or --spec off.")
+    if not all(chosen.stop):
+        raise UsageError("An empty --stop would end every reply at once.", "Give it a text, or leave it out.")
+    require_text("".join((chosen.system or "", *chosen.stop)), "The text of --system or --stop")
+    if chosen.spec:
+        _check_drafters(chosen.spec)
+
+
+def _check_drafters(names: tuple[str, ...]) -> None:
+    """Before anything is loaded; making the drafters would find it out only after."""
+    from localspec.engine.drafters import drafter_names
+
+    known = drafter_names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"There is no drafter {name!r}.", f"Known drafters: {', '.join(known)}.")
+
+
+def _of_files(chosen: Chosen, target: Path) -> Launch:
+    _check_draft(chosen, chosen.draft)
+    return Launch(
+        load=_load_options(chosen, target, chosen.draft),
+        reply=_reply_options(chosen, RecommendedSampling()),
+        title=" + ".join(path.stem for path in (target, chosen.draft) if path is not None),
+        system=chosen.system,
+    )
+
+
+def _of_pair(chosen: Chosen) -> Launch:
+    pair = load_catalogue().find(chosen.pair or BUILTIN_ID)
+    files = pair.files()
+    _check_draft(chosen, files.draft)
+    return Launch(
+        load=_load_options(chosen, files.target, files.draft),
+        reply=_reply_options(chosen, pair.sampling),
+        pair_id=pair.id,
+        title=pair.title,
+        tour=pair.tour,
+        pace_tokens_per_second=pair.pace_tokens_per_second,
+        system=chosen.system,
+    )
+
+
+def _check_draft(chosen: Chosen, draft: Path | None) -> None:
+    if draft is None and chosen.spec and "draft" in chosen.spec:
+        raise UsageError("--spec draft needs a draft model, and there is none.", "Name one with --target and --draft.")
+
+
+def _load_options(chosen: Chosen, target: Path, draft: Path | None) -> LoadOptions:
+    return LoadOptions(target, draft, n_ctx=chosen.ctx, threads=chosen.threads, gpu_layers=chosen.gpu_layers)
+
+
+def _reply_options(chosen: Chosen, recommended: RecommendedSampling) -> ReplyOptions:
+    return ReplyOptions(
+        sampling=_sampling(chosen, recommended),
+        spec=chosen.spec,
+        depth=chosen.depth,
+        seed=chosen.seed,
+        max_tokens=chosen.max_tokens,
+        stop=chosen.stop,
+    )
+
+
+def _sampling(chosen: Chosen, recommended: RecommendedSampling) -> Sampling:
+    """Knob by knob: what was said, else what the pair's makers recommend, else the default."""
+    sampling = Sampling()
+    for wishes in (recommended, chosen):
+        said = {field.name: getattr(wishes, field.name) for field in fields(Sampling)}
+        sampling = replace(sampling, **{name: value for name, value in said.items() if value is not None})
+    return sampling

@@ -1,0 +1,71 @@
+"""``localspec run``: one reply, in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localspec.cli.options import Chosen, MarksChoice, reply_options
+from localspec.cli.prompt import read_prompt
+from localspec.cli.services import Services
+from localspec.errors import INTERRUPTED_EXIT_CODE, UsageError
+
+if TYPE_CHECKING:
+    from localspec.launch import Launch
+    from localspec.marks import Marks
+
+
+@click.command(short_help="Give one reply on standard output.")
+@click.argument("words", nargs=-1, metavar="[PROMPT | -]")
+@reply_options
+@click.option("--raw", is_flag=True, help="Continue the prompt as it stands, without the model's chat template.")
+@click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
+@click.option("--marks", type=MarksChoice(), default="auto", help=MarksChoice.HELP)
+@click.pass_obj
+def run(
+    services: Services, /, words: tuple[str, ...], raw: bool, as_json: bool, marks: Marks | None, **given: Any
+) -> None:
+    """Give one reply to PROMPT: text on standard output, one line of figures on standard error.
+
+    A - reads the prompt from standard input, and so does leaving it out when something is piped in. With both,
+    the prompt comes first, then an empty line, then what was piped in.
+    """
+    if raw and given["system"] is not None:
+        raise UsageError("--raw and --system contradict each other.", "Without a template there is no place for it.")
+    if as_json and marks is not None:
+        raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
+    from localspec.cli.resolve import resolve
+
+    prompt = read_prompt(words)
+    launch = resolve(Chosen(**given))
+    if _reply(services, launch, prompt, raw=raw, as_json=as_json, marks=marks):
+        raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
+
+
+def _reply(services: Services, launch: Launch, prompt: str, *, raw: bool, as_json: bool, marks: Marks | None) -> bool:
+    """Load, reply, print; whether Ctrl-C ended it."""
+    from localspec.chat import Conversation, Reply
+    from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
+    from localspec.cli.streams import Status
+    from localspec.interruptible import open_interruptibly
+
+    conversation = Conversation(system=launch.system)
+    reply = Reply() if raw else conversation.ask(prompt).reply
+    status = Status()
+    try:
+        with open_interruptibly(services.open_pair, launch.load, status.show) as pair:
+            status.clear()
+            output = (
+                JsonOutput(describe(launch, pair.info, raw=raw))
+                if as_json
+                else TextOutput(fitting_marks(marks), status)
+            )
+            for event in pair.reply(prompt if raw else conversation.messages(), launch.reply):
+                reply.receive(event)
+                output.show(event)
+            interrupted = pair.interrupted
+            print_summary(reply, launch)
+    finally:
+        status.clear()
+    return interrupted

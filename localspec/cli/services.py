@@ -1,0 +1,44 @@
+"""What the commands call upon, so that a test can put something else in its place.
+
+The real ones import what they need when they are called: ``localspec --help`` loads none of it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localspec.engine.cancel import Cancellation
+    from localspec.interruptible import Opener
+    from localspec.launch import Launch
+    from localspec.load import LoadOptions, OpenPair, Progress
+
+
+def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+    from localspec.load import open_pair
+
+    return open_pair(options, cancel, progress)
+
+
+def _open_screen(launch: Launch) -> None:
+    from localspec.tui.app import run_app
+
+    run_app(launch)
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The world behind the command line."""
+
+    open_pair: Opener = _open_pair
+    open_screen: Callable[[Launch], None] = _open_screen
+    has_terminal: Callable[[], bool] = _has_terminal
+    """Whether a person sits at both ends, and at a screen that can be drawn on."""

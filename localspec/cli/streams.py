@@ -1,0 +1,65 @@
+"""Standard output and error: never a traceback for a sign they cannot show, and one line of passing status."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+_ERASE_LINE = "\r\x1b[2K"
+
+
+def settle_streams() -> None:
+    """Make both streams writable with any text; one that is closed swallows what is written."""
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def give_up_stdout() -> None:
+    """Nobody reads any more: let what is still buffered go nowhere, at exit too."""
+    with _nowhere() as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def wants_ansi(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that understands escape sequences."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def wants_colour() -> bool:
+    """Whether the environment leaves colours on; see no-color.org."""
+    return not os.environ.get("NO_COLOR")
+
+
+class Status:
+    """One line on standard error that is rewritten and at last erased; nothing at all without a terminal."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._enabled = wants_ansi(sys.stderr)
+
+    def show(self, what: str, fraction: float) -> None:
+        """Say what is being done and how far it has come, 0..1. Callable from any thread."""
+        line = f"{what} {fraction * 100:.0f} %"
+        if self._enabled and line != self._shown:
+            self._shown = line
+            sys.stderr.write(f"{_ERASE_LINE}{line}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave no trace."""
+        if self._shown:
+            self._shown = ""
+            sys.stderr.write(_ERASE_LINE)
+            sys.stderr.flush()

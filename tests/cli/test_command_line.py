@@ -1,0 +1,193 @@
+"""The command line as a whole: help, contradictions, exit codes, bugs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from localspec.cli.commands import localspec as root
+from localspec.cli.docs import exit_code_table, exit_codes, options_table
+from localspec.cli.options import Chosen
+from localspec.errors import ALL_ERRORS
+from localspec.load import MAX_DEPTH
+from tests.cli.conftest import Localspec
+from tests.cli.support import FakeWorld
+
+FILES = ("--target", "big.gguf", "--draft", "small.gguf")
+HEAVY = ("llama_cpp", "textual", "numpy", "huggingface_hub", "jinja2")
+
+
+def all_commands(
+    command: click.Command = root, path: tuple[str, ...] = ()
+) -> list[tuple[tuple[str, ...], click.Command]]:
+    found = [(path, command)]
+    if isinstance(command, click.Group):
+        for name, child in sorted(command.commands.items()):
+            found += all_commands(child, (*path, name))
+    return found
+
+
+COMMANDS = [path for path, _ in all_commands()]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_loads_nothing_heavy(path: tuple[str, ...]) -> None:
+    """A command that does not decode starts no engine, no screen and no arithmetic."""
+    code = (
+        "import sys; from localspec.cli import main\n"
+        "try: main()\n"
+        f"finally: print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *path, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: localspec")
+    assert done.stderr.strip() == ""
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_option_is_explained_in_one_sentence(path: tuple[str, ...]) -> None:
+    """A capital letter, one full stop at the end, and the default where there is one to know."""
+    command = dict(all_commands())[path]
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            help_ = parameter.help or ""
+            assert re.fullmatch(r"[A-Z][^.]*(\d\.\d+[^.]*)*\.", help_), f"{parameter.name}: {help_}"
+
+
+def test_the_reply_options_are_the_same_everywhere() -> None:
+    """What ``run`` understands about pairs and decoding, the chat understands too."""
+    expected = set(Chosen.__dataclass_fields__)
+    for path in ((), ("chat",), ("run",)):
+        assert expected <= {parameter.name for parameter in dict(all_commands())[path].params}
+
+
+def test_exit_codes_are_documented(localspec: Localspec) -> None:
+    """Help and the README's table name every code an error can have, once."""
+    codes = [code for code, _ in exit_codes()]
+    assert codes == sorted(set(codes))
+    assert {error.exit_code for error in ALL_ERRORS} < set(codes)
+    help_, table = localspec("--help").out, exit_code_table()
+    for code, meaning in exit_codes():
+        assert f"| {code} | {meaning} |" in table
+        assert f"  {code:<3}  {meaning}\n" in help_
+
+
+def test_the_options_table_names_every_option() -> None:
+    """The README is made from the same definitions as the help."""
+    table = options_table(root.commands["run"])
+    for option in ("--pair ID", "--depth auto\\|N", "--raw", "--json"):
+        assert f"`{option}`" in table
+
+
+def test_the_version(localspec: Localspec) -> None:
+    done = localspec("--version")
+    assert done.code == 0
+    assert re.fullmatch(r"localspec \d+\.\d+\.\d+\n", done.out)
+
+
+def test_the_help_names_the_deepest_depth(localspec: Localspec) -> None:
+    assert f", 0 to {MAX_DEPTH} (" in " ".join(localspec("run", "--help").out.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--pair", "builtin", "--target", "big.gguf"),
+        ("--pair", "builtin", "--draft", "small.gguf"),
+        ("--draft", "small.gguf"),
+        ("--target", "big.gguf", "--spec", "draft"),
+        (*FILES, "--spec", "off", "--depth", "3"),
+        (*FILES, "--spec", "off,draft"),
+        (*FILES, "--spec", "draft,"),
+        (*FILES, "--spec", "telepathy"),
+        (*FILES, "--depth", "17"),
+        (*FILES, "--depth", "-1"),
+        (*FILES, "--depth", "some"),
+        (*FILES, "--temperature", "nan"),
+        (*FILES, "--temperature", "inf"),
+        (*FILES, "--temperature", "-0.1"),
+        (*FILES, "--top-p", "0"),
+        (*FILES, "--min-p", "1.1"),
+        (*FILES, "--max-tokens", "0"),
+        (*FILES, "--ctx", "0"),
+        (*FILES, "--seed", "-1"),
+        (*FILES, "--stop", ""),
+        (*FILES, "--no-such-option"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_a_command_line_that_makes_no_sense(localspec: Localspec, command: str, arguments: tuple[str, ...]) -> None:
+    """Exit code 2, one line on standard error with what to do, and nothing is loaded."""
+    world = FakeWorld()
+    done = localspec(command, *arguments, *(["hello"] if command == "run" else []), world=world)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("localspec: ")
+    assert done.err.count("\n") == 1
+    assert not world.loads
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", *FILES, "--raw", "--system", "x", "hello"),
+        ("run", *FILES, "--json", "--marks", "ascii", "hello"),
+        ("tell me a story",),
+        ("--seed", "3", "run", "hello"),
+    ],
+    ids=" ".join,
+)
+def test_what_only_some_commands_can_get_wrong(localspec: Localspec, arguments: tuple[str, ...]) -> None:
+    """Contradictions, a prompt in place of a command, options in a place where they would be lost."""
+    done = localspec(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+
+
+def test_an_unknown_pair(localspec: Localspec) -> None:
+    """Exit code 4, and the way to the list of those there are."""
+    done = localspec("run", "--pair", "no-such-pair", "hello")
+    assert (done.code, done.out) == (4, "")
+    assert "no-such-pair" in done.err
+    assert "localspec pairs list" in done.err
+
+
+class Bug(Exception):
+    """Nothing anybody foresaw."""
+
+
+def broken(world: FakeWorld) -> FakeWorld:
+    world.load_error = Bug("the sky fell")  # type: ignore[assignment]  # a bug is no LocalSpecError, that is the point
+    return world
+
+
+def test_a_bug_is_a_sentence_and_a_log(localspec: Localspec, own_home: Path) -> None:
+    """No traceback on the screen; it is in the log, whose path is in the sentence."""
+    done = localspec("run", *FILES, "hello", world=broken(FakeWorld()))
+    log_file = own_home / "localspec" / "logs" / "localspec.log"
+    assert (done.code, done.out) == (1, "")
+    assert (
+        done.err == f"localspec: Something unexpected went wrong (Bug: the sky fell). The details are in {log_file}.\n"
+    )
+    assert "Traceback" in log_file.read_text()
+    assert "the sky fell" in log_file.read_text()
+
+
+def test_a_bug_can_be_looked_at(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LOCALSPEC_DEBUG shows the traceback as well."""
+    monkeypatch.setenv("LOCALSPEC_DEBUG", "1")
+    assert "Traceback" in localspec("run", *FILES, "hello", world=broken(FakeWorld())).err
+
+
+def test_a_log_that_cannot_be_written_hides_nothing(localspec: Localspec, own_home: Path) -> None:
+    """Then the details come on standard error."""
+    (own_home / "localspec").write_text("a file where a folder should be")
+    done = localspec("run", *FILES, "hello", world=broken(FakeWorld()))
+    assert done.code == 1
+    assert "Traceback" in done.err
+    assert "cannot be written" in done.err

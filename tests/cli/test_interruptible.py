@@ -1,0 +1,124 @@
+"""Work in a thread that Ctrl-C can stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localspec.engine.cancel import Cancellation
+from localspec.engine.model import Cancelled
+from localspec.errors import INTERRUPTED_EXIT_CODE, NotFoundError
+from localspec.interruptible import InterruptibleThread, open_interruptibly
+from localspec.load import LoadOptions, OpenPair, Progress
+from tests.cli.support import FakePair, info_of
+
+
+def until(cancel: Cancellation, first: int = 0) -> Iterator[int]:
+    """Numbers until the stop signal, and -1 as a farewell."""
+    number = first
+    while not cancel.is_set():
+        yield number
+        number += 1
+    yield -1
+
+
+def test_work_runs_in_order_in_one_other_thread() -> None:
+    """Native memory has one owner: never the main thread, never two."""
+    with InterruptibleThread() as thread:
+        owners = {thread.call(threading.get_ident) for _ in range(3)}
+    assert len(owners) == 1
+    assert owners != {threading.get_ident()}
+
+
+def test_what_the_work_raises_arrives() -> None:
+    """An error in the thread is an error of the caller, after what came before it."""
+
+    def work() -> Iterator[int]:
+        yield 1
+        raise NotFoundError("gone")
+
+    with InterruptibleThread() as thread:
+        stream = thread.stream(work)
+        assert next(stream) == 1
+        with pytest.raises(NotFoundError, match="gone"):
+            next(stream)
+
+
+def test_ctrl_c_stops_the_work_and_not_the_program() -> None:
+    """The first Ctrl-C is the work's to answer; what it still yields arrives."""
+    with InterruptibleThread() as thread:
+        seen = []
+        for number in thread.stream(lambda: until(thread.cancel)):
+            if number == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+            seen.append(number)
+        assert seen[-1] == -1
+        assert thread.interrupted
+        assert thread.call(lambda: 5) == 5
+        assert not thread.interrupted
+
+
+def test_ctrl_c_between_pieces_of_work_is_the_usual_one() -> None:
+    """With nothing under way there is nothing to stop but the program."""
+    before = signal.getsignal(signal.SIGINT)
+    with InterruptibleThread() as thread:
+        thread.call(lambda: 1)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_abandoned_work_is_stopped_before_the_next_begins() -> None:
+    """Leaving a loop early neither blocks what comes after it nor leaks into it."""
+    with InterruptibleThread() as thread:
+        for number in thread.stream(lambda: until(thread.cancel)):
+            if number == 3:
+                break
+        assert next(thread.stream(lambda: until(thread.cancel, first=100))) == 100
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_ctrl_c_while_loading_leaves(refuses: bool) -> None:
+    """Whether the load gives up or comes through at the last moment, nothing is left open."""
+    opened: list[FakePair] = []
+
+    def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
+        os.kill(os.getpid(), signal.SIGINT)
+        while not cancel.is_set():
+            pass
+        if refuses:
+            raise Cancelled
+        opened.append(FakePair(info_of(options), cancel))
+        return opened[-1]
+
+    options = LoadOptions(Path("target.gguf"))
+    with pytest.raises(KeyboardInterrupt), open_interruptibly(opener, options, None):
+        pytest.fail("the pair was handed out")
+    assert all(pair.closed for pair in opened)
+
+
+SECOND_CTRL_C = """
+import os, signal, threading
+from localspec.interruptible import InterruptibleThread
+def stubborn():
+    yield 1
+    threading.Event().wait()
+with InterruptibleThread() as thread:
+    for _ in thread.stream(stubborn):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_the_second_ctrl_c_ends_the_process_at_once() -> None:
+    """Work that does not answer cannot keep anyone waiting."""
+    done = subprocess.run([sys.executable, "-c", SECOND_CTRL_C], timeout=30, capture_output=True, text=True)
+    assert done.returncode == INTERRUPTED_EXIT_CODE
+    assert done.stderr == ""

@@ -1,0 +1,158 @@
+"""The command as a process: pipes, closed streams, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FILES = ("--target", "big.gguf", "--draft", "small.gguf")
+FAKE = """
+import sys
+from localspec.cli import main
+from tests.cli.support import FakeWorld
+main(services=FakeWorld().services())
+"""
+IMPATIENT = "import localspec.cli.prompt as prompt; prompt.PATIENCE_S = 0.01\n" + FAKE
+ENDLESS = ("--max-tokens", "100000", "--ctx", "200000")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", FAKE, *arguments]
+
+
+def test_output_that_nobody_reads_any_more() -> None:
+    """``localspec run ... | head -1`` ends quietly."""
+    process = subprocess.Popen(
+        command("run", *FILES, *ENDLESS, "--json", "hello"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_ctrl_c_ends_the_reply_and_keeps_what_was_said(as_json: bool) -> None:
+    """The reply ends as cancelled, its figures are printed, and the exit code says why."""
+    process = subprocess.Popen(
+        command("run", *FILES, *ENDLESS, *(["--json"] if as_json else []), "hello"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out += process.stdout.read()
+    err = process.stderr.read()
+    assert process.wait(timeout=30) == 130
+    assert err.count("\n") == 1
+    assert "tokens/s" in err
+    if as_json:
+        events = [json.loads(line) for line in out.splitlines()]
+        assert events[-1]["event"] == "done"
+        assert events[-1]["reason"] == "cancelled"
+        text = "".join(token["text"] for event in events[1:-1] for token in event["tokens"])
+        assert text == events[-1]["text"]
+
+
+def test_ctrl_c_ends_a_script_of_lines() -> None:
+    """Without a person typing there is nobody to ask what comes next."""
+    process = subprocess.Popen(
+        command(*FILES, *ENDLESS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("hello\nnever asked\n")
+    process.stdin.flush()
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.stdout.read()
+    err = process.stderr.read()
+    assert process.wait(timeout=30) == 130
+    assert err.count("guesses accepted") == 1
+    assert "Traceback" not in err
+
+
+def test_a_stream_that_cannot_show_the_text() -> None:
+    """Signs the terminal's encoding lacks become question marks; JSON escapes them and loses nothing."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    text = subprocess.run(command("run", *FILES, "hello"), env=environment, capture_output=True, check=True)
+    assert b"drei?" in text.stdout
+    done = subprocess.run(command("run", *FILES, "--json", "hello"), env=environment, capture_output=True, check=True)
+    assert "dreiß" in json.loads(done.stdout.splitlines()[-1])["text"]
+
+
+@pytest.mark.parametrize("arguments", [("run", *FILES, "hello"), FILES], ids=["run", "lines"])
+def test_streams_that_are_closed(arguments: tuple[str, ...]) -> None:
+    """A program started without standard streams neither hangs nor dies."""
+    shell = 'exec "$@" <&- >&- 2>&-'
+    done = subprocess.run(["sh", "-c", shell, "sh", *command(*arguments)], timeout=30)
+    assert done.returncode == 0
+
+
+def test_an_inherited_pipe_that_never_speaks() -> None:
+    """With words as the prompt, standard input that stays silent is not waited for without end."""
+    silent, kept_open = os.pipe()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", IMPATIENT, "run", *FILES, "hello"],
+            stdin=silent,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    finally:
+        os.close(silent)
+        os.close(kept_open)
+    assert done.returncode == 0
+    assert done.stderr.startswith("Standard input stayed silent")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("where", ["pipe", "file", "nothing"])
+def test_standard_input_beside_words(where: str, tmp_path: Path) -> None:
+    """A pipe and a file are read after the words; /dev/null adds nothing."""
+    text = "" if where == "nothing" else "some text of many words"
+    path = tmp_path / "input.txt"
+    path.write_text(text, encoding="utf-8")
+    redirect = {"pipe": f"cat {path} |", "file": "", "nothing": ""}[where]
+    source = {"pipe": "", "file": f"< {path}", "nothing": "< /dev/null"}[where]
+    shell = f'{redirect} "$@" {source}'
+    arguments = command("run", *FILES, "--json", "hello")
+    done = subprocess.run(["sh", "-c", shell, "sh", *arguments], capture_output=True, text=True, check=True, timeout=30)
+    assert json.loads(done.stdout.splitlines()[0])["prompt_n"] == 1 + len(text.split())
+
+
+def test_a_terminal_is_asked_and_answered() -> None:
+    """``chat --plain`` on a terminal invites, answers, shows the figures and leaves with /quit."""
+    here, there = pty.openpty()
+    process = subprocess.Popen(command("chat", "--plain", *FILES), stdin=there, stdout=there, stderr=there)
+    os.close(there)
+    os.write(here, b"hello\n/quit\n")
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(here, 4096)
+        except OSError:
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(here)
+    assert process.wait(timeout=30) == 0
+    assert b"> " in seen
+    assert "dreiß".encode() in seen
+    assert b"guesses accepted" in seen
+    assert b"Traceback" not in seen
