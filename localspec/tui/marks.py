@@ -1,0 +1,245 @@
+"""From tokens to lines of marked text: which token a piece of screen belongs to, and where lines break.
+
+Pure and incremental: appending lays out the last visual line again and nothing before it. Knows nothing
+of colours or widgets. A character is never cut: where several tokens make up one character (or one emoji
+joined from several), it is drawn as the last of them and all of them are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rich.cells import split_graphemes
+
+from localspec.engine.events import Origin, Token
+
+TAB_CELLS = 4
+END_MARK = "∎"
+"""Stands for tokens that end the reply without text: the end-of-turn token, a stop string."""
+
+_UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of the text around them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring characters of one token on one line."""
+
+    text: str
+    """As the model wrote it: joining all runs of all lines gives the reply back."""
+    origin: Origin
+    token: int
+    """Index of the token in the reply."""
+    is_end: bool = False
+    """Whether this is the mark for the end of the reply, which is no part of its text."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One line on screen; ``runs`` may end with white space (or the line break) that hangs over the edge."""
+
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The reply's text on this line, end mark left out."""
+        return "".join(run.text for run in self.runs if not run.is_end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One character and how wide it is."""
+
+    text: str
+    cells: int
+    origin: Origin
+    token: int
+    is_end: bool = False
+
+
+class Layout:
+    """The lines of one growing reply at one width."""
+
+    def __init__(self, width: int) -> None:
+        self._width = max(width, 2)
+        self._tokens: list[Token] = []
+        self._ended = False
+        self._lines: list[Line] = [Line()]
+        self._last: list[_Cell] = []
+        """The cells of the last line, the only one that can still change."""
+
+    @property
+    def lines(self) -> list[Line]:
+        """At least one line; to be read, not changed."""
+        return self._lines
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @property
+    def text(self) -> str:
+        """The reply so far."""
+        return "".join(token.text for token in self._tokens)
+
+    def counts(self) -> dict[Origin, int]:
+        """How many tokens of each origin are marked."""
+        counts = dict.fromkeys(Origin, 0)
+        for token in self._tokens:
+            counts[token.origin] += 1
+        return counts
+
+    def append(self, tokens: Iterable[Token]) -> int:
+        """Add tokens; returns the index of the first line that changed."""
+        start = len(self._tokens)
+        self._tokens.extend(tokens)
+        return self._extend(_pieces(self._tokens[start:], start))
+
+    def finish(self) -> int:
+        """No more tokens will come: mark those at the end that have no text. Returns the first changed line."""
+        changed = len(self._lines) - 1
+        if self._ended:
+            return changed
+        self._ended = True
+        if not self._tokens or self._tokens[-1].text:
+            return changed
+        return self._extend([self._end_cell()])
+
+    def resize(self, width: int) -> None:
+        """Lay everything out again for another width."""
+        if max(width, 2) == self._width:
+            return
+        self._width = max(width, 2)
+        self._lines, self._last = [Line()], []
+        self._extend(_pieces(self._tokens, 0))
+        if self._ended:
+            self._ended = False
+            self.finish()
+
+    def _end_cell(self) -> _Cell:
+        return _Cell(END_MARK, 1, self._tokens[-1].origin, len(self._tokens) - 1, is_end=True)
+
+    def _extend(self, pieces: Iterable[_Cell]) -> int:
+        """Lay out the last line's cells followed by ``pieces``."""
+        first = len(self._lines) - 1
+        wrapper = _Wrapper(self._width)
+        for cell in _join([*self._last, *pieces]):
+            wrapper.add(cell)
+        self._last = wrapper.line
+        self._lines[first:] = [Line(_runs(cells)) for cells in (*wrapper.done, wrapper.line)]
+        return first
+
+
+class _Wrapper:
+    """Greedy word wrap: white space hangs over the edge, a word too long for a line is cut between characters."""
+
+    def __init__(self, width: int) -> None:
+        self.done: list[list[_Cell]] = []
+        self.line: list[_Cell] = []
+        self._width = width
+        self._column = 0
+        self._break = 0
+        """Index in ``line`` after the last white space: where it may be broken."""
+
+    def add(self, cell: _Cell) -> None:
+        if cell.text == "\n":
+            self.line.append(cell)
+            self._start_line([])
+        elif cell.text in (" ", "\t"):
+            self.line.append(cell)
+            self._column += cell_width(cell.text, cell.cells, self._column)
+            self._break = len(self.line)
+        else:
+            if self._column + cell.cells > self._width and self.line:
+                self._wrap()
+            self.line.append(cell)
+            self._column += cell.cells
+
+    def _wrap(self) -> None:
+        """Begin a new line with the word that does not fit, or in the middle of a word as long as a line."""
+        word = self.line[self._break :] if self._break else []
+        del self.line[len(self.line) - len(word) :]
+        self._start_line(word)
+
+    def _start_line(self, word: list[_Cell]) -> None:
+        self.done.append(self.line)
+        self.line = word
+        self._column = sum(cell.cells for cell in word)
+        self._break = 0
+
+
+def cell_width(text: str, cells: int, column: int) -> int:
+    """Columns that a character takes when it begins at ``column``."""
+    return TAB_CELLS - column % TAB_CELLS if text == "\t" else cells
+
+
+def drawable(text: str) -> str:
+    """``text`` as long as before, with pictures in place of what must not reach the terminal."""
+    return _UNDRAWABLE.sub(lambda match: _picture(match[0]), text)
+
+
+def _picture(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def _pieces(tokens: Iterable[Token], first: int) -> Iterator[_Cell]:
+    """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
+    for index, token in enumerate(tokens, first):
+        if token.text:
+            yield _Cell(token.text, 0, token.origin, index)
+
+
+def _join(pieces: Iterable[_Cell]) -> Iterator[_Cell]:
+    """The pieces' characters, measured; one made of several pieces belongs to the last of them."""
+    paragraph: list[_Cell] = []
+    for piece in pieces:
+        if piece.is_end:
+            yield from _characters(paragraph)
+            paragraph = []
+            yield piece
+            continue
+        *closed, rest = piece.text.split("\n")
+        for part in closed:
+            paragraph.append(_Cell(part, 0, piece.origin, piece.token))
+            yield from _characters(paragraph)
+            paragraph = []
+            yield _Cell("\n", 0, piece.origin, piece.token)
+        if rest:
+            paragraph.append(_Cell(rest, 0, piece.origin, piece.token))
+    yield from _characters(paragraph)
+
+
+def _characters(pieces: list[_Cell]) -> Iterator[_Cell]:
+    """The characters of text without line breaks."""
+    text = "".join(piece.text for piece in pieces)
+    if text.isascii() and text.isprintable():
+        for piece in pieces:
+            for character in piece.text:
+                yield _Cell(character, 1, piece.origin, piece.token)
+        return
+    owners = [piece for piece in pieces for _ in piece.text]
+    for start, end, cells in split_graphemes(drawable(text))[0]:
+        owner = owners[end - 1]
+        yield _Cell(text[start:end], cells, owner.origin, owner.token)
+
+
+def _runs(cells: Iterable[_Cell]) -> tuple[Run, ...]:
+    """Neighbouring cells of one token, joined."""
+    runs: list[Run] = []
+    texts: list[str] = []
+    head: _Cell | None = None
+    for cell in cells:
+        if head is not None and (cell.token, cell.is_end) != (head.token, head.is_end):
+            runs.append(Run("".join(texts), head.origin, head.token, head.is_end))
+            texts = []
+            head = None
+        head = head or cell
+        texts.append(cell.text)
+    if head is not None:
+        runs.append(Run("".join(texts), head.origin, head.token, head.is_end))
+    return tuple(runs)

@@ -1,0 +1,87 @@
+"""Showing rounds no faster than a person can follow, without touching a single figure.
+
+Knows nothing of screens: events go in as the engine makes them and come out, in order and complete,
+when they are due.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from localspec.engine.events import Event, Round
+
+FRAME_TOKENS = 400
+"""The most tokens handed out at once, at any speed: what a frame can draw."""
+
+
+class Pacer:
+    """A queue of one reply's events with a speed limit, in tokens a second; None is no limit.
+
+    Over any time the tokens handed out stay within ``rate * time``, plus one frame's worth and the rest of
+    a round, since rounds are never cut.
+    """
+
+    def __init__(
+        self, tokens_per_second: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.tokens_per_second = tokens_per_second
+        self.full_speed = False
+        """Whether the limit is lifted for now."""
+        self._clock = clock
+        self._waiting: deque[Event] = deque()
+        self._credit = 0.0
+        self._asked_at: float | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether a limit is in force."""
+        return self.tokens_per_second is not None and not self.full_speed
+
+    @property
+    def waiting(self) -> bool:
+        """Whether events are still held."""
+        return bool(self._waiting)
+
+    def push(self, event: Event) -> None:
+        """Take the next event of the reply."""
+        self._waiting.append(event)
+
+    def due(self) -> list[Event]:
+        """The events whose time has come."""
+        self._earn()
+        ready: list[Event] = []
+        tokens_n = 0
+        while self._waiting and tokens_n < FRAME_TOKENS and not (self.limited and self._must_wait()):
+            event = self._waiting.popleft()
+            if isinstance(event, Round):
+                tokens_n += len(event.tokens)
+                self._credit -= len(event.tokens)
+            ready.append(event)
+        return ready
+
+    def take_all(self) -> list[Event]:
+        """Everything held, due or not, for a reply that will get no more."""
+        events = list(self._waiting)
+        self.drop()
+        return events
+
+    def drop(self) -> None:
+        """Forget everything held, for a reply that was stopped."""
+        self._waiting.clear()
+        self._credit = 0.0
+
+    def _must_wait(self) -> bool:
+        return isinstance(self._waiting[0], Round) and self._credit <= 0
+
+    def _earn(self) -> None:
+        """Add what the time since the last call is worth; idle time earns one frame, never a burst."""
+        now = self._clock()
+        elapsed = now - self._asked_at if self._asked_at is not None else 0.0
+        self._asked_at = now
+        rate = self.tokens_per_second
+        if rate is None or not self.limited:
+            self._credit = 0.0
+            return
+        self._credit = min(self._credit + elapsed * rate, max(1.0, rate / 8))

@@ -1,0 +1,65 @@
+"""Help: keys, commands and colours, generated from the tables that the app itself uses."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.style import Style
+from textual.widgets import Static
+
+from localspec.engine.events import Origin
+from localspec.tui.actions import ACTIONS, key_label
+from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
+
+FIGURES = (
+    ("tokens/s", "how fast the reply is being written, measured by the engine"),
+    ("plain", "how much faster that is than the target alone on this machine"),
+    ("accepted", "the share of proposed tokens that the target kept"),
+    ("/round", "tokens committed in a round: draft, verify, commit"),
+    ("depth", "tokens proposed in a round, and by which drafter"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """A page to read; any of its closing keys leads back."""
+
+    BINDINGS = [Binding("escape,f1,q,enter", "dismiss", "Close", id="help-close", tooltip="Close this page.")]
+
+    DEFAULT_CSS = """
+    HelpScreen { background: $background; align: center top; }
+    HelpScreen VerticalScroll { align-horizontal: center; scrollbar-size-vertical: 1; }
+    HelpScreen Static { width: 100%; max-width: 92; height: auto; padding: 1 2 0 2; }
+    """
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__()
+        self._palette = palette
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(_section("Colours", self._colours()))
+            yield Static(_section("Keys", [_row(key_label(a.keys), a.help, 12) for a in ACTIONS]))
+            yield Static(
+                _section("Commands", [_row(f"/{a.command}", a.help, 12) for a in ACTIONS if a.command])
+            )
+            yield Static(_section("The live line", [_row(word, meaning, 12) for word, meaning in FIGURES]))
+            yield Static(Content.styled("Esc closes this page.\n", "$quiet"))
+
+    def _colours(self) -> list[Content]:
+        rows = [
+            Content.assemble((origin, self._palette.look(origin)), " " * (12 - len(origin)), (MEANINGS[origin], "$quiet"))
+            for origin in Origin
+        ]
+        ghost = Style.from_rich_style(self._palette.ghost)
+        return [*rows, Content.assemble(("rejected", ghost), "    ", (GHOST_MEANING, "$quiet"))]
+
+
+def _section(title: str, rows: list[Content]) -> Content:
+    return Content("\n").join([Content.styled(title, "$accent bold"), *rows])
+
+
+def _row(word: str, meaning: str, width: int) -> Content:
+    return Content.assemble(f"{word:<{width}}", (meaning, "$quiet"))

@@ -1,0 +1,85 @@
+"""The live line: what the engine is doing and how fast, in words and fixed-width figures.
+
+One row says how fast, how much faster than plain and why; a second counts the tokens by origin and is
+the legend of the colours at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.style import Style
+from textual.widgets import Static
+
+from localspec.engine.tally import Timings
+from localspec.tui.live import GAP, Activity, Figures, count_fields, figures_line
+from localspec.tui.palette import Palette
+
+_BAR_CELLS = 20
+
+
+class LiveLine(Vertical):
+    """Shows an activity or figures; repaints only when a character differs."""
+
+    DEFAULT_CSS = """
+    LiveLine { height: auto; }
+    LiveLine Static { height: 1; width: 100%; text-wrap: nowrap; text-overflow: clip; }
+    """
+
+    def __init__(self, palette: Callable[[], Palette], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._palette = palette
+        self._figures = Static("", id="figures")
+        self._counts = Static("", id="counts")
+        self._shown: tuple[Activity | Figures | None, int] = (None, 0)
+
+    def compose(self) -> ComposeResult:
+        yield self._figures
+        yield self._counts
+
+    def show(self, state: Activity | Figures) -> None:
+        """Replace what the line says."""
+        if self._shown == (state, self.size.width):
+            return
+        self._shown = (state, self.size.width)
+        if isinstance(state, Activity):
+            self._figures.update(self._activity(state), layout=False)
+            self._counts.update("", layout=False)
+        else:
+            self._figures.update(Content(figures_line(state, self._room())), layout=False)
+            self._counts.update(self._count_content(state.timings), layout=False)
+
+    def redraw(self) -> None:
+        """Draw again, after the width or the colours changed."""
+        state, _ = self._shown
+        self._shown = (None, 0)
+        if state is not None:
+            self.show(state)
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+    def _room(self) -> int:
+        return self.size.width or 76
+
+    def _activity(self, activity: Activity) -> Content:
+        if activity.fraction is None:
+            return Content.assemble(activity.what, (f"  {activity.detail}", "$quiet"))
+        done = round(max(0.0, min(1.0, activity.fraction)) * _BAR_CELLS)
+        return Content.assemble(
+            ("━" * done, "$accent"),
+            ("━" * (_BAR_CELLS - done), "$panel"),
+            f" {activity.fraction:>4.0%}  {activity.what}",
+            (f"  {activity.detail}", "$quiet"),
+        )
+
+    def _count_content(self, timings: Timings) -> Content:
+        """The counts, each in the look of its tokens; numbers stay quiet so that only the words are marked."""
+        parts: list[str | Content | tuple[str, str | Style]] = []
+        for origin, text in count_fields(timings):
+            number, word = text[: -len(origin)], text[-len(origin) :]
+            parts.extend([GAP if parts else "", number, (word, self._palette().look(origin))])
+        return Content.assemble(*parts)

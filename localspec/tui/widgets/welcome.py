@@ -1,0 +1,114 @@
+"""The first screen: what this is, which pair is in use, what the colours mean, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from localspec.engine.events import Origin
+from localspec.launch import Launch
+from localspec.tui.palette import MEANINGS, Palette
+
+TOUR_EXAMPLES = (
+    "What is speculative decoding?",
+    "Tell me a story about a fox",
+    "Count from 1 to 20",
+)
+EXAMPLES = (
+    "Explain how a bicycle stays upright",
+    "Write a Python function that reverses a linked list",
+    "List the planets as a Markdown table with their diameters",
+)
+
+
+def describe_pair(launch: Launch) -> str:
+    """The pair in use, in a sentence or two."""
+    if launch.tour:
+        return (
+            "You are talking to the built-in tour pair: a toy that knows LocalSpec and a few small tricks, "
+            "kept speculating although so small a target gains little."
+        )
+    name = launch.title or launch.pair_id or launch.load.target.name
+    if launch.load.draft is None:
+        return f"You are talking to {name}, without a draft model."
+    return f"You are talking to {name}."
+
+
+def legend(palette: Palette) -> Content:
+    """Each origin in its own look, with what it means."""
+    lines = [
+        Content.assemble((origin, palette.look(origin)), " " * (12 - len(origin)), (MEANINGS[origin], "$quiet"))
+        for origin in Origin
+    ]
+    return Content("\n").join(lines)
+
+
+class Welcome(Vertical):
+    """Quiet lines, gone with the first message."""
+
+    DEFAULT_CSS = """
+    Welcome { height: auto; padding: 1 2; }
+    Welcome Static { height: auto; margin: 0 0 1 0; }
+    Welcome .quiet { color: $quiet; }
+    Welcome .example { margin: 0; width: auto; color: $foreground; }
+    Welcome .example:hover { color: $accent; }
+    Welcome .heading { margin: 0; color: $quiet; }
+    """
+
+    class Picked(Message):
+        """An example was clicked."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, launch: Launch, palette: Callable[[], Palette]) -> None:
+        super().__init__()
+        self._launch = launch
+        self._palette = palette
+        self._legend = Static("")
+
+    @property
+    def examples(self) -> Sequence[str]:
+        return TOUR_EXAMPLES if self._launch.tour else EXAMPLES
+
+    def compose(self) -> ComposeResult:
+        yield Static(
+            Content.assemble(
+                ("LocalSpec", "$accent bold"),
+                "  a local model, made faster by a draft that guesses ahead. "
+                "The reply is exactly what the target alone would have said.",
+            )
+        )
+        yield Static(Content(describe_pair(self._launch)), classes="quiet")
+        yield self._legend
+        yield Static("Try", classes="heading")
+        for example in self.examples:
+            yield Example(example)
+
+    def on_mount(self) -> None:
+        self._draw_legend()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self._legend.is_mounted:
+            self._draw_legend()
+
+    def _draw_legend(self) -> None:
+        self._legend.update(legend(self._palette()))
+
+
+class Example(Static):
+    """A prompt to try; a click puts it where the reader writes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Content.assemble(("› ", "$accent"), text), classes="example")
+        self._text = text
+
+    def on_click(self) -> None:
+        self.post_message(Welcome.Picked(self._text))

@@ -1,0 +1,65 @@
+"""The table of actions, and that everything made from it agrees."""
+
+from __future__ import annotations
+
+import pytest
+
+from localspec.tui.actions import ACTIONS, Action, find_command, is_command, key_label, matching_commands
+from localspec.tui.keys import prompt_bindings, screen_bindings
+from tests.tui.support import FakeEngine, chat, make_app
+
+
+def test_names_and_keys_are_unique() -> None:
+    """No two actions share an id, a key or a command."""
+    keys = [key for action in ACTIONS for key in action.keys.split(",")]
+    commands = [action.command for action in ACTIONS if action.command]
+    for names in ([action.id for action in ACTIONS], keys, commands):
+        assert len(names) == len(set(names))
+
+
+def test_every_action_is_bound_with_id_and_tooltip() -> None:
+    """So that keys can be changed by id, and help can be generated."""
+    bindings = {binding.id: binding for binding in (*screen_bindings(), *prompt_bindings())}
+    assert set(bindings) == {action.id for action in ACTIONS}
+    assert all(binding.tooltip and binding.description for binding in bindings.values())
+
+
+async def test_every_handler_exists() -> None:
+    """Each action of the table leads to a method."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        places = {"screen": chat(pilot), "app": app, "prompt": app.focused}
+        for action in ACTIONS:
+            place, _, method = action.handler.partition("(")[0].partition(".")
+            assert hasattr(places[place], f"action_{method}"), action.handler
+
+
+async def test_the_palette_of_commands_offers_the_table() -> None:
+    """Every action that makes sense without a key, and the themes."""
+    app = make_app(FakeEngine())
+    async with app.run_test():
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+    assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette} | {"Theme"}
+
+
+@pytest.mark.parametrize("action", [action for action in ACTIONS if action.command], ids=lambda action: str(action.id))
+def test_commands_are_found(action: Action) -> None:
+    """By their word, whatever the case and the space around."""
+    assert find_command(f"/{action.command}") is action
+    assert find_command(f"/{str(action.command).upper()} ") is action
+    assert action in matching_commands(f"/{str(action.command)[:2]}")
+
+
+def test_only_one_word_after_a_slash_is_a_command() -> None:
+    """A path, a comment or a question that begins with a slash is a message."""
+    assert is_command("/help ")
+    assert is_command("/nonsense")
+    for text in ("/etc/passwd", "// a comment", "/ hello", "/help me with this", "help", "/"):
+        assert not is_command(text)
+
+
+def test_keys_are_written_as_people_write_them() -> None:
+    """The first key of an action is the one shown."""
+    assert key_label("ctrl+j,shift+enter") == "Ctrl+J"
+    assert key_label("escape") == "Esc"
+    assert key_label("f1") == "F1"

@@ -1,0 +1,409 @@
+"""What the chat screen does, driven as a reader would."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Markdown
+
+from localspec.engine.events import FinishReason, Origin, Round
+from localspec.tui.screens.help import HelpScreen
+from localspec.tui.session import Phase
+from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.token_view import TokenView
+from localspec.tui.widgets.transcript import Transcript
+from localspec.tui.widgets.welcome import Welcome
+from localspec.worker.messages import Cancel, Load
+from tests.tui.support import (
+    LAUNCH,
+    Clock,
+    FakeEngine,
+    chat,
+    live_text,
+    make_app,
+    make_round,
+    notice_text,
+    rounds_of,
+    send,
+    session,
+    shown,
+    turns,
+    wait_until,
+)
+
+LONG = "One line of the story.\n" * 60
+
+
+async def begin(pilot: Pilot[Any], engine: FakeEngine, prompt: str = "Tell me a story") -> None:
+    """A pair that is loaded, and a message that is being answered."""
+    engine.load()
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+    await send(pilot, prompt)
+    await wait_until(pilot, lambda: engine.prompts)
+    engine.start()
+
+
+async def written(pilot: Pilot[Any], n: int) -> None:
+    await wait_until(pilot, lambda: session(pilot).current and len(session(pilot).current.reply.tokens) >= n)
+
+
+async def answered(pilot: Pilot[Any], n: int = 1) -> None:
+    """The reply of the n-th turn has its final look."""
+    await wait_until(pilot, lambda: session(pilot).last is not None and session(pilot).current is None)
+    await wait_until(pilot, lambda: turns(pilot)[n - 1].query(Markdown) or not chat(pilot).query_one(Transcript).following)
+
+
+def rounds_at_random(seed: int) -> list[Round]:
+    """Rounds with every origin, and characters that need several tokens."""
+    chance = random.Random(seed)
+    rounds = []
+    for index in range(chance.randint(1, 40)):
+        texts = [chance.choice([" word", "", "\n", "漢", "", "é ", "👩", "\u200d🔬"]) for _ in range(chance.randint(1, 4))]
+        rejected = ["x"] * chance.randint(0, 2)
+        origin = Origin.PLAIN if len(texts) == 1 and not rejected else None
+        rounds.append(make_round(texts, origin, index=index, rejected=rejected))
+    return rounds
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_the_counts_on_the_line_are_the_tokens_marked(seed: int) -> None:
+    """Whatever the rounds: what the live line counts is what is marked, and is what the engine sent."""
+    engine, rounds = FakeEngine(), rounds_at_random(seed)
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds)
+        engine.finish()
+        await answered(pilot)
+        marked = turns(pilot)[0].reply.counts
+        sent = Counter(token.origin for round_ in rounds for token in round_.tokens)
+        assert marked == {origin: sent[origin] for origin in Origin}
+        words = live_text(pilot).split()
+        for origin in Origin:
+            assert words[words.index(origin, words.index("accepted", 8)) - 1] == str(sent[origin])
+
+
+async def test_a_message_written_while_the_pair_loads_is_answered_after() -> None:
+    """Typing works at once; the message waits for the pair, visibly."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.loading("loading the target", 0.4)
+        await wait_until(pilot, lambda: "40%" in live_text(pilot))
+        await pilot.press(*"Hello", "enter")
+        await pilot.pause()
+        assert "queued" in str(turns(pilot)[0].query(".prompt").first().render())  # type: ignore[attr-defined]
+        assert engine.prompts == []
+        engine.load()
+        await wait_until(pilot, lambda: engine.prompts)
+        assert engine.prompts[0].prompt[0].content == "Hello"  # type: ignore[union-attr]
+        assert "queued" not in str(turns(pilot)[0].query(".prompt").first().render())  # type: ignore[attr-defined]
+
+
+async def test_enter_sends_letters_typed_just_before() -> None:
+    """Keys that arrive in one burst keep their order."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await pilot._press_keys(["a", "b", "enter"])
+        await wait_until(pilot, lambda: turns(pilot))
+        assert chat(pilot).query_one(Prompt).text == ""
+        assert session(pilot).waiting[0].prompt == "ab"
+
+
+async def test_newlines_grow_the_prompt_up_to_ten_lines() -> None:
+    """Ctrl+J begins a new line, and an empty message is never sent."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(80, 30)) as pilot:
+        prompt = chat(pilot).query_one(Prompt)
+        await pilot.press("enter", "space", "enter")
+        assert session(pilot).waiting.maxlen is None
+        assert not turns(pilot)
+        await pilot.press("a", "ctrl+j", "b")
+        await pilot.pause()
+        assert prompt.text.strip() == "a\nb"
+        assert prompt.size.height == 2
+        await pilot.press(*["ctrl+j"] * 15)
+        await wait_until(pilot, lambda: prompt.size.height == 10)
+
+
+async def test_a_message_sent_during_a_reply_waits_its_turn() -> None:
+    """It is shown as queued, and asked with the whole conversation once the reply is done."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine, "First")
+        engine.write(rounds_of("Some words."))
+        await written(pilot, 3)
+        await send(pilot, "Second")
+        assert [turn.has_class("-queued") for turn in turns(pilot)] == [False, True]
+        engine.finish()
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert [m.content for m in engine.prompts[1].prompt] == ["First", "Some words.", "Second"]  # type: ignore[union-attr]
+        assert not turns(pilot)[1].has_class("-queued")
+
+
+async def test_escape_stops_the_reply_and_keeps_its_text() -> None:
+    """The engine is told, the text stays, and the reply says that it was stopped."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("Once upon a time")[:-1])
+        await written(pilot, 3)
+        await pilot.press("escape")
+        assert engine.sent[-1] == Cancel()
+        engine.finish(FinishReason.CANCELLED)
+        await answered(pilot)
+        assert turns(pilot)[0].reply.query_one(TokenView)._layout.text == "Once upon a time"
+        assert "stopped" in str(turns(pilot)[0].query_one(".note").render())  # type: ignore[attr-defined]
+
+
+async def test_escape_gives_queued_messages_back() -> None:
+    """Stopping sends nothing on; what waited is in the prompt again, before what was being written."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine)
+        await send(pilot, "Second")
+        await pilot.press(*"Third", "escape")
+        await pilot.pause()
+        assert chat(pilot).query_one(Prompt).text == "Second\nThird"
+        engine.finish(FinishReason.CANCELLED)
+        await answered(pilot)
+        assert len(engine.prompts) == 1
+        assert len(turns(pilot)) == 1
+
+
+async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
+    """The engine may be done long since: what was not shown yet never becomes part of the reply."""
+    engine, clock = FakeEngine(), Clock()
+    launch = replace(LAUNCH, pace_tokens_per_second=60.0)
+    async with make_app(engine, launch, clock).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of(LONG))
+        engine.finish()
+        await wait_until(pilot, lambda: "shown at 60 tokens/s; the engine made 57.7/s" in notice_text(pilot))
+        clock.now += 0.1
+        await written(pilot, 6)
+        await pilot.press("escape")
+        await answered(pilot)
+        reply = session(pilot).conversation.turns[0].reply
+        assert reply.finished is FinishReason.CANCELLED
+        assert 6 <= len(reply.tokens) < 30
+        assert sum(turns(pilot)[0].reply.counts.values()) == len(reply.tokens) == reply.timings.predicted_n
+
+
+async def test_full_speed_shows_everything_at_once() -> None:
+    """Ctrl+G lifts the pace; the figures are the engine's own either way."""
+    engine, launch = FakeEngine(), replace(LAUNCH, pace_tokens_per_second=60.0)
+    async with make_app(engine, launch).run_test(size=(100, 30)) as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of(LONG))
+        engine.finish()
+        await wait_until(pilot, lambda: "shown at" in notice_text(pilot))
+        await pilot.press("ctrl+g")
+        await answered(pilot)
+        assert session(pilot).last.reply.text == LONG
+        assert f"{engine.tally.timings().predicted_per_second:.1f} tokens/s" in live_text(pilot)
+
+
+async def test_scrolling_back_stays_while_the_reply_goes_on() -> None:
+    """The view moves only for the reader; a cue says that there is more, and leads back."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(80, 24)) as pilot:
+        transcript = chat(pilot).query_one(Transcript)
+        await begin(pilot, engine)
+        rounds = rounds_of(LONG)
+        engine.write(rounds[:60])
+        await written(pilot, sum(len(r.tokens) for r in rounds[:60]))
+        assert transcript.scroll_y == transcript.max_scroll_y > 0
+        await pilot.press("pageup")
+        await wait_until(pilot, lambda: not transcript.following)
+        place = transcript.scroll_y
+        engine.write(rounds[60:])
+        engine.finish()
+        await wait_until(pilot, lambda: session(pilot).current is None)
+        assert transcript.scroll_y == place
+        assert "↓ new" in notice_text(pilot)
+        assert not turns(pilot)[0].query(Markdown), "Markdown would move what the reader looks at"
+        await pilot.press("ctrl+end")
+        await wait_until(pilot, lambda: transcript.following and turns(pilot)[0].query(Markdown))
+        assert transcript.scroll_y == transcript.max_scroll_y
+        assert "↓ new" not in notice_text(pilot)
+
+
+async def test_short_conversations_begin_at_the_top() -> None:
+    """Text that fits on the screen does not move while it grows."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(80, 24)) as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("One.\nTwo.\n")[:-1])
+        await written(pilot, 4)
+        assert turns(pilot)[0].region.y == 1
+
+
+async def test_a_finished_reply_is_markdown_and_can_be_seen_as_tokens() -> None:
+    """Ctrl+T switches all replies, and back."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("Some **bold** words."))
+        engine.finish()
+        await answered(pilot)
+        reply = turns(pilot)[0].reply
+        await wait_until(pilot, lambda: reply.query_one(Markdown).display)
+        assert not reply.tokens.display
+        await pilot.press("ctrl+t")
+        await wait_until(pilot, lambda: reply.tokens.display and not reply.query_one(Markdown).display)
+        await pilot.press("ctrl+t")
+        await wait_until(pilot, lambda: reply.query_one(Markdown).display and not reply.tokens.display)
+
+
+async def test_ghosts_are_brief_and_no_part_of_the_text() -> None:
+    """Rejected proposals show at the end of the stream, and are gone a moment later."""
+    engine, clock = FakeEngine(), Clock()
+    async with make_app(engine, clock=clock).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write([make_round(["Once", " upon"], rejected=[" there", " was"])])
+        await written(pilot, 2)
+        view = turns(pilot)[0].reply.tokens
+        assert [ghost.text for ghost in view.ghosts] == [" there", " was"]
+        assert "Once upon there was" in view.render_line(0).text
+        assert view.get_selection(_everything()) == ("Once upon", "\n")
+        clock.now += 0.31
+        await wait_until(pilot, lambda: not view.ghosts)
+        assert view.render_line(0).text.rstrip() == "Once upon"
+
+
+async def test_without_animations_there_are_no_ghosts() -> None:
+    """TEXTUAL_ANIMATIONS=none asks for a quiet screen."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        app.animation_level = "none"
+        await begin(pilot, engine)
+        engine.write([make_round(["Once"], rejected=[" there"])])
+        await written(pilot, 1)
+        assert turns(pilot)[0].reply.tokens.ghosts == ()
+
+
+async def test_an_engine_that_dies_costs_a_sentence() -> None:
+    """The text stays, the sentence stands below it with the next step, and the next message starts again."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("Some words")[:-1])
+        await written(pilot, 2)
+        engine.die()
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN)
+        error = str(turns(pilot)[0].query_one(".error").render())  # type: ignore[attr-defined]
+        assert error == "The engine process stopped unexpectedly. Send your message again to start it anew."
+        assert session(pilot).conversation.turns[0].reply.text == "Some words"
+        await send(pilot, "Again")
+        assert isinstance(engine.sent[-1], Load)
+        engine.load()
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        engine.reply("Here I am.")
+        await answered(pilot, 2)
+        assert session(pilot).last.reply.text == "Here I am."
+
+
+async def test_a_pair_that_does_not_load_leaves_the_app_usable() -> None:
+    """The sentence and the hint are on screen, help opens, and a message tries again."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.refuse_load()
+        await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
+        assert shown(pilot, ".load-error") == "There is no file target.gguf. Check the path given with --target."
+        await pilot.press("f1")
+        assert isinstance(pilot.app.screen, HelpScreen)
+        await pilot.press("escape")
+        await send(pilot, "Hello")
+        assert isinstance(engine.sent[-1], Load)
+        engine.load()
+        await wait_until(pilot, lambda: engine.prompts and not chat(pilot).query(".load-error"))
+
+
+async def test_a_long_prompt_shows_how_far_it_has_been_read() -> None:
+    """Reading has a progress of its own."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.read(512, 2048)
+        await wait_until(pilot, lambda: "reading the prompt" in live_text(pilot))
+        assert "25%" in live_text(pilot)
+        assert "512 of 2048 tokens" in live_text(pilot)
+
+
+async def test_a_new_conversation_forgets_the_old_one() -> None:
+    """Also in the middle of a reply: what the engine still says about it is passed over."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("Some words")[:-1])
+        await written(pilot, 2)
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        engine.write(rounds_of("too late"))
+        engine.finish(FinishReason.CANCELLED)
+        await send(pilot, "Hello")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert [m.content for m in engine.prompts[1].prompt] == ["Hello"]  # type: ignore[union-attr]
+        assert len(turns(pilot)) == 1
+
+
+async def test_commands_act_and_unknown_ones_are_named() -> None:
+    """A slash command does what its key does; a typo gets a sentence."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await send(pilot, "/hlep")
+        assert "There is no command /hlep" in notice_text(pilot)
+        await send(pilot, "/help")
+        assert isinstance(pilot.app.screen, HelpScreen)
+        await pilot.press("escape")
+        await pilot.press("/", "f")
+        assert "/fast" in shown(pilot, "#hints")
+        assert engine.sent == []
+
+
+async def test_examples_can_be_clicked() -> None:
+    """An example lands in the prompt, to be sent or changed."""
+    async with make_app(FakeEngine()).run_test() as pilot:
+        await pilot.click(".example")
+        await pilot.pause()
+        assert chat(pilot).query_one(Prompt).text == "What is speculative decoding?"
+
+
+async def test_the_cursor_is_still_while_the_model_computes() -> None:
+    """No blinking beside a reply; it comes back afterwards, and the timer sleeps."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        area = chat(pilot).query_one(Prompt).area
+        await begin(pilot, engine)
+        engine.write(rounds_of("Some words"))
+        await written(pilot, 2)
+        assert not area.cursor_blink
+        engine.finish()
+        await wait_until(pilot, lambda: area.cursor_blink)
+        assert not engine.inbox.take()
+
+
+async def test_a_narrower_screen_wraps_again() -> None:
+    """Resizing in mid-reply loses nothing."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(120, 40)) as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("word " * 60)[:-1])
+        await written(pilot, 100)
+        view = turns(pilot)[0].reply.tokens
+        wide = view.size.height
+        await pilot.resize_terminal(60, 15)
+        await wait_until(pilot, lambda: view.size.height > wide)
+        assert view._layout.text == "word " * 60
+        assert all(len(line.text.rstrip()) <= view.size.width for line in view._layout.lines)
+
+
+def _everything() -> Any:
+    from textual.selection import SELECT_ALL
+
+    return SELECT_ALL

@@ -1,0 +1,141 @@
+"""Laws of laying out marked text."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.style import Style
+from textual.color import Color
+
+from localspec.engine.events import Origin, Proposal, Token
+from localspec.tui.draw import ghost_segments, line_segments
+from localspec.tui.marks import END_MARK, Layout
+from localspec.tui.palette import palette_for
+
+PALETTE = palette_for(Color.parse("#121518"), dark=True)
+TEXTS = st.one_of(
+    st.text(alphabet="ab  \n", max_size=12),
+    st.text(alphabet=st.sampled_from("aé漢👩\u200d🔬\ufe0f❤\u0301\t \n\r\x1b\u202e"), max_size=8),
+    st.text(max_size=6),
+)
+TOKENS = st.lists(st.builds(Token, st.just(1), TEXTS, st.sampled_from(Origin)), max_size=30)
+WIDTHS = st.integers(2, 40)
+
+
+def lay_out(tokens: list[Token], width: int) -> Layout:
+    layout = Layout(width)
+    layout.append(tokens)
+    return layout
+
+
+def drawn(layout: Layout) -> list[str]:
+    return ["".join(s.text for s in line_segments(line, PALETTE, Style(), layout.width)) for line in layout.lines]
+
+
+@given(TOKENS, WIDTHS)
+def test_the_lines_joined_are_the_reply(tokens: list[Token], width: int) -> None:
+    """Nothing is lost, added or reordered by wrapping."""
+    layout = lay_out(tokens, width)
+    layout.finish()
+    assert "".join(line.text for line in layout.lines) == "".join(token.text for token in tokens)
+
+
+@given(TOKENS, WIDTHS)
+def test_no_line_is_wider_than_the_screen(tokens: list[Token], width: int) -> None:
+    """What is drawn of a line fits; only white space may hang over, and that is cut."""
+    layout = lay_out(tokens, width)
+    layout.finish()
+    for line, text in zip(layout.lines, drawn(layout), strict=True):
+        assert cell_len(text) <= width
+        if not any(run.is_end for run in line.runs) and "\t" not in line.text:
+            assert len(text.rstrip(" ")) == len(line.text.rstrip(" \n")), "only white space may be cut"
+
+
+@given(TOKENS, WIDTHS, st.data())
+@example([Token(1, "👩\u200d", Origin.PLAIN), Token(1, "🔬", Origin.ACCEPTED)], 2, None)
+def test_growing_by_pieces_equals_laying_out_at_once(tokens: list[Token], width: int, data: st.DataObject | None) -> None:
+    """However the tokens arrive, the lines are the same, and lines before the first changed one stay."""
+    layout = Layout(width)
+    at = 0
+    while at < len(tokens):
+        size = 1 if data is None else data.draw(st.integers(1, 5))
+        before = list(layout.lines)
+        first = layout.append(tokens[at : at + size])
+        assert [line.runs for line in layout.lines[:first]] == [line.runs for line in before[:first]]
+        assert first >= len(before) - 1, "only the last line may change"
+        at += size
+    layout.finish()
+    whole = lay_out(tokens, width)
+    whole.finish()
+    assert [line.runs for line in layout.lines] == [line.runs for line in whole.lines]
+
+
+@given(TOKENS, st.lists(WIDTHS, min_size=1, max_size=4))
+def test_any_resize_equals_laying_out_at_that_width(tokens: list[Token], widths: list[int]) -> None:
+    """Resizing leaves no trace of the widths before."""
+    layout = lay_out(tokens, 17)
+    layout.finish()
+    for width in widths:
+        layout.resize(width)
+    fresh = lay_out(tokens, widths[-1])
+    fresh.finish()
+    assert [line.runs for line in layout.lines] == [line.runs for line in fresh.lines]
+
+
+@given(TOKENS)
+def test_every_token_is_marked_once(tokens: list[Token]) -> None:
+    """The counts of marked tokens are the counts of tokens, those without text included."""
+    layout = lay_out(tokens, 20)
+    layout.finish()
+    assert {o: n for o, n in layout.counts().items() if n} == dict(Counter(token.origin for token in tokens))
+
+
+@given(TOKENS, WIDTHS)
+def test_every_token_with_text_of_its_own_can_be_seen(tokens: list[Token], width: int) -> None:
+    """Each run names a token, in order; a token vanishes only into the character that it is part of."""
+    layout = lay_out(tokens, width)
+    seen = [run.token for line in layout.lines for run in line.runs]
+    assert seen == sorted(seen)
+    for line in layout.lines:
+        for run in line.runs:
+            assert run.origin is tokens[run.token].origin
+
+
+def test_the_end_of_turn_is_drawn_in_the_style_of_its_origin() -> None:
+    """A token without text at the end is a small mark, not part of the text."""
+    layout = lay_out([Token(1, "Hi.", Origin.ACCEPTED), Token(2, "", Origin.BONUS)], 20)
+    layout.finish()
+    assert drawn(layout) == ["Hi." + END_MARK]
+    assert layout.lines[0].runs[-1].origin is Origin.BONUS
+    assert layout.text == "Hi."
+
+
+def test_the_tokens_of_one_character_are_drawn_as_the_last_of_them() -> None:
+    """Empty tokens inside a character are counted, and the character has one style."""
+    layout = lay_out([Token(1, "", Origin.ACCEPTED), Token(2, "", Origin.ACCEPTED), Token(3, "漢", Origin.CORRECTED)], 20)
+    layout.finish()
+    assert [(run.text, run.origin) for run in layout.lines[0].runs] == [("漢", Origin.CORRECTED)]
+    assert layout.counts()[Origin.ACCEPTED] == 2
+
+
+def test_words_move_to_the_next_line_whole() -> None:
+    """A word is cut only when it is longer than a line."""
+    layout = lay_out([Token(1, "one", Origin.PLAIN), Token(2, " twothree", Origin.PLAIN), Token(3, " abcdefghijkl", Origin.PLAIN)], 9)
+    assert [text.rstrip() for text in drawn(layout)] == ["one", "twothree", "abcdefghi", "jkl"]
+
+
+def test_control_characters_are_shown_as_pictures() -> None:
+    """Nothing the model writes can steer the terminal."""
+    layout = lay_out([Token(1, "a\x1b[31mb\x07\u202ec", Origin.PLAIN)], 20)
+    assert drawn(layout) == ["a␛[31mb␇\ufffdc"]
+
+
+def test_ghosts_take_the_rest_of_the_line_and_no_more() -> None:
+    """Rejected proposals never make a reply higher."""
+    ghosts = ghost_segments((Proposal(1, " foo\n"), Proposal(2, "bar")), PALETTE, Style(), 6)
+    assert "".join(segment.text for segment in ghosts) == " foo⏎b"
+    assert all(segment.style and segment.style.strike and segment.style.dim for segment in ghosts)
+    assert ghost_segments((Proposal(1, "x"),), PALETTE, Style(), 0) == []
