@@ -1,0 +1,108 @@
+"""What the chat screen costs the model, and how quickly a key paints meanwhile.
+
+    python -m tests.benchmarks.screen_cost --target TARGET.gguf --draft DRAFT.gguf
+
+Alternates ``localspec run --json`` without a terminal and the chat on a pseudo-terminal, same prompt,
+same options, and compares the engine's own tokens per second. While the chat streams, keys are typed
+at random moments, and the time until each is painted is taken. Run it on an otherwise idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmarks.terminal import Terminal
+
+PROMPT = "Count from 1 to 100"
+TYPED = "Ж"  # not in the model's vocabulary of text, so that seeing it painted means the key was
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = _parse()
+    home = tempfile.mkdtemp(prefix="localspec-bench-")
+    without, beside, keys = [], [], []
+    for repeat in range(arguments.repeats):
+        without.append(run_speed(arguments, home))
+        speed, latencies = chat_speed(arguments, home)
+        beside.append(speed)
+        keys += latencies
+        print(f"{repeat + 1}: run {without[-1]:.1f} tokens/s, chat {speed:.1f}, ratio {speed / without[-1]:.3f}", flush=True)
+    ratios = [b / a for a, b in zip(without, beside, strict=True)]
+    keys.sort()
+    print(f"median ratio {statistics.median(ratios):.3f} (from {min(ratios):.3f} to {max(ratios):.3f}), n = {len(ratios)}")
+    print(f"ratio of medians {statistics.median(beside) / statistics.median(without):.3f}")
+    p95 = keys[int(0.95 * (len(keys) - 1))]
+    print(f"key to paint: median {statistics.median(keys):.0f} ms, p95 {p95:.0f} ms, max {keys[-1]:.0f} ms, n = {len(keys)}")
+
+
+def run_speed(arguments: argparse.Namespace, home: str) -> float:
+    """Tokens per second of ``localspec run``, by the engine's own figures."""
+    command = [sys.executable, "-m", "localspec", "run", "--json", *_pair(arguments), PROMPT]
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "LOCALSPEC_HOME": home},
+    )
+    return float(json.loads(done.stdout.splitlines()[-1])["timings"]["predicted_per_second"])
+
+
+def chat_speed(arguments: argparse.Namespace, home: str) -> tuple[float, list[float]]:
+    """Tokens per second while the chat streams, and the milliseconds from keys to their paint."""
+    figures = Path(home) / "figures.json"
+    figures.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "tests.benchmarks.watched_chat", str(figures), *_pair(arguments)]
+    terminal = Terminal(command, {"LOCALSPEC_HOME": home})
+    try:
+        terminal.wait_for("plain speed", 120)
+        terminal.type(PROMPT + "\r")
+        latencies = _press_keys(terminal, figures)
+        return float(json.loads(figures.read_text())["predicted_per_second"]), latencies
+    finally:
+        terminal.close()
+
+
+def _press_keys(terminal: Terminal, figures: Path) -> list[float]:
+    latencies: list[float] = []
+    source = random.Random(len(str(figures)))
+    time.sleep(1.0)  # into the middle of the reply
+    while not figures.exists():
+        terminal.type(TYPED)
+        latencies.append(terminal.wait_for(TYPED, 10) * 1e3)
+        until = time.perf_counter() + source.uniform(0.2, 0.6)
+        while (left := until - time.perf_counter()) > 0:
+            terminal.read(left)
+    return latencies[:-1] or latencies  # the last may have been typed after the end
+
+
+def _pair(arguments: argparse.Namespace) -> list[str]:
+    return [
+        "--target", str(arguments.target), "--draft", str(arguments.draft),
+        "--temperature", "0", "--depth", "3", "--threads", str(arguments.threads), "--max-tokens", str(arguments.tokens),
+    ]  # fmt: skip
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", type=Path, required=True)
+    parser.add_argument("--draft", type=Path, required=True)
+    parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""How soon there is something to see.
+
+    python -m tests.benchmarks.startup
+
+Times ``localspec --help`` as a process, and the chat from its start to the first paint of its prompt,
+on a pseudo-terminal, with the built-in pair; both warm, beside a bare Python and a bare Textual app.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from tests.benchmarks.terminal import Terminal
+
+BARE_TEXTUAL = "from textual.app import App\nfrom textual.widgets import Static\n" + (
+    "class Bare(App):\n    def compose(self):\n        yield Static('Ask anything')\nBare().run()"
+)
+
+
+def main() -> None:
+    """Measure in turns and print medians."""
+    rows: dict[str, list[float]] = {}
+    localspec = [sys.executable, "-m", "localspec"]
+    for _ in range(9):
+        rows.setdefault("python -c pass", []).append(_process([sys.executable, "-c", "pass"]))
+        rows.setdefault("localspec --help", []).append(_process([*localspec, "--help"]))
+        rows.setdefault("bare Textual app, first paint", []).append(_first_paint([sys.executable, "-c", BARE_TEXTUAL], "Ask"))
+        rows.setdefault("localspec, first paint", []).append(_first_paint(localspec, "sk anything"))
+        rows.setdefault("localspec, ready to answer", []).append(_first_paint(localspec, "plain speed"))
+    for name, seconds in rows.items():
+        seconds = seconds[1:]  # the first warms the file cache
+        print(f"{name:32} median {statistics.median(seconds):.3f} s  ({min(seconds):.3f} to {max(seconds):.3f})")
+
+
+def _process(command: list[str]) -> float:
+    begun = time.perf_counter()
+    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    return time.perf_counter() - begun
+
+
+def _first_paint(command: list[str], text: str) -> float:
+    with tempfile.TemporaryDirectory() as home:
+        terminal = Terminal(command, {"LOCALSPEC_HOME": home})
+        try:
+            terminal.wait_for(text, 60)
+            return time.perf_counter() - terminal.started
+        finally:
+            terminal.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""A program on a pseudo-terminal: type into it, watch what it paints and when."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+
+
+class Terminal:
+    """Runs a command on a terminal of its own; reads all it paints, as a terminal would."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], columns: int = 100, rows: int = 30) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**os.environ, "TERM": "xterm-256color", **env},
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.painted = b""
+
+    def type(self, text: str) -> None:
+        """Send keys."""
+        os.write(self._master, text.encode())
+
+    def wait_for(self, text: str, timeout_s: float) -> float:
+        """Read until ``text`` is painted; seconds it took. Raises TimeoutError."""
+        begun, wanted, at = time.perf_counter(), text.encode(), len(self.painted)
+        while wanted not in self.painted[at:]:
+            if not self.read(min(0.5, timeout_s)) and time.perf_counter() - begun > timeout_s:
+                raise TimeoutError(f"{text!r} was not painted within {timeout_s} s")
+        return time.perf_counter() - begun
+
+    def read(self, timeout_s: float) -> bool:
+        """Take what is painted within ``timeout_s``; whether there was anything."""
+        if not select.select([self._master], [], [], timeout_s)[0]:
+            return False
+        try:
+            self.painted += os.read(self._master, 65536)
+        except OSError:  # the program has ended and its side is closed
+            return False
+        return True
+
+    def close(self) -> None:
+        """End the program."""
+        self.process.terminate()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._master)
