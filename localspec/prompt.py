@@ -190,17 +190,18 @@ def _ends(data: bytes, vocab: TextVocab, tokens: Iterable[int], at: int) -> Iter
 
 
 def _end(data: bytes, vocab: TextVocab, token: int, at: int, before: int | None) -> int | None:
+    """Where ``token`` ends if it says what stands at ``at``, tokenizing's own liberties with white space allowed."""
     source = vocab.source(token)
-    if data.startswith(source, at):
-        return at + len(source)
-    framed = before is None or vocab.is_control(before)
-    if framed and vocab.prefixes_space and source.startswith(b" ") and data.startswith(source[1:], at):
-        return at + len(source) - 1
+    starts = [at]
     if vocab.strips_before(token) or (before is not None and vocab.strips_after(before)):
-        while data[at : at + 1].isspace():
-            at += 1
-        if data.startswith(source, at):
-            return at + len(source)
+        starts.append(len(data) - len(data[at:].lstrip()))
+    framed = before is None or vocab.is_control(before)
+    space_put_in_front = framed and vocab.prefixes_space and source.startswith(b" ")
+    for start in starts:
+        if data.startswith(source, start):
+            return start + len(source)
+        if space_put_in_front and data.startswith(source[1:], start):
+            return start + len(source) - 1
     return None
 
 

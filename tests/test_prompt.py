@@ -72,7 +72,12 @@ def ids(*pieces: str) -> list[int]:
     return [PIECES.index(piece) for piece in pieces]
 
 
-VOCABS = [FakeVocab(), FakeVocab(prefixes_space=True), FakeVocab(strips="<e>")]
+VOCABS = [
+    FakeVocab(),
+    FakeVocab(prefixes_space=True),
+    FakeVocab(strips="<e>"),
+    FakeVocab(prefixes_space=True, strips="<e>"),
+]
 words = st.lists(st.sampled_from(PIECES), max_size=12)
 
 
@@ -153,6 +158,12 @@ class TestEncode:
         vocab = FakeVocab(strips="<e>")
         past = ids("<u>", "a", "<e>", "<a>", "a", "b", "<e>")
         assert encode("<u>a<e>\n<a>ab<e>\n<u>", vocab, past) == [*past, *ids("<u>")]
+
+    def test_it_may_swallow_white_space_and_put_in_a_space_of_its_own(self) -> None:
+        """As Phi-3's do: "<e>\\n" before "a" reads <e> and " a"."""
+        vocab = FakeVocab(prefixes_space=True, strips="<e>")
+        past = ids("<e>", " a", "b", "c")
+        assert encode("<e>\nabc<u>", vocab, past) == [*past, *ids("<u>")]
 
 
 def talk(*contents: str, system: str | None = None) -> list[Message]:

@@ -152,7 +152,7 @@ class _Wrapper:
             self._column += cell_width(cell.text, cell.cells, self._column)
             self._break = len(self.line)
         else:
-            if self._column + cell.cells > self._width and self.line:
+            while self._column + cell.cells > self._width and self.line:
                 self._wrap()
             self.line.append(cell)
             self._column += cell.cells

@@ -31,7 +31,7 @@ class Pacer:
         """Whether the limit is lifted for now."""
         self._clock = clock
         self._waiting: deque[Event] = deque()
-        self._credit = 0.0
+        self._credit = 1.0
         self._asked_at: float | None = None
 
     @property
@@ -70,7 +70,6 @@ class Pacer:
     def drop(self) -> None:
         """Forget everything held, for a reply that was stopped."""
         self._waiting.clear()
-        self._credit = 0.0
 
     def _must_wait(self) -> bool:
         return isinstance(self._waiting[0], Round) and self._credit <= 0

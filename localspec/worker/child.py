@@ -106,7 +106,7 @@ def _opener(name: str | None) -> Opener:
     try:
         import_module("localspec.session")  # what open_pair imports when it is called
         native()
-    except Exception:  # noqa: BLE001 -- the first load will meet it again, and then there is somebody to tell
+    except Exception:  # the first load will meet it again, and then there is somebody to tell
         logger.exception("llama.cpp cannot be loaded")
     return open_pair
 

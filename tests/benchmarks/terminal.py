@@ -21,12 +21,12 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            command,
+            # The terminal is the program's own, so that it ends when this script is killed.
+            ["setsid", "--ctty", "--wait", *command],
             stdin=slave,
             stdout=slave,
             stderr=slave,
             env={**os.environ, "TERM": "xterm-256color", **env},
-            start_new_session=True,
         )
         os.close(slave)
         self.painted = b""

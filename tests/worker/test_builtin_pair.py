@@ -20,9 +20,8 @@ from tests.worker.test_client import Talk
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
 BRIEF = ReplyOptions(sampling=Sampling(temperature=0), depth=3, max_tokens=24)
-RAMBLING = ReplyOptions(sampling=Sampling(temperature=3, top_k=0, top_p=1, min_p=0), seed=1)
-"""Near to pure chance, so that the end of the turn is hardly ever drawn: a reply that goes on and on."""
-
+RAMBLING = ReplyOptions(sampling=Sampling(temperature=1e6, top_k=0, top_p=1, min_p=0), depth=1, seed=3)
+"""Pure chance, so that the end of the turn is hardly ever drawn: hundreds of rounds, whatever the model knows."""
 
 DOOMED = 13
 """The request during whose first round the engine is killed."""
