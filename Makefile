@@ -10,7 +10,7 @@ CONSTRAINTS := .ci/constraints.txt
 # For a GPU build, for example: make chat CMAKE_ARGS=-DGGML_CUDA=on
 export CMAKE_ARGS
 
-.PHONY: help chat test lint types contracts unit format snapshots clean
+.PHONY: help chat test lint types contracts unit format snapshots docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ format: $(VENV)/.dev ## Format the code and mend what the linter can
 
 snapshots: $(VENV)/.dev ## Accept the screens as they are now; look at the difference first
 	$(BIN)/python -m pytest tests/tui --snapshot-update
+
+docs: $(VENV)/.dev ## Write the generated parts of the README anew
+	$(BIN)/python -m tests.readme
 
 clean: ## Remove the environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -106,7 +106,11 @@ _OPTIONS = (
         "--draft", type=_FILE, metavar="FILE", help="Use this GGUF file as the draft of --target (default: none)."
     ),
     click.option("--spec", type=Drafters(), help="Use these drafters, or none with off (default: auto)."),
-    click.option("--depth", type=_AUTO_OR_FROM_0, help="Propose this many tokens in a round, 0 to 16 (default: auto)."),
+    click.option(
+        "--depth",
+        type=_AUTO_OR_FROM_0,
+        help="Propose this many tokens in a round, 0 to 16 (default: auto, which is 3).",
+    ),
     click.option(
         "--temperature",
         type=Number(click.FloatRange(min=0)),

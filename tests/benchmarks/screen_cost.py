@@ -36,13 +36,20 @@ def main() -> None:
         speed, latencies = chat_speed(arguments, home)
         beside.append(speed)
         keys += latencies
-        print(f"{repeat + 1}: run {without[-1]:.1f} tokens/s, chat {speed:.1f}, ratio {speed / without[-1]:.3f}", flush=True)
+        print(
+            f"{repeat + 1}: run {without[-1]:.1f} tokens/s, chat {speed:.1f}, ratio {speed / without[-1]:.3f}",
+            flush=True,
+        )
     ratios = [b / a for a, b in zip(without, beside, strict=True)]
     keys.sort()
-    print(f"median ratio {statistics.median(ratios):.3f} (from {min(ratios):.3f} to {max(ratios):.3f}), n = {len(ratios)}")
+    print(
+        f"median ratio {statistics.median(ratios):.3f} (from {min(ratios):.3f} to {max(ratios):.3f}), n = {len(ratios)}"
+    )
     print(f"ratio of medians {statistics.median(beside) / statistics.median(without):.3f}")
     p95 = keys[int(0.95 * (len(keys) - 1))]
-    print(f"key to paint: median {statistics.median(keys):.0f} ms, p95 {p95:.0f} ms, max {keys[-1]:.0f} ms, n = {len(keys)}")
+    print(
+        f"key to paint: median {statistics.median(keys):.0f} ms, p95 {p95:.0f} ms, max {keys[-1]:.0f} ms, n = {len(keys)}"
+    )
 
 
 def run_speed(arguments: argparse.Namespace, home: str) -> float:

@@ -28,7 +28,9 @@ def main() -> None:
     for _ in range(9):
         rows.setdefault("python -c pass", []).append(_process([sys.executable, "-c", "pass"]))
         rows.setdefault("localspec --help", []).append(_process([*localspec, "--help"]))
-        rows.setdefault("bare Textual app, first paint", []).append(_first_paint([sys.executable, "-c", BARE_TEXTUAL], "Ask"))
+        rows.setdefault("bare Textual app, first paint", []).append(
+            _first_paint([sys.executable, "-c", BARE_TEXTUAL], "Ask")
+        )
         rows.setdefault("localspec, first paint", []).append(_first_paint(localspec, "sk anything"))
         rows.setdefault("localspec, ready to answer", []).append(_first_paint(localspec, "plain speed"))
     for name, seconds in rows.items():

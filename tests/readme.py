@@ -1,0 +1,74 @@
+"""The parts of the README that are generated from the program itself.
+
+python -m tests.readme      writes them anew (make docs)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+_BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
+
+
+def keys() -> str:
+    """What can be done on the chat screen, and how."""
+    from localspec.tui.actions import ACTIONS, key_label
+
+    rows = [f"| {key_label(a.keys)} | {f'`/{a.command}`' if a.command else ''} | {a.help} |" for a in ACTIONS]
+    return "\n".join(["| Key | Command | |", "| --- | --- | --- |", *rows])
+
+
+def marks() -> str:
+    """The legend."""
+    from localspec.engine.events import Origin
+    from localspec.tui.palette import GHOST_MEANING, MEANINGS
+
+    looks = {
+        Origin.ACCEPTED: "blue, underlined",
+        Origin.CORRECTED: "orange, bold",
+        Origin.BONUS: "yellow, bold and underlined",
+        Origin.PLAIN: "ordinary text",
+    }
+    rows = [f"| {origin} | {look} | {MEANINGS[origin]} |" for origin, look in looks.items()]
+    rows.append(f"| rejected | dim, struck through | {GHOST_MEANING} |")
+    return "\n".join(["| Token | Looks | Means |", "| --- | --- | --- |", *rows])
+
+
+def run_options() -> str:
+    """The options of ``localspec run``, which the chat shares."""
+    from localspec.cli.docs import options_table
+    from localspec.cli.run import run
+
+    return options_table(run)
+
+
+def exit_codes() -> str:
+    """One table for all commands."""
+    from localspec.cli.docs import exit_code_table
+
+    return exit_code_table()
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "keys": keys,
+    "marks": marks,
+    "run-options": run_options,
+    "exit-codes": exit_codes,
+}
+
+
+def generated(text: str) -> str:
+    """``text`` with every generated block made anew."""
+    return _BLOCK.sub(lambda m: f"<!-- generated: {m['name']} -->\n{BLOCKS[m['name']]()}\n<!-- end -->", text)
+
+
+def block_names(text: str) -> list[str]:
+    """The names of the generated blocks in ``text``, in order."""
+    return [match["name"] for match in _BLOCK.finditer(text)]
+
+
+if __name__ == "__main__":
+    README.write_text(generated(README.read_text(encoding="utf-8")), encoding="utf-8")
