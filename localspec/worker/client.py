@@ -90,7 +90,7 @@ class EngineClient:
         self._keeper.join(END_S)
         engine = self._engine
         if self._keeper.is_alive() and engine is not None:
-            engine.kill()  # the keeper is stuck, writing to an engine that does not read
+            engine.kill()  # it neither reads nor ends, and the keeper waits for the one or the other
         self._keeper.join()
 
     def _put(self, note: Request | _Start) -> None:

@@ -73,15 +73,11 @@ class EngineProcess:
             self._popen.stdin.flush()
 
     def end(self) -> None:
-        """Ask it to end, wait, and at last make it. Nothing is received after this."""
+        """Ask it to end, and wait until it has. Nothing is received after this."""
         self._ending = True
         assert self._popen.stdin is not None
         with suppress(OSError):
             self._popen.stdin.close()
-        try:
-            self._popen.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
         self._reader.join()
 
     def kill(self) -> None:

@@ -343,8 +343,11 @@ def test_closing_while_it_replies_leaves_nothing_behind(log_file: Path, doing: s
     assert arriving.empty()
 
 
-def test_closing_gets_past_an_engine_that_reads_nothing(log_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped process with a full pipe neither holds up ``send`` nor, after a while, ``close``."""
+@pytest.mark.parametrize("prompt", ["count 1", "count 1 " + "x" * 1_000_000], ids=["idle", "full pipe"])
+def test_closing_gets_past_an_engine_that_reads_nothing(
+    log_file: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+) -> None:
+    """A stopped process, its pipe full or not, neither holds up ``send`` nor, after a while, ``close``."""
     monkeypatch.setattr("localspec.worker.client.END_S", 0.1)
     arriving: SimpleQueue[Answer] = SimpleQueue()
     client = EngineClient(arriving.put, log_file, opener=OPENER)
@@ -352,7 +355,7 @@ def test_closing_gets_past_an_engine_that_reads_nothing(log_file: Path, monkeypa
     talk.send(load())
     talk.until(Loaded)
     os.kill(client.pid or 0, signal.SIGSTOP)
-    talk.send(ask(1, "count 1 " + "x" * 1_000_000), ask(2, "count 1"))
+    talk.send(ask(1, prompt), ask(2, "count 1"))
     client.close()
     assert client.pid is None
 

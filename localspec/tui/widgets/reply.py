@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class ReplyView(Vertical):
     """Grows by ``write``; ``finish`` completes it; ``show`` chooses the view."""
 
+    BLANK = True
+    # Nothing of its own to draw: spares the lines behind its children at every change of height.
+
     DEFAULT_CSS = """
     ReplyView { height: auto; }
     ReplyView Markdown { padding: 0; margin: 0; background: transparent; }

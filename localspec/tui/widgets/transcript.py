@@ -13,6 +13,8 @@ from localspec.tui.widgets.turn import TurnView
 class Transcript(VerticalScroll, can_focus=False, can_focus_children=False):
     """Turns in order. While it follows, the newest text stays in view; otherwise the view stays put."""
 
+    BLANK = True
+
     DEFAULT_CSS = """
     Transcript {
         align-horizontal: center; scrollbar-size-vertical: 1; padding: 0 0 1 0;

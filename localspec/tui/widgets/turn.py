@@ -17,6 +17,9 @@ from localspec.tui.widgets.reply import ReplyView
 class TurnView(Vertical):
     """What one exchange looks like."""
 
+    BLANK = True
+    # Nothing of its own to draw: spares the lines behind its children at every change of height.
+
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
     TurnView .prompt { text-style: bold; height: auto; }
