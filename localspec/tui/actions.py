@@ -46,7 +46,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.toggle_pace", "fast",
     ),
     Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
-    Action("older", "pageup", "scroll up", "Scroll back; the reply goes on without moving the view.", "screen.page(-1)"),
+    Action("older", "pageup", "scroll up", "Scroll back; the view stays there.", "screen.page(-1)"),
     Action("newer", "pagedown", "scroll down", "Scroll forward.", "screen.page(1)"),
     Action("latest", "ctrl+end", "latest", "Go to the newest text and follow it.", "screen.latest"),
     Action(
@@ -81,6 +81,6 @@ def is_command(text: str) -> bool:
 
 def matching_commands(text: str) -> list[Action]:
     """The commands that ``/wor`` may become."""
-    if not text.startswith("/") or not text[1:].isalpha() and text != "/":
+    if not text.startswith("/") or (not text[1:].isalpha() and text != "/"):
         return []
     return [action for action in ACTIONS if action.command and action.command.startswith(text[1:].lower())]

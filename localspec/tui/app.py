@@ -19,7 +19,7 @@ from localspec.tui.pacing import Pacer
 from localspec.tui.palette import Palette, palette_for
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.session import Engine, Session
-from localspec.tui.theme import DARK, LIGHT, preferred_theme
+from localspec.tui.theme import DARK, LIGHT, preferred_theme, quiet_colour
 from localspec.worker.messages import Answer, Load, Request
 
 
@@ -68,12 +68,17 @@ class ChatApp(App[None]):
         self._launch = launch
         self._inbox = inbox
         self._clock = clock
+        self._palettes: dict[str, Palette] = {}
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = preferred_theme(os.environ)
 
     def get_default_screen(self) -> Screen[None]:
         return ChatScreen(self._launch, self.session, self._inbox, self._palette, self._clock)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Themes that are not ours have no colour for what is secondary."""
+        return {"quiet": quiet_colour(self.current_theme)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action of the table, and the choice of a theme."""
@@ -84,6 +89,11 @@ class ChatApp(App[None]):
         yield SystemCommand("Theme", "Choose the colours of the app.", self.action_change_theme)
 
     def _palette(self) -> Palette:
-        theme = self.current_theme
-        background = Color.parse(self.theme_variables["background"])
-        return palette_for(background, dark=theme.dark, ansi=theme.ansi, no_color=self.no_color)
+        """The palette of the theme in force; asked for at every line drawn, so it is made once a theme."""
+        if self.theme not in self._palettes:
+            theme = self.current_theme
+            background = Color.parse(self.theme_variables["background"])
+            self._palettes[self.theme] = palette_for(
+                background, dark=theme.dark, ansi=theme.ansi, no_color=self.no_color
+            )
+        return self._palettes[self.theme]

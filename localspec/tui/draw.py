@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
@@ -43,7 +43,8 @@ def ghost_segments(rejected: tuple[Proposal, ...], palette: Palette, base: Style
 def _parts(run: Run, style: Style, column: int) -> Iterator[tuple[str, Style]]:
     text = drawable(_expand_tabs(run.text.removesuffix("\n"), column))
     word = text.strip(" ")
-    if not word or not style.underline:
+    joined = bool(word) and not cell_len(word[0])
+    if not word or joined or not style.underline:
         if text:
             yield text, style
         return

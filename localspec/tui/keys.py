@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from localspec.tui.actions import ACTIONS, Action
 
 _SCROLLING = ("older", "newer", "latest")
 
 
-def screen_bindings() -> list[Binding]:
+def screen_bindings() -> list[BindingType]:
     """What the chat screen answers to, wherever the focus is."""
     return [_binding(action, action.handler) for action in ACTIONS if not _belongs_to_prompt(action)]
 
 
-def prompt_bindings() -> list[Binding]:
+def prompt_bindings() -> list[BindingType]:
     """What the prompt answers to; scrolling keys are its own too, since a text area would take them."""
-    own = [_binding(action, _local(action)) for action in ACTIONS if _belongs_to_prompt(action)]
-    scrolling = [_binding(action, action.handler) for action in ACTIONS if action.id in _SCROLLING]
+    own: list[BindingType] = [_binding(action, _local(action)) for action in ACTIONS if _belongs_to_prompt(action)]
+    scrolling: list[BindingType] = [_binding(action, action.handler) for action in ACTIONS if action.id in _SCROLLING]
     return own + scrolling
 
 

@@ -73,8 +73,6 @@ def reply_summary(timings: Timings) -> str:
         return ""
     counts = [f"{n} {origin}" for origin in Origin if (n := timings.origins.get(origin, 0))]
     parts = [f"{figures.tokens(timings.predicted_n)}: {', '.join(counts)}"]
-    if timings.predicted_per_second is not None:
-        parts.append(f"{figures.speed(timings.predicted_per_second)} tokens/s")
     if timings.speedup_vs_plain is not None:
         parts.append(f"{figures.times(timings.speedup_vs_plain)} plain")
     return " · ".join(parts)

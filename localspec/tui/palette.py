@@ -25,9 +25,9 @@ _ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "
 
 MEANINGS: Mapping[Origin, str] = {
     Origin.ACCEPTED: "the draft guessed it, the target agreed",
-    Origin.CORRECTED: "the draft guessed wrong, the target's own word",
-    Origin.BONUS: "one more from the target after a draft that was right throughout",
-    Origin.PLAIN: "written by the target, no guess was made",
+    Origin.CORRECTED: "the target's own word for a wrong guess",
+    Origin.BONUS: "the target's extra after a draft all right",
+    Origin.PLAIN: "the target's own, where no guess was made",
 }
 """What the legend says about each origin."""
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from textual.color import Color
 from textual.theme import Theme
+
+from localspec.tui.palette import readable
 
 DARK = Theme(
     name="localspec-dark",
@@ -43,3 +46,12 @@ def preferred_theme(environ: Mapping[str, str]) -> str:
     """The theme that suits the terminal, as far as it tells: ``COLORFGBG`` ends with its background's number."""
     background = environ.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT.name if background in ("7", "15") else DARK.name
+
+
+def quiet_colour(theme: Theme) -> str:
+    """The colour of what is secondary, for themes that do not name one: between text and background, readable."""
+    if theme.ansi:
+        return "ansi_bright_black"
+    colours = theme.to_color_system().generate()
+    text, background = Color.parse(colours["foreground"]), Color.parse(colours["background"])
+    return readable(text.blend(background, 0.35), background).hex

@@ -34,7 +34,7 @@ from localspec.tui.widgets.notice import Notice
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.turn import TurnView
-from localspec.worker.messages import Emitted, Failed, Generate, Load, Loaded, LoadProgress, Request
+from localspec.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, Request
 
 PLAIN_PER_SECOND = 35.2
 LAUNCH = Launch(
@@ -208,8 +208,7 @@ def shown(pilot: Pilot[Any], selector: str) -> str:
 
 
 def live_text(pilot: Pilot[Any]) -> str:
-    line = chat(pilot).query_one(LiveLine)
-    return "\n".join(str(child.render()) for child in line.children)
+    return "\n".join(str(child.render()) for line in chat(pilot).query(LiveLine) for child in line.children)
 
 
 def notice_text(pilot: Pilot[Any]) -> str:

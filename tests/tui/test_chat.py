@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from textual.events import Key
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Markdown
 
 from localspec.engine.events import FinishReason, Origin, Round
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.session import Phase
+from localspec.tui.widgets.page import Page
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.token_view import TokenView
 from localspec.tui.widgets.transcript import Transcript
@@ -56,7 +58,8 @@ async def written(pilot: Pilot[Any], n: int) -> None:
 async def answered(pilot: Pilot[Any], n: int = 1) -> None:
     """The reply of the n-th turn has its final look."""
     await wait_until(pilot, lambda: session(pilot).last is not None and session(pilot).current is None)
-    await wait_until(pilot, lambda: turns(pilot)[n - 1].query(Markdown) or not chat(pilot).query_one(Transcript).following)
+    transcript = chat(pilot).query_one(Transcript)
+    await wait_until(pilot, lambda: turns(pilot)[n - 1].query(Markdown) or not transcript.following)
 
 
 def rounds_at_random(seed: int) -> list[Round]:
@@ -64,7 +67,7 @@ def rounds_at_random(seed: int) -> list[Round]:
     chance = random.Random(seed)
     rounds = []
     for index in range(chance.randint(1, 40)):
-        texts = [chance.choice([" word", "", "\n", "漢", "", "é ", "👩", "\u200d🔬"]) for _ in range(chance.randint(1, 4))]
+        texts = chance.choices([" word", "", "\n", "漢", "", "é ", "👩", "\u200d🔬"], k=chance.randint(1, 4))
         rejected = ["x"] * chance.randint(0, 2)
         origin = Origin.PLAIN if len(texts) == 1 and not rejected else None
         rounds.append(make_round(texts, origin, index=index, rejected=rejected))
@@ -96,12 +99,12 @@ async def test_a_message_written_while_the_pair_loads_is_answered_after() -> Non
         await wait_until(pilot, lambda: "40%" in live_text(pilot))
         await pilot.press(*"Hello", "enter")
         await pilot.pause()
-        assert "queued" in str(turns(pilot)[0].query(".prompt").first().render())  # type: ignore[attr-defined]
+        assert "queued" in str(turns(pilot)[0].query(".prompt").first().render())
         assert engine.prompts == []
         engine.load()
         await wait_until(pilot, lambda: engine.prompts)
         assert engine.prompts[0].prompt[0].content == "Hello"  # type: ignore[union-attr]
-        assert "queued" not in str(turns(pilot)[0].query(".prompt").first().render())  # type: ignore[attr-defined]
+        assert "queued" not in str(turns(pilot)[0].query(".prompt").first().render())
 
 
 async def test_enter_sends_letters_typed_just_before() -> None:
@@ -158,7 +161,7 @@ async def test_escape_stops_the_reply_and_keeps_its_text() -> None:
         engine.finish(FinishReason.CANCELLED)
         await answered(pilot)
         assert turns(pilot)[0].reply.query_one(TokenView)._layout.text == "Once upon a time"
-        assert "stopped" in str(turns(pilot)[0].query_one(".note").render())  # type: ignore[attr-defined]
+        assert "stopped" in str(turns(pilot)[0].query_one(".note").render())
 
 
 async def test_escape_gives_queued_messages_back() -> None:
@@ -298,7 +301,7 @@ async def test_an_engine_that_dies_costs_a_sentence() -> None:
         await written(pilot, 2)
         engine.die()
         await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN)
-        error = str(turns(pilot)[0].query_one(".error").render())  # type: ignore[attr-defined]
+        error = str(turns(pilot)[0].query_one(".error").render())
         assert error == "The engine process stopped unexpectedly. Send your message again to start it anew."
         assert session(pilot).conversation.turns[0].reply.text == "Some words"
         await send(pilot, "Again")
@@ -364,14 +367,14 @@ async def test_commands_act_and_unknown_ones_are_named() -> None:
         assert isinstance(pilot.app.screen, HelpScreen)
         await pilot.press("escape")
         await pilot.press("/", "f")
-        assert "/fast" in shown(pilot, "#hints")
+        assert "/fast" in shown(pilot, "Hints")
         assert engine.sent == []
 
 
 async def test_examples_can_be_clicked() -> None:
     """An example lands in the prompt, to be sent or changed."""
     async with make_app(FakeEngine()).run_test() as pilot:
-        await wait_until(pilot, lambda: "plain" in str(chat(pilot).query("Welcome Static")[2].render()))  # type: ignore[attr-defined]
+        await wait_until(pilot, lambda: "plain" in str(chat(pilot).query("Welcome Static")[2].render()))
         await pilot.click(chat(pilot).query(".example").first())
         await pilot.pause()
         assert chat(pilot).query_one(Prompt).text == "What is speculative decoding?"
@@ -389,6 +392,54 @@ async def test_the_cursor_is_still_while_the_model_computes() -> None:
         engine.finish()
         await wait_until(pilot, lambda: area.cursor_blink)
         assert not engine.inbox.take()
+
+
+async def test_a_line_more_lays_the_screen_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that adds text lays out nothing unless the reply got higher, and then once."""
+    engine = FakeEngine()
+    layouts: list[Any] = []
+    lay_out = Screen._refresh_layout
+
+    def counted(self: Screen[Any], *args: Any, **kwargs: Any) -> None:
+        layouts.append(args)
+        lay_out(self, *args, **kwargs)
+
+    monkeypatch.setattr(Screen, "_refresh_layout", counted)
+    async with make_app(engine).run_test(size=(80, 24)) as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of(LONG))
+        await written(pilot, 300)
+        view = turns(pilot)[0].reply.tokens
+        for text, expected in (("word", 0), (" word", 0), ("\n", 1), ("word", 0)):
+            await pilot.pause()
+            layouts.clear()
+            tokens = len(session(pilot).current.reply.tokens)
+            engine.write([make_round([text])])
+            await written(pilot, tokens + 1)
+            await wait_until(pilot, lambda: view.size.height == len(view._layout.lines))
+            await pilot.pause()
+            assert len(layouts) == expected, text
+
+
+async def test_old_turns_fold_away_and_come_back() -> None:
+    """A long conversation keeps only what is near in the layout; scrolling back brings the rest, at the same height."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(80, 24)) as pilot:
+        engine.load()
+        transcript = chat(pilot).query_one(Transcript)
+        for n in range(1, 22):
+            await send(pilot, f"Question {n}")
+            await wait_until(pilot, lambda n=n: len(engine.prompts) == n)  # type: ignore[misc]
+            engine.reply("One line.\n\nAnother line.")
+            await answered(pilot, n)
+        pages = list(chat(pilot).query(Page))
+        await wait_until(pilot, lambda: pages[0].folded)
+        assert not pages[-1].folded
+        height = transcript.virtual_size.height
+        transcript.scroll_home(animate=False)
+        await wait_until(pilot, lambda: not pages[0].folded and turns(pilot)[0].region.height > 3)
+        assert transcript.virtual_size.height == height
+        assert len(turns(pilot)) == 21
 
 
 async def test_a_narrower_screen_wraps_again() -> None:

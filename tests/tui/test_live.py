@@ -38,7 +38,9 @@ def test_the_width_never_changes(some: list[object], others: list[object], width
     )
 
 
-@pytest.mark.parametrize(("width", "last"), [(76, "draft"), (60, "/round"), (56, "/round"), (44, "accepted"), (20, "/s")])
+@pytest.mark.parametrize(
+    ("width", "last"), [(76, "draft"), (60, "/round"), (56, "/round"), (44, "accepted"), (20, "/s")]
+)
 def test_the_least_important_goes_first(width: int, last: str) -> None:
     """A narrow screen keeps speed, then speed-up, then acceptance."""
     line = figures_line(Figures(timings_of([make_round(["a", "b"])]), 3, "draft"), width)

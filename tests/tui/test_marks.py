@@ -56,7 +56,9 @@ def test_no_line_is_wider_than_the_screen(tokens: list[Token], width: int) -> No
 
 @given(TOKENS, WIDTHS, st.data())
 @example([Token(1, "👩\u200d", Origin.PLAIN), Token(1, "🔬", Origin.ACCEPTED)], 2, None)
-def test_growing_by_pieces_equals_laying_out_at_once(tokens: list[Token], width: int, data: st.DataObject | None) -> None:
+def test_growing_by_pieces_equals_laying_out_at_once(
+    tokens: list[Token], width: int, data: st.DataObject | None
+) -> None:
     """However the tokens arrive, the lines are the same, and lines before the first changed one stay."""
     layout = Layout(width)
     at = 0
@@ -115,7 +117,8 @@ def test_the_end_of_turn_is_drawn_in_the_style_of_its_origin() -> None:
 
 def test_the_tokens_of_one_character_are_drawn_as_the_last_of_them() -> None:
     """Empty tokens inside a character are counted, and the character has one style."""
-    layout = lay_out([Token(1, "", Origin.ACCEPTED), Token(2, "", Origin.ACCEPTED), Token(3, "漢", Origin.CORRECTED)], 20)
+    nothing = Token(1, "", Origin.ACCEPTED)
+    layout = lay_out([nothing, nothing, Token(3, "漢", Origin.CORRECTED)], 20)
     layout.finish()
     assert [(run.text, run.origin) for run in layout.lines[0].runs] == [("漢", Origin.CORRECTED)]
     assert layout.counts()[Origin.ACCEPTED] == 2
@@ -123,7 +126,8 @@ def test_the_tokens_of_one_character_are_drawn_as_the_last_of_them() -> None:
 
 def test_words_move_to_the_next_line_whole() -> None:
     """A word is cut only when it is longer than a line."""
-    layout = lay_out([Token(1, "one", Origin.PLAIN), Token(2, " twothree", Origin.PLAIN), Token(3, " abcdefghijkl", Origin.PLAIN)], 9)
+    words = ("one", " twothree", " abcdefghijkl")
+    layout = lay_out([Token(1, word, Origin.PLAIN) for word in words], 9)
     assert [text.rstrip() for text in drawn(layout)] == ["one", "twothree", "abcdefghi", "jkl"]
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -46,18 +48,20 @@ class EngineSpoke(Message):
 class ChatScreen(Screen[None]):
     """Conversation, prompt and live line in one calm column."""
 
-    BINDINGS = screen_bindings()
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ChatScreen { background: $background; color: $foreground; }
     ChatScreen Transcript { height: 1fr; }
-    ChatScreen Transcript > * { width: 100%; max-width: 92; }
-    ChatScreen #foot { height: auto; align-horizontal: center; }
-    ChatScreen #foot > * { width: 100%; max-width: 92; }
+    ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
+    ChatScreen #foot { height: auto; align-horizontal: center; padding: 0 1 0 0; }
+    ChatScreen Notice, ChatScreen Prompt, ChatScreen LiveLine, ChatScreen Hints { width: 100%; max-width: 92; }
     ChatScreen LiveLine { padding: 0 2; }
     ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; height: auto; }
     ChatScreen.-short #counts { display: none; }
-    ChatScreen.-tall #live { margin: 1 0; }
+    ChatScreen.-short Welcome { padding: 0 2; }
+    ChatScreen.-short #legend { display: none; }
+    ChatScreen.-tall LiveLine { margin: 1 0; }
     """
 
     def __init__(
@@ -74,27 +78,28 @@ class ChatScreen(Screen[None]):
         self._inbox = inbox
         self._palette = palette
         self._clock = clock
+        self._transcript = Transcript()
+        self._notice = Notice()
+        self._prompt = Prompt("Ask anything")
+        self._live = LiveLine(palette)
+        self._hints = Hints()
         self._views: dict[Exchange, TurnView] = {}
         self._said = ""
         self._ghosts_until: float | None = None
         self._frame_n = 0
 
     def compose(self) -> ComposeResult:
-        yield Transcript(id="transcript")
+        with self._transcript:
+            yield Welcome(self._launch, self._palette)
         with Vertical(id="foot"):
-            yield Notice(id="notice")
-            yield Prompt("Ask anything", id="prompt")
-            yield LiveLine(self._palette, id="live")
-            yield Hints(id="hints")
+            yield self._notice
+            yield self._prompt
+            yield self._live
+            yield self._hints
 
-    async def on_mount(self) -> None:
-        self._transcript = self.query_one(Transcript)
-        self._prompt = self.query_one(Prompt)
-        self._live = self.query_one(LiveLine)
-        self._notice = self.query_one(Notice)
+    def on_mount(self) -> None:
         self._timer = self.set_interval(FRAME_S, self._frame, pause=True)
         self._prompt.area.focus()
-        await self._transcript.mount(Welcome(self._launch, self._palette))
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
         self._wake()
 
@@ -108,12 +113,12 @@ class ChatScreen(Screen[None]):
         self._say("")
         await self._transcript.query(Welcome).remove()
         view = TurnView(event.text.strip(), self._palette)
-        await self._transcript.add(view)
+        await self._transcript.add_turn(view)
         self._views[self._session.ask(event.text.strip())] = view
         self._wake()
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        self.query_one(Hints).typed(event.text)
+        self._hints.typed(event.text)
         if self._said and event.text:
             self._say("")
 

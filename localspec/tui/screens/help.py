@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from localspec.engine.events import Origin
 from localspec.tui.actions import ACTIONS, key_label
 from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
 
@@ -26,7 +27,9 @@ FIGURES = (
 class HelpScreen(ModalScreen[None]):
     """A page to read; any of its closing keys leads back."""
 
-    BINDINGS = [Binding("escape,f1,q,enter", "dismiss", "Close", id="help-close", tooltip="Close this page.")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1,q,enter", "dismiss", "Close", id="help-close", tooltip="Close this page.")
+    ]
 
     DEFAULT_CSS = """
     HelpScreen { background: $background; align: center top; }
@@ -50,8 +53,8 @@ class HelpScreen(ModalScreen[None]):
 
     def _colours(self) -> list[Content]:
         rows = [
-            Content.assemble((origin, self._palette.look(origin)), " " * (12 - len(origin)), (MEANINGS[origin], "$quiet"))
-            for origin in Origin
+            Content.assemble((f"{origin}", self._palette.look(origin)), " " * (12 - len(origin)), (meaning, "$quiet"))
+            for origin, meaning in MEANINGS.items()
         ]
         ghost = Style.from_rich_style(self._palette.ghost)
         return [*rows, Content.assemble(("rejected", ghost), "    ", (GHOST_MEANING, "$quiet"))]

@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from localspec.tui.actions import ACTIONS, key_label, matching_commands
 
-_GAP = "   "
+_GAPS = ("   ", "  ")
 
 
 class Hints(Static):
@@ -17,8 +17,8 @@ class Hints(Static):
     Hints { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__("", id=id)
+    def __init__(self) -> None:
+        super().__init__("")
         self._typed = ""
 
     def typed(self, text: str) -> None:
@@ -38,18 +38,19 @@ class Hints(Static):
             pairs = pairs if len(pairs) == 1 else [(command, "") for command, _ in pairs]
         else:
             pairs = [(key_label(action.keys), action.title) for action in ACTIONS if action.hinted]
-        self.update(_fitting(pairs, self.size.width - 4), layout=False)
+        self.update(_fitting(pairs, self.size.width), layout=False)
 
 
 def _fitting(pairs: list[tuple[str, str]], width: int) -> Content:
-    """The pairs on one row; those in the middle go first, since help and quit come last."""
-    while len(pairs) > 2 and _length(pairs) > width:
+    """The pairs on one row, drawn together where it is narrow; those in the middle go first, help and quit last."""
+    gap = next((gap for gap in _GAPS if _length(pairs, gap) <= width), _GAPS[-1])
+    while len(pairs) > 2 and _length(pairs, gap) > width:
         pairs = [*pairs[: len(pairs) // 2], *pairs[len(pairs) // 2 + 1 :]]
     parts: list[str | tuple[str, str]] = []
     for key, title in pairs:
-        parts.extend([_GAP if parts else "", (key, "$foreground"), f" {title}" if title else ""])
+        parts.extend([gap if parts else "", (key, "$foreground"), f" {title}" if title else ""])
     return Content.assemble(*parts)
 
 
-def _length(pairs: list[tuple[str, str]]) -> int:
-    return sum(len(key) + len(title) + 1 for key, title in pairs) + len(_GAP) * (len(pairs) - 1)
+def _length(pairs: list[tuple[str, str]], gap: str) -> int:
+    return sum(len(f"{key} {title}".strip()) for key, title in pairs) + len(gap) * (len(pairs) - 1)

@@ -29,8 +29,8 @@ class LiveLine(Vertical):
     LiveLine Static { height: 1; width: 100%; text-wrap: nowrap; text-overflow: clip; }
     """
 
-    def __init__(self, palette: Callable[[], Palette], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, palette: Callable[[], Palette]) -> None:
+        super().__init__()
         self._palette = palette
         self._figures = Static("", id="figures")
         self._counts = Static("", id="counts")

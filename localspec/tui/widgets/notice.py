@@ -17,14 +17,22 @@ class Notice(Horizontal):
     Notice > #notice-cue { width: auto; color: $accent; }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = Static("", id="notice-text")
+        self._cue = Static("", id="notice-cue")
+        self._said = ""
+
     def compose(self) -> ComposeResult:
-        yield Static("", id="notice-text")
-        yield Static("", id="notice-cue")
+        yield self._text
+        yield self._cue
 
     def say(self, text: str) -> None:
         """Say it quietly; an empty text clears the row."""
-        self.query_one("#notice-text", Static).update(Content(text))
+        if text != self._said:
+            self._said = text
+            self._text.update(Content(text), layout=False)
 
     def cue(self, text: str) -> None:
         """Point the way back; an empty text takes the pointer away."""
-        self.query_one("#notice-cue", Static).update(Content(text))
+        self._cue.update(Content(text))

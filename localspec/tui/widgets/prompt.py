@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import events
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Static, TextArea
 
+from localspec.tui.actions import ACTIONS
 from localspec.tui.keys import prompt_bindings
 
-
-_OWN = {binding.id for binding in prompt_bindings()}
+_OWN = {action.id for action in ACTIONS}
 
 
 class PromptArea(TextArea):
     """The text area itself; see ``Prompt``."""
 
-    BINDINGS = prompt_bindings()
+    BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
 
     async def _on_key(self, event: events.Key) -> None:
         """Let our own bindings have their keys; a text area would insert Enter as text.
@@ -70,8 +73,8 @@ class Prompt(Horizontal):
             super().__init__()
             self.text = text
 
-    def __init__(self, placeholder: str, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, placeholder: str) -> None:
+        super().__init__()
         self.area = PromptArea(
             "", soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False, placeholder=placeholder
         )

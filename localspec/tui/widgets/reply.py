@@ -10,23 +10,23 @@ from textual.containers import Vertical
 
 from localspec.engine.events import Origin, Proposal, Token
 from localspec.tui.palette import Palette
+from localspec.tui.widgets.steady import SteadyPane
 from localspec.tui.widgets.token_view import TokenView
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
 
-class ReplyView(Vertical):
+class ReplyView(Vertical, SteadyPane):
     """Grows by ``write``; ``finish`` completes it; ``show`` chooses the view."""
-
-    BLANK = True
-    # Nothing of its own to draw: spares the lines behind its children at every change of height.
 
     DEFAULT_CSS = """
     ReplyView { height: auto; }
     ReplyView Markdown { padding: 0; margin: 0; background: transparent; }
     ReplyView Markdown > MarkdownBlock:last-child { margin-bottom: 0; }
     ReplyView MarkdownFence { background: $surface; margin: 0 0 1 0; }
+    ReplyView MarkdownFence:light { background: $surface; }
+    ReplyView MarkdownTable:light { background: transparent; }
     ReplyView MarkdownFence > Label { padding: 0 1; }
     ReplyView MarkdownTable { background: transparent; margin: 0 0 1 0; }
     ReplyView MarkdownTableContent { keyline: none; grid-gutter: 0 1; }

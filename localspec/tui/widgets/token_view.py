@@ -12,15 +12,15 @@ from rich.style import Style
 from textual.geometry import Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widget import Widget
 
 from localspec.engine.events import Origin, Proposal, Token
 from localspec.tui.draw import ghost_segments, line_segments
 from localspec.tui.marks import Layout
 from localspec.tui.palette import Palette
+from localspec.tui.widgets.steady import Steady
 
 
-class TokenView(Widget):
+class TokenView(Steady):
     """Tokens in, marked lines out; ghosts of rejected proposals may follow the last one for a moment."""
 
     DEFAULT_CSS = "TokenView { width: 100%; height: auto; }"
@@ -73,6 +73,11 @@ class TokenView(Widget):
             self._layout.resize(width)
             self._strips.clear()
         return len(self._layout.lines)
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        if size.width == self._size.width:
+            self._size = size  # growing in height alone leaves every line as it was drawn
+        return super()._size_updated(size, virtual_size, container_size, layout)
 
     def render_line(self, y: int) -> Strip:
         selection = self.text_selection

@@ -12,13 +12,11 @@ from textual.widgets import Static
 from localspec.errors import LocalSpecError
 from localspec.tui.palette import Palette
 from localspec.tui.widgets.reply import ReplyView
+from localspec.tui.widgets.steady import SteadyPane
 
 
-class TurnView(Vertical):
+class TurnView(Vertical, SteadyPane):
     """What one exchange looks like."""
-
-    BLANK = True
-    # Nothing of its own to draw: spares the lines behind its children at every change of height.
 
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }

@@ -71,7 +71,7 @@ class Welcome(Vertical):
         super().__init__()
         self._launch = launch
         self._palette = palette
-        self._legend = Static("")
+        self._legend = Static("", id="legend")
 
     @property
     def examples(self) -> Sequence[str]:

@@ -1,0 +1,30 @@
+"""Containers that grow with a streaming reply at half the usual price."""
+
+from __future__ import annotations
+
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+class Steady(Widget):
+    """A widget whose growth lays the screen out once.
+
+    Textual (8.2) lays the screen out a second time after every change of a widget's virtual size, which
+    for these finds nothing to change. Name it last among the bases: Textual takes its default styles
+    from the first.
+    """
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        return super()._size_updated(size, virtual_size, container_size, layout=False)
+
+
+class SteadyPane(Steady):
+    """A steady container, with nothing but background behind its children, so that no line of it is composed."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        background = self.background_colors[1]
+        strip = Strip.blank(crop.width, self.visual_style.rich_style)
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, background)
+        return [strip] * crop.height
