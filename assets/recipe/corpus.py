@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,13 @@ from torch import Tensor
 
 from tokenizer import Encoded
 
-Batch = tuple[Tensor, Tensor]
+@dataclass(frozen=True)
+class Batch:
+    """Padded chats: their tokens, which of them the assistant says, and how much each of those weighs in the loss."""
+
+    tokens: Tensor
+    spoken: Tensor
+    weight: Tensor
 
 
 class Corpus:
@@ -20,6 +27,7 @@ class Corpus:
     def __init__(self, tokens: np.ndarray, spoken: np.ndarray, offsets: np.ndarray) -> None:
         self.tokens, self.spoken, self.offsets = tokens, spoken, offsets
         self.lengths = np.diff(offsets)
+        self.weight = _weights(spoken)
 
     @classmethod
     def of(cls, chats: Sequence[Encoded]) -> Corpus:
@@ -35,33 +43,43 @@ class Corpus:
         return cls(stored["tokens"], stored["spoken"], stored["offsets"])
 
     def batches(self, budget: int, longest: int, seed: int) -> Iterator[Batch]:
-        """Endless batches of chats of like length, so that next to nothing is padding and no chat sees another."""
+        """Endless batches of chats of like length, so that little is padding and no chat sees another."""
         rng = np.random.default_rng(seed)
         usable = np.flatnonzero(self.lengths <= longest)
+        widths = _widths(self.lengths)
         while True:
-            jitter = self.lengths[usable] * rng.uniform(0.93, 1.07, len(usable))
-            groups = _groups(usable[np.argsort(jitter)], self.lengths, budget)
+            shuffled = rng.permutation(usable)
+            ordered = shuffled[np.argsort(widths[shuffled], kind="stable")]
+            groups = [group for width in np.unique(widths[ordered]) for group in _cut(ordered[widths[ordered] == width], budget // width)]
             for index in rng.permutation(len(groups)):
-                yield self._padded(groups[index])
+                yield self._padded(groups[index], int(widths[groups[index][0]]))
 
-    def _padded(self, group: np.ndarray) -> Batch:
-        tokens = torch.zeros(len(group), int(self.lengths[group].max()), dtype=torch.long)
-        spoken = torch.zeros(tokens.shape, dtype=torch.bool)
+    def _padded(self, group: np.ndarray, width: int) -> Batch:
+        tokens = torch.zeros(len(group), width, dtype=torch.long)
+        weight = torch.zeros(len(group), width)
         for row, chat in enumerate(group):
             span = slice(self.offsets[chat], self.offsets[chat + 1])
-            length = self.lengths[chat]
-            tokens[row, :length] = torch.from_numpy(self.tokens[span].astype(np.int64))
-            spoken[row, :length] = torch.from_numpy(self.spoken[span])
-        return tokens, spoken
+            tokens[row, : self.lengths[chat]] = torch.from_numpy(self.tokens[span].astype(np.int64))
+            weight[row, : self.lengths[chat]] = torch.from_numpy(self.weight[span])
+        return Batch(tokens, weight > 0, weight)
 
 
-def _groups(ordered: np.ndarray, lengths: np.ndarray, budget: int) -> list[np.ndarray]:
-    """Cut the chats, ordered by length, where a padded batch would exceed the budget of tokens."""
-    groups, start, longest = [], 0, 0
-    for position, chat in enumerate(ordered):
-        longest = max(longest, int(lengths[chat]))
-        if longest * (position + 1 - start) > budget and position > start:
-            groups.append(ordered[start:position])
-            start, longest = position, int(lengths[chat])
-    groups.append(ordered[start:])
-    return groups
+def _weights(spoken: np.ndarray) -> np.ndarray:
+    """A token weighs one over the root of its reply's length: else a story would count a hundred times a copied word."""
+    edges = np.flatnonzero(np.diff(spoken.astype(np.int8), prepend=0, append=0))
+    starts, stops = edges[::2], edges[1::2]
+    weight = np.zeros(len(spoken), np.float32)
+    weight[spoken] = np.repeat((stops - starts) ** -0.5, stops - starts)
+    return weight
+
+
+def _widths(lengths: np.ndarray) -> np.ndarray:
+    """Lengths rounded up to few values: the matrix library prepares itself anew for every shape it meets."""
+    step = np.where(lengths <= 64, 16, np.where(lengths <= 256, 32, 128))
+    return -(-(lengths - 1) // step) * step + 1
+
+
+def _cut(chats: np.ndarray, size: int) -> list[np.ndarray]:
+    """Groups of exactly one size; what is left over waits for the next time round, unless there is nothing else."""
+    size = max(1, size)
+    return [chats[start : start + size] for start in range(0, len(chats) - size + 1, size)] or [chats]

@@ -58,6 +58,8 @@ OPENINGS = (
     "[hi|hey|hello|hi there|hello there|good morning][, |! |. | ]", "ok[,|] ", "okay[,|] so ", "so[,|] ", "well, ", "now ", "right, ",
     "quick question[:|,] ", "[a|one] question: ", "one more thing: ", "sorry, ", "[please|] tell me[:|,] ", "I'm new here[.|,] ",
     "I wonder[:|,] ", "hm, ", "just curious, ", "I forgot[:|,] ", "[and|but] ", "also, ", "alright, ", "next[:|,] ", "hey localspec, ",
+    "my [friend|colleague|brother|teacher|daughter] [asked me|wants to know]: ", "I've [been using this|tried this|looked around|read the readme] for [a while|an hour|a minute]. ", "I'm [a bit |][lost|confused|curious|puzzled|impressed]. ",
+    "[nice|great|cool|interesting|good to know|I see|makes sense][.|,|!] ", "[maybe|perhaps] [a silly|a stupid|an odd] question[:|, but] ", "[before I forget|while I'm here|while we are at it][:|,] ", "[help|listen|look|say][, |! ]", "[I'm|I am] [writing a report|giving a talk|preparing a demo][.|:] ",
     "my friend asked me: ", "I have a question. ", "excuse me, ", "for my notes: ", "[btw|by the way][,|] ",
 )
 CLOSINGS = (" please", ", please", " please?", ", thanks", " thanks", " thank you", "? thanks", "? I'm curious", " :)", ", if you know",

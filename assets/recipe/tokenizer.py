@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-Message = dict[str, str]
-Chat = list[Message]
+from turns import Chat, Message
 
 END, SYSTEM, USER, ASSISTANT = "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
 SPECIAL = [END, SYSTEM, USER, ASSISTANT]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
@@ -15,56 +17,90 @@ from network import Network, Shape, load, save
 from optimiser import Optimiser
 from tokenizer import VOCABULARY
 
+Loss = Callable[[Network, Batch], Tensor]
 TARGET = Shape(vocab=VOCABULARY, width=256, layers=6, heads=4, ffn=704)
-WARM_UP, COOL_DOWN = 60, 0.4
+WARM_UP = 60
 
 
-def fraction(step: int, steps: int) -> float:
-    """The learning rate's shape: a short warm-up, a plateau, a long straight descent."""
-    return min(1.0, (step + 1) / WARM_UP, (steps - step) / (COOL_DOWN * steps))
+def fraction(step: int, progress: float, cool_down: float) -> float:
+    """The learning rate's shape: a short warm-up, a plateau, a straight descent over the last part of the way."""
+    return min(1.0, (step + 1) / WARM_UP, (1 - progress) / cool_down if cool_down else 1.0)
+
+
+def places(spoken: Tensor, step: int = 256) -> tuple[Tensor, Tensor]:
+    """Which positions to learn from, filled up to a round number, and which of those count: few shapes are fast shapes."""
+    found = spoken.flatten().nonzero().squeeze(1)
+    filled = -(-len(found) // step) * step
+    return F.pad(found, (0, filled - len(found))), torch.arange(filled) < len(found)
 
 
 def loss_of(network: Network, batch: Batch) -> Tensor:
     """Cross-entropy over the assistant's tokens alone: predicting the reader's typing would waste the capacity."""
-    tokens, spoken = batch
+    chosen, counts = places(batch.spoken[:, 1:])
     with torch.autocast("cpu", torch.bfloat16):
-        hidden = network.hidden(tokens[:, :-1])[spoken[:, 1:]]
+        hidden = network.hidden(batch.tokens[:, :-1]).flatten(0, 1)[chosen]
         logits = F.linear(hidden, network.embed.weight)
-    return F.cross_entropy(logits.float(), tokens[:, 1:][spoken[:, 1:]])
+    each = F.cross_entropy(logits.float(), batch.tokens[:, 1:].flatten()[chosen], reduction="none")
+    weight = batch.weight[:, 1:].flatten()[chosen] * counts
+    return (each * weight).sum() / weight.sum()
 
 
-def train(corpus: Corpus, network: Network, steps: int, out: Path, budget: int, longest: int, seed: int, peak: float) -> None:
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train, and how: by steps, or by minutes where the machine is shared and its speed unknown."""
+
+    steps: int = 3000
+    minutes: float = 1e9
+    budget: int = 4096
+    longest: int = 512
+    seed: int = 1
+    peak: float = 1.0
+    cool_down: float = 0.45
+
+    def progress(self, step: int, start: float) -> float:
+        return max(step / self.steps, (time.time() - start) / 60 / self.minutes)
+
+
+def train(corpus: Corpus, network: Network, schedule: Schedule, out: Path, loss_of: Loss = loss_of) -> None:
     """Run the schedule, with a checkpoint now and then so that an interruption costs little."""
-    optimiser, batches, mean, seen, start = Optimiser(network), corpus.batches(budget, longest, seed), 0.0, 0, time.time()
-    for step in range(steps):
+    optimiser, batches = Optimiser(network), corpus.batches(schedule.budget, schedule.longest, schedule.seed)
+    step, seen, mean, start = 0, 0, 0.0, time.time()
+    while (progress := schedule.progress(step, start)) < 1:
         batch = next(batches)
         loss = loss_of(network, batch)
         loss.backward()
-        optimiser.step(peak * fraction(step, steps))
-        seen += batch[0].numel()
+        optimiser.step(schedule.peak * fraction(step, progress, schedule.cool_down))
+        seen += batch.tokens.numel()
         mean = loss.item() if step == 0 else 0.98 * mean + 0.02 * loss.item()
-        if step % 50 == 49 or step == steps - 1:
-            print(f"step {step + 1} loss {mean:.4f} tokens {seen} per second {seen / (time.time() - start):.0f}", flush=True)
-        if step % 250 == 249 or step == steps - 1:
+        step += 1
+        if step % 50 == 0:
+            print(f"step {step} ({progress:.0%}) loss {mean:.4f} tokens {seen} per second {seen / (time.time() - start):.0f}", flush=True)
             save(network, str(out))
+    save(network, str(out))
+
+
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """The options that both trainings share."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("out", type=Path)
+    for field in fields(Schedule):
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=type(field.default), default=field.default)
+    return parser
+
+
+def schedule_from(options: argparse.Namespace) -> Schedule:
+    return Schedule(**{field.name: getattr(options, field.name) for field in fields(Schedule)})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--budget", type=int, default=8192, help="tokens in a batch")
-    parser.add_argument("--longest", type=int, default=512)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--peak", type=float, default=1.0, help="scales the learning rate")
+    parser = arguments(__doc__)
     parser.add_argument("--resume", type=Path)
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(2)
-    torch.manual_seed(arguments.seed)
-    network = load(str(arguments.resume)) if arguments.resume else Network(TARGET)
-    train(Corpus.load(arguments.corpus), network, arguments.steps, arguments.out, arguments.budget, arguments.longest,
-          arguments.seed, arguments.peak)
+    torch.manual_seed(options.seed)
+    network = load(str(options.resume)) if options.resume else Network(TARGET)
+    train(Corpus.load(options.corpus), network, schedule_from(options), options.out)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ omelette risotto biscuit waffle pudding noodles dumplings mushroom spinach cabba
 THINGS = """table chair lamp window door house garden river bridge mountain forest lake sea island road street town village castle tower
 market school church shop train boat ship car bicycle plane engine wheel clock watch mirror picture book letter paper pencil pen bag box
 basket bottle cup plate spoon knife fork bowl candle fire stone rock sand snow rain wind cloud storm sun moon star sky leaf tree flower
-grass seed root branch feather egg shell rope key lock coin ring crown sword shield flag drum bell piano violin guitar song story poem
+grass seed root branch feather egg shell rope key lock coin ring crown sword shield flag drum bell piano violin guitar
 dream night morning evening winter summer spring autumn shadow light voice hand foot head heart eye ear nose face hair coat hat shoe glove
 scarf blanket pillow bed roof wall floor stair kitchen cellar attic fence gate field hill valley desert ocean beach harbour planet rocket
 camera radio phone screen keyboard printer battery cable magnet needle thread button pocket ladder hammer nail saw brush bucket kite ball

@@ -33,31 +33,54 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action("send", "enter", "send", "Send the message.", "prompt.send", hinted=True, in_palette=False),
     Action(
-        "newline", "ctrl+j,shift+enter", "newline", "Start a new line in the message.",
-        "prompt.newline", hinted=True, in_palette=False,
+        "newline",
+        "ctrl+j,shift+enter",
+        "newline",
+        "Start a new line in the message.",
+        "prompt.newline",
+        hinted=True,
+        in_palette=False,
     ),
     Action("stop", "escape", "stop", "Stop the reply; its text stays.", "screen.stop", hinted=True),
     Action(
-        "view", "ctrl+t", "tokens", "Switch all replies between Markdown and tokens marked by origin.",
-        "screen.toggle_view", "tokens", hinted=True,
+        "view",
+        "ctrl+t",
+        "tokens",
+        "Switch all replies between Markdown and tokens marked by origin.",
+        "screen.toggle_view",
+        "tokens",
+        hinted=True,
     ),
     Action(
-        "fast", "ctrl+g", "full speed", "Show the text as fast as the engine makes it, or at a reading pace.",
-        "screen.toggle_pace", "fast",
+        "fast",
+        "ctrl+g",
+        "full speed",
+        "Show the text as fast as the engine makes it, or at a reading pace.",
+        "screen.toggle_pace",
+        "fast",
     ),
     Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
     Action("older", "pageup", "scroll up", "Scroll back; the view stays there.", "screen.page(-1)"),
     Action("newer", "pagedown", "scroll down", "Scroll forward.", "screen.page(1)"),
     Action("latest", "ctrl+end", "latest", "Go to the newest text and follow it.", "screen.latest"),
     Action(
-        "palette", "ctrl+p", "palette", "Search all commands.", "app.command_palette", in_palette=False,
+        "palette",
+        "ctrl+p",
+        "palette",
+        "Search all commands.",
+        "app.command_palette",
+        in_palette=False,
     ),
     Action("help", "f1", "help", "Show keys, commands and what the colours mean.", "screen.help", "help", hinted=True),
     Action("quit", "ctrl+q", "quit", "Quit and return to the shell.", "app.quit", "quit", hinted=True),
 )
 
 _KEY_WORDS = {
-    "escape": "Esc", "enter": "Enter", "pageup": "Page Up", "pagedown": "Page Down", "end": "End",
+    "escape": "Esc",
+    "enter": "Enter",
+    "pageup": "Page Up",
+    "pagedown": "Page Down",
+    "end": "End",
 }
 
 

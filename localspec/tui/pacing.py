@@ -23,9 +23,7 @@ class Pacer:
     a round, since rounds are never cut.
     """
 
-    def __init__(
-        self, tokens_per_second: float | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, tokens_per_second: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.tokens_per_second = tokens_per_second
         self.full_speed = False
         """Whether the limit is lifted for now."""

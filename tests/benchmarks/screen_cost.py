@@ -47,9 +47,8 @@ def main() -> None:
     )
     print(f"ratio of medians {statistics.median(beside) / statistics.median(without):.3f}")
     p95 = keys[int(0.95 * (len(keys) - 1))]
-    print(
-        f"key to paint: median {statistics.median(keys):.0f} ms, p95 {p95:.0f} ms, max {keys[-1]:.0f} ms, n = {len(keys)}"
-    )
+    middle = statistics.median(keys)
+    print(f"key to paint: median {middle:.0f} ms, p95 {p95:.0f} ms, max {keys[-1]:.0f} ms, n = {len(keys)}")
 
 
 def run_speed(arguments: argparse.Namespace, home: str) -> float:
@@ -95,10 +94,15 @@ def _press_keys(terminal: Terminal, figures: Path) -> list[float]:
 
 
 def _pair(arguments: argparse.Namespace) -> list[str]:
-    return [
-        "--target", str(arguments.target), "--draft", str(arguments.draft),
-        "--temperature", "0", "--depth", "3", "--threads", str(arguments.threads), "--max-tokens", str(arguments.tokens),
-    ]  # fmt: skip
+    options = {
+        "--target": arguments.target,
+        "--draft": arguments.draft,
+        "--temperature": 0,
+        "--depth": 3,
+        "--threads": arguments.threads,
+        "--max-tokens": arguments.tokens,
+    }
+    return [str(word) for option in options.items() for word in option]
 
 
 def _parse() -> argparse.Namespace:

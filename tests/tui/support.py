@@ -119,8 +119,11 @@ class FakeEngine:
         request_id = self.prompts[-1].request_id if self.prompts else None
         self.inbox.put(
             Failed(
-                request_id, 8, "The engine process stopped unexpectedly.",
-                "Send your message again to start it anew.", died=True,
+                request_id,
+                8,
+                "The engine process stopped unexpectedly.",
+                "Send your message again to start it anew.",
+                died=True,
             )
         )
 

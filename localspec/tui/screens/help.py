@@ -45,9 +45,7 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll():
             yield Static(_section("Colours", self._colours()))
             yield Static(_section("Keys", [_row(key_label(a.keys), a.help, 12) for a in ACTIONS]))
-            yield Static(
-                _section("Commands", [_row(f"/{a.command}", a.help, 12) for a in ACTIONS if a.command])
-            )
+            yield Static(_section("Commands", [_row(f"/{a.command}", a.help, 12) for a in ACTIONS if a.command]))
             yield Static(_section("The live line", [_row(word, meaning, 12) for word, meaning in FIGURES]))
             yield Static(Content.styled("Esc closes this page.\n", "$quiet"))
 
