@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.benchmarks.terminal import Terminal
+from tests.terminal import Terminal
 
 PROMPT = "Count from 1 to 100"
 TYPED = "Ж"  # not in the model's vocabulary of text, so that seeing it painted means the key was

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from tests.benchmarks.terminal import Terminal
+from tests.terminal import Terminal
 
 BARE_TEXTUAL = "from textual.app import App\nfrom textual.widgets import Static\n" + (
     "class Bare(App):\n    def compose(self):\n        yield Static('Ask anything')\nBare().run()"

@@ -313,6 +313,21 @@ async def test_an_engine_that_dies_costs_a_sentence() -> None:
         assert session(pilot).last.reply.text == "Here I am."
 
 
+async def test_an_engine_that_dies_after_its_reply_leaves_the_reply_whole() -> None:
+    """A paced reply that the engine had finished is shown to its end; the sentence stands below it."""
+    engine, launch = FakeEngine(), replace(LAUNCH, pace_tokens_per_second=60.0)
+    async with make_app(engine, launch).run_test() as pilot:
+        await begin(pilot, engine)
+        engine.write(rounds_of("Some words that take a while to be shown."))
+        engine.finish()
+        await wait_until(pilot, lambda: "shown at" in notice_text(pilot))
+        engine.die()
+        await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
+        reply = session(pilot).last.reply
+        assert (reply.text, reply.error) == ("Some words that take a while to be shown.", None)
+        assert session(pilot).phase is Phase.BROKEN
+
+
 async def test_a_pair_that_does_not_load_leaves_the_app_usable() -> None:
     """The sentence and the hint are on screen, help opens, and a message tries again."""
     engine = FakeEngine()
