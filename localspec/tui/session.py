@@ -262,14 +262,20 @@ class Session:
         if self.current is not None and (failure.died or failure.request_id == self._request_id):
             self._break_off(error, died=failure.died)
         elif concerns_load and (failure.died or self.phase is Phase.LOADING):
-            self.phase = Phase.BROKEN
-            self._changes.append(LoadFailed(error))
+            self._break(error)
 
     def _break_off(self, error: LocalSpecError, *, died: bool) -> None:
         """The current reply ends here; what the engine had said before counts."""
-        assert self.current is not None
+        exchange = self.current
+        assert exchange is not None
         self._feed(self.pacer.take_all())
-        if self.current is None:
-            return
-        self.current.reply.fail(error)
-        self._end(Phase.BROKEN if died else Phase.IDLE)
+        if self.current is exchange:
+            exchange.reply.fail(error)
+            self._end(Phase.BROKEN if died else Phase.IDLE)
+        elif died and self.current is None:
+            self._break(error)
+
+    def _break(self, error: LocalSpecError) -> None:
+        """There is no engine, or nothing loaded; the next message tries again."""
+        self.phase = Phase.BROKEN
+        self._changes.append(LoadFailed(error))

@@ -45,7 +45,7 @@ def closing_note(reply: Reply) -> str:
 
 def opening_note(reply: Reply) -> str:
     """What is to be said about the prompt of a reply: that not all of the conversation fitted."""
-    dropped_n = getattr(reply.prompt, "dropped_n", 0)
+    dropped_n = reply.prompt.dropped_n if reply.prompt else 0
     if not dropped_n:
         return ""
     messages = "message was" if dropped_n == 1 else f"{dropped_n} messages were"

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.engine.events import Origin
+from localspec.chat import Reply
+from localspec.engine.events import Origin, Started
 from localspec.engine.tally import Tally, Timings
 from localspec.tui.live import Figures, count_fields, figures_line, reply_summary
+from localspec.tui.status import opening_note
 from tests.tui.support import make_round
 
 ROUNDS = st.lists(
@@ -59,3 +61,14 @@ def test_the_summary_counts_what_there_is() -> None:
     assert text.startswith("4 tokens: 2 accepted, 1 bonus, 1 plain · ")
     assert text.endswith("x plain")
     assert reply_summary(timings_of([])) == ""
+
+
+def test_messages_left_out_are_mentioned() -> None:
+    """A full context is said quietly, and not at all while everything fits."""
+    reply = Reply()
+    assert opening_note(reply) == ""
+    said = {0: "", 1: "the oldest message was left out", 4: "the oldest 4 messages were left out"}
+    for dropped_n, words in said.items():
+        reply.receive(Started(100, 0, 1, dropped_n))
+        assert opening_note(reply).endswith(words)
+        assert bool(opening_note(reply)) == bool(words)
