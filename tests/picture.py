@@ -1,0 +1,66 @@
+"""The picture in the README: the real app, the built-in pair, two real replies.
+
+    python -m tests.picture      writes assets/screenshot.svg
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from localspec.chat import ReplyOptions
+from localspec.engine.settings import Sampling
+from localspec.launch import Launch
+from localspec.load import LoadOptions
+from localspec.paths import shipped
+from localspec.tui.app import ChatApp
+from localspec.tui.inbox import Inbox
+from localspec.tui.widgets.notice import Notice
+from localspec.worker.client import EngineClient
+from localspec.worker.messages import Load
+
+PICTURE = Path(__file__).parent.parent / "assets" / "screenshot.svg"
+QUESTIONS = ("What do the colours mean?", "Tell me a story about a fox")
+
+
+async def take(launch: Launch, log_file: Path) -> str:
+    """The screen as SVG, tokens shown, after the questions were answered."""
+    inbox = Inbox()
+    with EngineClient(inbox.put, log_file) as client:
+        client.send(Load(launch.load))
+        app = ChatApp(launch, client, inbox)
+        async with app.run_test(size=(92, 30)) as pilot:
+            await pilot.press("ctrl+t")
+            for n, question in enumerate(QUESTIONS, start=1):
+                await pilot.press(*question, "enter")
+                await _until(pilot, lambda n=n: _answered(app, n))  # type: ignore[misc]
+            app.screen.query_one(Notice).display = False
+            await pilot.pause()
+            return app.export_screenshot(title="LocalSpec")
+
+
+def _answered(app: ChatApp, n: int) -> bool:
+    turns = app.session.conversation.turns
+    return len(turns) == n and turns[-1].reply.done and not app.session.busy
+
+
+async def _until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    while not condition():
+        await pilot.pause(0.05)
+
+
+def main() -> None:
+    """Take the picture."""
+    load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
+    launch = Launch(load, ReplyOptions(Sampling(temperature=0)), pair_id="builtin", title="LocalSpec tour", tour=True)
+    with tempfile.TemporaryDirectory() as folder:
+        svg = asyncio.run(take(launch, Path(folder) / "engine.log"))
+    PICTURE.write_text(svg, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
