@@ -96,12 +96,17 @@ class TestCaches:
 
     @pytest.mark.parametrize("depth", [1, 3, 7])
     def test_both_keep_what_was_accepted(self, duo: Duo, depth: int) -> None:
-        """After a reply the target lacks at most its last token, the draft at most the last two."""
+        """After a reply the target lacks at most its last token, the draft the last two at most.
+
+        A last token for which there was no room to draft is one the draft was never shown.
+        """
         for question in hundred_prompts()[10:20]:
             prompt = duo.prompt(question)
-            context = [*prompt, *duo.ask(prompt, depth).ids]
+            reply = duo.ask(prompt, depth)
+            context = [*prompt, *reply.ids]
+            undrafted_n = int(reply.rounds[-1].depth == 0)
             assert duo.target.held(context) >= len(context) - 1
-            assert duo.draft.held(context) >= len(context) - 2
+            assert duo.draft.held(context) >= len(context) - 2 - undrafted_n
 
 
 @pytest.fixture(scope="module")
