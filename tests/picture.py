@@ -1,6 +1,6 @@
 """The picture in the README: the real app, the built-in pair, two real replies.
 
-    python -m tests.picture      writes assets/screenshot.svg
+python -m tests.picture      writes assets/screenshot.svg
 """
 
 from __future__ import annotations

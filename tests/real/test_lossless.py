@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from localspec.engine.backends.llama import LlamaModel
 from localspec.engine.dist import Chance, Dist, SeededChance
 from localspec.engine.drafters import Draft
 from localspec.engine.drafters.draft import DraftModel
@@ -46,9 +47,8 @@ def test_greedy_speculation_says_what_plain_decoding_says(duo: Duo) -> None:
     assert len(near_ties) <= 5
 
 
-def test_a_model_that_drafts_for_itself_is_always_right(duo: Duo) -> None:
+def test_a_model_that_drafts_for_itself_is_always_right(duo: Duo, twin: LlamaModel) -> None:
     """Greedy, every full round accepts all proposals and adds a bonus; a refusal can only be a near-tie."""
-    twin = open_target(duo.cancel, max_outputs=1)
     for question in hundred_prompts()[:8]:
         prompt = duo.prompt(question)
         reply = duo.ask(prompt, 4, drafter=DraftModel(twin))
@@ -63,7 +63,6 @@ def test_a_model_that_drafts_for_itself_is_always_right(duo: Duo) -> None:
             context += [token.id for token in round_.tokens]
         timings = reply.finished.timings
         assert (timings.draft_acceptance_rate or 0) > 0.9
-    twin.close()
 
 
 class HotDraft(DraftModel):
@@ -78,10 +77,10 @@ class HotDraft(DraftModel):
 
 
 class NamingDraft(DraftModel):
-    """The draft model naming its favourite as if it were certain: where a wrong correction shows most."""
+    """A model naming its favourite as if it were certain.
 
-    def __init__(self, duo: Duo) -> None:
-        super().__init__(duo.draft)
+    With the target's own twin the favourite always has a chance, and a wrong correction shows most.
+    """
 
     def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
         return super().draft(context, depth, Greedy(), chance)
@@ -140,6 +139,14 @@ def sample(
 
 
 @pytest.fixture(scope="module")
+def twin(duo: Duo) -> Iterator[LlamaModel]:
+    """The target once more, to draft for itself."""
+    twin = open_target(duo.cancel, max_outputs=1)
+    yield twin
+    twin.close()
+
+
+@pytest.fixture(scope="module")
 def prompt(duo: Duo) -> list[int]:
     """Where the model has the most ways to go on: the widest open point in the middle of a story."""
     sampler = duo.sampler(SETTINGS)
@@ -164,26 +171,31 @@ def law(duo: Duo, prompt: list[int]) -> dict[tuple[int, ...], float]:
 class TestSampled:
     @pytest.mark.parametrize("kind", ["plain", "draft", "hot", "naming"])
     def test_the_reply_has_the_targets_distribution(
-        self, duo: Duo, prompt: list[int], law: dict[tuple[int, ...], float], kind: str
+        self, duo: Duo, twin: LlamaModel, prompt: list[int], law: dict[tuple[int, ...], float], kind: str
     ) -> None:
         """The joint distribution of the first tokens is the target's own, whoever proposes."""
-        drafter = {"hot": HotDraft(duo), "naming": NamingDraft(duo)}.get(kind, DraftModel(duo.draft))
+        drafter = {"hot": HotDraft(duo), "naming": NamingDraft(twin)}.get(kind, DraftModel(duo.draft))
         seen = sample(duo, prompt, 0 if kind == "plain" else 3, drafter, SeededChance)
         assert p_value(law, seen) > 1e-4
 
     def test_a_verifier_that_believes_everything_is_found_out(
-        self, duo: Duo, prompt: list[int], law: dict[tuple[int, ...], float]
+        self, duo: Duo, twin: LlamaModel, prompt: list[int], law: dict[tuple[int, ...], float]
     ) -> None:
         """The test above has power: accepting every proposal fails it by a wide margin."""
-        seen = sample(duo, prompt, 3, NamingDraft(duo), Gullible)
+        seen = sample(duo, prompt, 3, NamingDraft(twin), Gullible)
         assert surely_differs(law, seen)
 
     def test_a_correction_that_forgets_the_residual_is_found_out(
-        self, duo: Duo, prompt: list[int], law: dict[tuple[int, ...], float], monkeypatch: pytest.MonkeyPatch
+        self,
+        duo: Duo,
+        twin: LlamaModel,
+        prompt: list[int],
+        law: dict[tuple[int, ...], float],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """So does drawing the replacement from p instead of from what q leaves of it."""
         monkeypatch.setattr(Dist, "minus", lambda self, other: self)
-        seen = sample(duo, prompt, 3, NamingDraft(duo), SeededChance)
+        seen = sample(duo, prompt, 3, NamingDraft(twin), SeededChance)
         assert surely_differs(law, seen)
 
 
