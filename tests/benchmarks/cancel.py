@@ -23,7 +23,7 @@ from localspec.load import LoadOptions
 from localspec.worker.client import EngineClient
 from localspec.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
 
-READING = "One word follows another. " * 150
+READING = "One word follows another. " * 70
 WRITING = "<|user|>\nCount from 1 to 100<|end|>\n<|assistant|>\n"
 
 
