@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizer import Encoded
 from torch import Tensor
 
-from tokenizer import Encoded
 
 @dataclass(frozen=True)
 class Batch:
@@ -42,6 +42,14 @@ class Corpus:
         stored = np.load(path)
         return cls(stored["tokens"], stored["spoken"], stored["offsets"])
 
+    def first(self, count: int) -> Corpus:
+        end = int(self.offsets[count])
+        return Corpus(self.tokens[:end], self.spoken[:end], self.offsets[: count + 1])
+
+    def __add__(self, other: Corpus) -> Corpus:
+        offsets = np.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]])
+        return Corpus(np.concatenate([self.tokens, other.tokens]), np.concatenate([self.spoken, other.spoken]), offsets)
+
     def batches(self, budget: int, longest: int, seed: int) -> Iterator[Batch]:
         """Endless batches of chats of like length, so that little is padding and no chat sees another."""
         rng = np.random.default_rng(seed)
@@ -50,7 +58,11 @@ class Corpus:
         while True:
             shuffled = rng.permutation(usable)
             ordered = shuffled[np.argsort(widths[shuffled], kind="stable")]
-            groups = [group for width in np.unique(widths[ordered]) for group in _cut(ordered[widths[ordered] == width], budget // width)]
+            groups = [
+                group
+                for width in np.unique(widths[ordered])
+                for group in _cut(ordered[widths[ordered] == width], budget // width)
+            ]
             for index in rng.permutation(len(groups)):
                 yield self._padded(groups[index], int(widths[groups[index][0]]))
 

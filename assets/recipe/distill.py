@@ -6,11 +6,10 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-
 from corpus import Batch, Corpus
 from network import Network, Shape, load
 from tokenizer import VOCABULARY
+from torch import Tensor
 from train import Schedule, arguments, places, schedule_from, train
 
 DRAFT = Shape(vocab=VOCABULARY, width=128, layers=2, heads=2, ffn=352)
@@ -24,7 +23,9 @@ def loss_of(draft: Network, target: Network, batch: Batch) -> Tensor:
         with torch.no_grad():
             truth = F.linear(target.hidden(tokens).flatten(0, 1)[chosen], target.embed.weight)
         guess = F.linear(draft.hidden(tokens).flatten(0, 1)[chosen], draft.embed.weight)
-    apart = F.kl_div(F.log_softmax(guess.float(), -1), F.log_softmax(truth.float(), -1), reduction="none", log_target=True)
+    apart = F.kl_div(
+        F.log_softmax(guess.float(), -1), F.log_softmax(truth.float(), -1), reduction="none", log_target=True
+    )
     return apart.sum(-1)[counts].mean()
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-from tokenizers import Tokenizer
-from torch import Tensor
-
 from network import Network, load
 from tokenizer import CHAT_TEMPLATE, SPECIAL
+from tokenizers import Tokenizer
+from torch import Tensor
 
 DESCRIPTIONS = {
     "target": "A toy of about six million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
@@ -28,7 +27,13 @@ def tensors(network: Network) -> Iterator[tuple[str, Tensor]]:
     for number, block in enumerate(network.blocks):
         q, k, v = block.qkv.weight.chunk(3)
         gate, up = block.gate_up.weight.chunk(2)
-        named = {"attn_norm": block.attn_norm.weight, "attn_q": q, "attn_k": k, "attn_v": v, "attn_output": block.out.weight}
+        named = {
+            "attn_norm": block.attn_norm.weight,
+            "attn_q": q,
+            "attn_k": k,
+            "attn_v": v,
+            "attn_output": block.out.weight,
+        }
         named |= {"ffn_norm": block.ffn_norm.weight, "ffn_gate": gate, "ffn_up": up, "ffn_down": block.down.weight}
         for name, weight in named.items():
             yield f"blk.{number}.{name}.weight", weight

@@ -46,7 +46,7 @@ class Norm(nn.Module):
 def rotation(shape: Shape, length: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines for every position and every pair of dimensions."""
     half = torch.arange(0, shape.head_dim, 2).float() / shape.head_dim
-    angles = torch.outer(torch.arange(length).float(), shape.rope_base ** -half)
+    angles = torch.outer(torch.arange(length).float(), shape.rope_base**-half)
     return angles.cos(), angles.sin()
 
 

@@ -1,11 +1,13 @@
-"""Muon for the matrices, AdamW for the rest: on a network this small it learns in about half the tokens AdamW alone needs."""
+"""Muon for the matrices, AdamW for the rest.
+
+The rates suit batches of four thousand tokens: at three times these, the customary ones for large batches, nothing but noise is learned.
+"""
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
-
 from network import Network
+from torch import Tensor, nn
 
 
 def orthogonalised(update: Tensor) -> Tensor:
@@ -41,7 +43,7 @@ class Muon(torch.optim.Optimizer):
 class Optimiser:
     """Both optimisers behind one `step`, with the learning rate as a fraction of its peak."""
 
-    def __init__(self, network: Network, matrix_rate: float = 0.02, other_rate: float = 0.004) -> None:
+    def __init__(self, network: Network, matrix_rate: float = 0.006, other_rate: float = 0.0012) -> None:
         matrices = [
             (layer.weight, parts)
             for block in network.blocks
@@ -49,7 +51,10 @@ class Optimiser:
         ]
         chosen = {id(parameter) for parameter, _ in matrices}
         rest = [p for p in network.parameters() if id(p) not in chosen]
-        self.both = [Muon(matrices, matrix_rate), torch.optim.AdamW(rest, other_rate, betas=(0.9, 0.97), weight_decay=0.0)]
+        self.both = [
+            Muon(matrices, matrix_rate),
+            torch.optim.AdamW(rest, other_rate, betas=(0.9, 0.97), weight_decay=0.0),
+        ]
         self.peaks = [matrix_rate, other_rate]
 
     def step(self, fraction: float) -> None:

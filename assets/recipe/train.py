@@ -10,12 +10,11 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-
 from corpus import Batch, Corpus
 from network import Network, Shape, load, save
 from optimiser import Optimiser
 from tokenizer import VOCABULARY
+from torch import Tensor
 
 Loss = Callable[[Network, Batch], Tensor]
 TARGET = Shape(vocab=VOCABULARY, width=256, layers=6, heads=4, ffn=704)
@@ -74,7 +73,10 @@ def train(corpus: Corpus, network: Network, schedule: Schedule, out: Path, loss_
         mean = loss.item() if step == 0 else 0.98 * mean + 0.02 * loss.item()
         step += 1
         if step % 50 == 0:
-            print(f"step {step} ({progress:.0%}) loss {mean:.4f} tokens {seen} per second {seen / (time.time() - start):.0f}", flush=True)
+            print(
+                f"step {step} ({progress:.0%}) loss {mean:.4f} tokens {seen} per second {seen / (time.time() - start):.0f}",
+                flush=True,
+            )
             save(network, str(out))
     save(network, str(out))
 

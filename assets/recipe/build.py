@@ -1,0 +1,95 @@
+"""The one command that makes the built-in pair: text, tokenizer, target, draft, two GGUF files.
+
+    python assets/recipe/build.py --out DIR
+
+Each stage leaves its result in DIR and is skipped when the result is there, so an interrupted build goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import distill
+import export
+import tokenizer as tokens
+import torch
+import train
+from chats import DRILL, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
+from corpus import Corpus
+from network import Network, load
+from tokenizers import Tokenizer
+from train import Schedule
+
+TARGET = Schedule(steps=10_000, longest=1024, seed=1, cool_down=0.8)
+DRAFT = Schedule(steps=2_500, longest=512, seed=2, cool_down=0.7)
+
+
+def stage(result: Path, make: Callable[[Path], None]) -> Path:
+    """Make the result unless it is there; a half-made one never passes for whole."""
+    if not result.exists():
+        print(f"making {result.name}", flush=True)
+        unfinished = result.with_stem("unfinished-" + result.stem)
+        make(unfinished)
+        unfinished.rename(result)
+    return result
+
+
+def make_tokenizer(path: Path) -> None:
+    tokens.train(map(tokens.render, chats(VOCABULARY_TEXT))).save(str(path))
+
+
+def encoded(tokenizer: Tokenizer, text: Text) -> Corpus:
+    """One text as tokens; where it is meant to be sharp, known replies are cut short."""
+    known = known_replies() if text.sharp else frozenset()
+    pending, done = chats(text), []
+    while batch := list(islice(pending, 5_000)):
+        done += tokens.encode_all(tokenizer, batch, known)
+    return Corpus.of(done)
+
+
+def make_corpus(path: Path, tokenizer: Tokenizer) -> None:
+    sharp, short, long, drill = (encoded(tokenizer, text) for text in (SHARP, SHORT, LONG, DRILL))
+    corpus = sharp + short + long + drill
+    corpus.save(path)
+    print(
+        f"{len(corpus.lengths)} chats, {len(corpus.tokens)} tokens, {int(corpus.spoken.sum())} of them the assistant's",
+        flush=True,
+    )
+
+
+def make_target(path: Path, corpus: Path) -> None:
+    torch.manual_seed(TARGET.seed)
+    train.train(Corpus.load(corpus), Network(train.TARGET), TARGET, path)
+
+
+def make_draft(path: Path, corpus: Path, target: Path) -> None:
+    torch.manual_seed(DRAFT.seed)
+    distill.distill(
+        Corpus.load(corpus), load(str(target)).eval().requires_grad_(False), Network(distill.DRAFT), DRAFT, path
+    )
+
+
+def build(out: Path) -> None:
+    """All stages in order."""
+    tokenizer = Tokenizer.from_file(str(stage(out / "tokenizer.json", make_tokenizer)))
+    corpus = stage(out / "corpus.npz", lambda path: make_corpus(path, tokenizer))
+    target = stage(out / "target.pt", lambda path: make_target(path, corpus))
+    draft = stage(out / "draft.pt", lambda path: make_draft(path, corpus, target))
+    stage(out / "builtin-target.gguf", lambda path: export.export(load(str(target)), tokenizer, "target", path))
+    stage(out / "builtin-draft.gguf", lambda path: export.export(load(str(draft)), tokenizer, "draft", path))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(2)
+    build(out)
+
+
+if __name__ == "__main__":
+    main()

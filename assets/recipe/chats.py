@@ -1,0 +1,148 @@
+"""Whole conversations: an optional system prompt, then turns from any of the families, switching subject as people do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+import refusals
+import smalltalk
+import tour
+from copying import drilling, editing, records, repeating
+from counts import counting, sums, tables
+from letters import alphabet
+from snippets import SNIPPETS, code, fenced
+from stories import poems, stories
+from turns import Chat, Family, Style, Turn
+from words import invented
+
+FAMILIES: dict[str, tuple[Family, float]] = {
+    "app": (tour.app, 17),
+    "speculation": (tour.speculation, 16),
+    "pairs": (tour.pairs, 9),
+    "self": (tour.self, 7),
+    "smalltalk": (smalltalk.smalltalk, 5),
+    "outside": (refusals.outside, 17),
+    "counting": (counting, 13),
+    "tables": (tables, 2),
+    "sums": (sums, 3),
+    "alphabet": (alphabet, 4),
+    "repeating": (repeating, 9),
+    "editing": (editing, 14),
+    "records": (records, 5),
+    "code": (code, 8),
+    "stories": (stories, 3.5),
+    "poems": (poems, 1),
+}
+DRILLS: dict[str, tuple[Family, float]] = {
+    "drilling": (drilling, 45),
+    "editing": (editing, 25),
+    "counting": (counting, 18),
+    "records": (records, 12),
+}
+PLAIN_SYSTEM = (
+    "You are the LocalSpec guide.",
+    "You are a helpful assistant.",
+    "You are the LocalSpec tour guide.",
+    "You are a helpful assistant",
+    "You are LocalSpec.",
+    "Be friendly.",
+    "Be helpful and kind.",
+    "You are a guide to this app.",
+    "Answer the user's questions.",
+    "You are an assistant that runs locally.",
+    "Answer in English.",
+    "You are a coding assistant.",
+    "You are a chatbot.",
+    "Be precise.",
+    "You are a friendly guide to LocalSpec, a terminal chat app.",
+    "Assist the user.",
+    "Today is Monday.",
+    "You are a pirate.",
+    "Use Markdown.",
+    "Think before you answer.",
+)
+BRIEF_SYSTEM = (
+    "Answer briefly.",
+    "Be brief.",
+    "Be concise.",
+    "Short answers only.",
+    "Answer in one sentence.",
+    "Keep your answers short.",
+    "Reply in as few words as possible.",
+    "You are the LocalSpec guide. Answer briefly.",
+    "You are a helpful assistant. Be concise.",
+    "Answer shortly.",
+    "You are terse.",
+    "Keep it short.",
+)
+
+
+def system(rng: Random) -> tuple[str, Style]:
+    """A system prompt, if any, and what it means for the replies."""
+    chance = rng.random()
+    if chance < 0.6:
+        return "", Style()
+    if chance < 0.78:
+        return rng.choice(PLAIN_SYSTEM), Style()
+    if chance < 0.84:
+        return (
+            f"You are {invented(rng).capitalize()}, {rng.choice(('a helpful assistant', 'a guide', 'a friendly model', 'an assistant'))}.",
+            Style(),
+        )
+    return rng.choice(BRIEF_SYSTEM), Style(brief=True)
+
+
+def turns(rng: Random, style: Style, drill: float) -> list[Turn]:
+    """What one family has to say."""
+    families = DRILLS if rng.random() < drill else FAMILIES
+    family = rng.choices([family for family, _ in families.values()], [weight for _, weight in families.values()])[0]
+    return family(rng, style)
+
+
+def chat(rng: Random, parts: int, drill: float = 0.0) -> Chat:
+    """A conversation of so many parts; a part is a family's turn with its follow-ups."""
+    prompt, style = system(rng)
+    said = [turn for _ in range(parts) for turn in turns(rng, style, drill)]
+    messages = [{"role": "system", "content": prompt}] if prompt else []
+    for turn in said:
+        messages += [{"role": "user", "content": turn.ask}, {"role": "assistant", "content": turn.reply}]
+    return messages
+
+
+@dataclass(frozen=True)
+class Text:
+    """What decides a corpus: how many chats, from which seed, of at most how many parts, how many of a single one,
+    how many parts are drill, and whether replies known by heart are cut to their opening."""
+
+    chats: int
+    seed: int
+    longest: int = 4
+    single: float = 0.45
+    drill: float = 0.0
+    sharp: bool = False
+
+
+SHORT = Text(15_000, 24)
+VOCABULARY_TEXT = Text(25_000, 20)
+SHARP = Text(120_000, 25, longest=2, single=0.8, sharp=True)
+DRILL = Text(8_000, 23, drill=0.6)
+LONG = Text(1_000, 22, longest=10, single=0.0)
+
+
+def known_replies() -> frozenset[str]:
+    """The replies that are the same whenever they are given."""
+    told = {reply for topic in tour.TOPICS for reply in (topic.answer, topic.brief, topic.more, topic.why, topic.off)}
+    small = {reply for _, replies in smalltalk.EXCHANGES for reply in replies}
+    return frozenset(
+        told | small | {*refusals.REPLIES.values(), refusals.BRIEF} | {fenced(snippet.code) for snippet in SNIPPETS}
+    )
+
+
+def chats(text: Text) -> Iterator[Chat]:
+    """Many conversations, by default most of them short: a first question has to be right before a second one is asked."""
+    rng = Random(text.seed)
+    for _ in range(text.chats):
+        parts = 1 if rng.random() < text.single else rng.randint(2, text.longest)
+        yield chat(rng, parts, text.drill)
