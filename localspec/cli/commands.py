@@ -8,7 +8,7 @@ import click
 
 from localspec import __version__
 from localspec.cli.chat import chat, chat_options, open_chat
-from localspec.cli.docs import exit_codes
+from localspec.cli.docs import HELP_OPTIONS, exit_codes
 from localspec.cli.pairs import pairs
 from localspec.cli.run import run
 from localspec.errors import UsageError
@@ -25,7 +25,7 @@ class LocalSpecGroup(click.Group):
 @click.group(
     cls=LocalSpecGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": list(HELP_OPTIONS), "max_content_width": 100},
 )
 @chat_options
 @click.version_option(__version__, message="localspec %(version)s")

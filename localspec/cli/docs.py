@@ -9,6 +9,10 @@ import click
 from localspec.errors import ALL_ERRORS, INTERRUPTED_EXIT_CODE
 
 
+HELP_OPTIONS = ("-h", "--help")
+"""What asks any command for its help."""
+
+
 def exit_codes() -> tuple[tuple[int, str], ...]:
     """Every exit code with what it means."""
     errors = ((error.exit_code, error.meaning) for error in ALL_ERRORS)
@@ -28,7 +32,7 @@ def options_table(command: click.Command) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
-    context = click.Context(command)
+    context = click.Context(command, help_option_names=list(HELP_OPTIONS))
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:
