@@ -8,7 +8,6 @@ import click
 
 from localspec.errors import ALL_ERRORS, INTERRUPTED_EXIT_CODE
 
-
 HELP_OPTIONS = ("-h", "--help")
 """What asks any command for its help."""
 
