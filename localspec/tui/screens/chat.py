@@ -35,7 +35,7 @@ from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.turn import TurnView
 from localspec.tui.widgets.welcome import Welcome
 
-FRAME_S = 1 / 12
+FRAME_S = 1 / 10
 FRAMES_PER_FIGURES = 3
 """Figures are drawn at every third frame: faster, nobody could read them."""
 GHOST_S = 0.3
