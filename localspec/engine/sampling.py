@@ -10,7 +10,6 @@ from typing import Protocol
 
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
-from localspec.engine.settings import Sampling as Sampling
 
 
 class Sampler(Protocol):

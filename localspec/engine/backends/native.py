@@ -90,8 +90,6 @@ class Native:
         self._log_callback = c.llama_log_callback(lambda level, text, _: self.log.write(level, text))
         c.llama_log_set(self._log_callback, ctypes.c_void_p(0))
         c.llama_backend_init()
-        self.never_abort = c.ggml_abort_callback()
-        """A null callback."""
         self.abort_if_set = _atoi_as(c.ggml_abort_callback)
         """Stops a graph once its data, a C string, reads "1"."""
 
