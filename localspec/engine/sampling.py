@@ -6,7 +6,10 @@ The samplers themselves are llama.cpp's (``backends/llama_sampler.py``), their s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
+
+import numpy as np
 
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
@@ -15,21 +18,31 @@ from localspec.engine.model import Logits
 class Sampler(Protocol):
     """The target's own way of choosing, advanced along the committed path."""
 
+    @property
+    def stateless(self) -> bool:
+        """Whether ``dist`` depends on the row alone, whatever was accepted."""
+        ...
+
     def dist(self, row: Logits) -> Dist:
         """The distribution of the next token, given its logits, shape (n_vocab,), and the tokens accepted so far."""
         ...
 
     def accept(self, token: int) -> None:
-        """``token`` was committed (or, in a fork, proposed)."""
+        """``token`` was committed (or, in a fork, proposed), at the place whose ``dist`` was asked for last."""
         ...
 
     def fork(self) -> Sampler:
-        """A copy for a drafter to walk ahead with; advancing it leaves this one alone."""
+        """A copy for a drafter to walk ahead with; advancing it leaves this one alone.
+
+        What takes long to tell exactly it may tell roughly: it is there to guess.
+        """
         ...
 
 
 class Greedy:
     """The most likely token; ties go to the lowest id, as in llama.cpp."""
+
+    stateless = True
 
     def dist(self, row: Logits) -> Dist:
         return Dist.point(int(row.argmax()))
@@ -39,3 +52,9 @@ class Greedy:
 
     def fork(self) -> Greedy:
         return self
+
+
+def mixture(parts: Sequence[tuple[float, Dist]]) -> Dist:
+    """The distribution of a draw from one of several, chosen with the weights given, which sum to 1."""
+    ids, at = np.unique(np.concatenate([dist.ids for _, dist in parts]), return_inverse=True)
+    return Dist.of(ids, np.bincount(at, np.concatenate([weight * dist.probs for weight, dist in parts])))

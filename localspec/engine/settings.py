@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from math import inf, isnan
+
+from localspec.errors import UsageError
+
+BANNED = -inf
+"""The bias of a token that must not be chosen."""
+DEFAULT_SEQUENCE_BREAKERS = ("\n", ":", '"', "*")
+LONGEST_SEQUENCE_BREAKER_BYTES = 40
+"""llama.cpp cuts longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the target chooses; defaults are llama.cpp's."""
+    """How the target chooses; names, defaults and order of application are llama.cpp's.
+
+    That order is: logit bias, repetition penalties, DRY, top-n-sigma, top-k, typical-p, top-p, min-p, XTC,
+    temperature. Mirostat takes the place of all of them but bias and temperature.
+    """
 
     temperature: float = 0.8
     """0 is greedy: always the most likely token."""
@@ -17,7 +32,195 @@ class Sampling:
     """Keep the smallest set of tokens with at least this much probability; 1 keeps all."""
     min_p: float = 0.05
     """Drop tokens less likely than this share of the most likely one; 0 drops none."""
+    typical_p: float = 1.0
+    """Keep the tokens nearest to the expected surprise, up to this much probability; 1 keeps all."""
+    top_n_sigma: float = -1.0
+    """Keep the scores within n standard deviations of the best; 0 and less keep all."""
+    xtc_probability: float = 0.0
+    """How often all but the least likely of the tokens above ``xtc_threshold`` are dropped."""
+    xtc_threshold: float = 0.1
+    dynatemp_range: float = 0.0
+    """How far the temperature follows the entropy, up and down; 0 is a fixed temperature."""
+    dynatemp_exponent: float = 1.0
+    repeat_last_n: int = 64
+    """How many of the latest tokens, the prompt's included, the three penalties look at."""
+    repeat_penalty: float = 1.0
+    """Divides the scores of tokens already seen; 1 is off."""
+    frequency_penalty: float = 0.0
+    """Taken from a token's score for each time it was seen."""
+    presence_penalty: float = 0.0
+    """Taken once from the score of a token already seen."""
+    dry_multiplier: float = 0.0
+    """Penalty for going on with a repeated sequence; 0 is off."""
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = 64
+    dry_sequence_breakers: tuple[str, ...] = DEFAULT_SEQUENCE_BREAKERS
+    mirostat: int = 0
+    """1 or 2 for mirostat or its second version; 0 is off."""
+    mirostat_tau: float = 5.0
+    """The surprise aimed at, in bits."""
+    mirostat_eta: float = 0.1
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """(token id, what is added to its score); ``BANNED`` rules a token out."""
+    grammar: str | None = None
+    """GBNF; the reply is a sentence of its ``root``."""
+    grammar_triggers: tuple[str, ...] = ()
+    """Regular expressions. With any, the grammar applies only from the first match on: from where
+    the match's first group that is not empty begins, or else the match."""
 
     @property
     def greedy(self) -> bool:
-        return self.temperature <= 0
+        """Whether nothing is left to chance but what XTC leaves to it."""
+        return self.temperature <= 0 and self.dynatemp_range <= 0
+
+    @property
+    def penalises(self) -> bool:
+        """Whether any of the three repetition penalties does something."""
+        return (self.repeat_penalty, self.frequency_penalty, self.presence_penalty) != (1.0, 0.0, 0.0)
+
+    @property
+    def dry(self) -> bool:
+        """Whether DRY does something."""
+        return self.dry_multiplier > 0
+
+    @property
+    def xtc(self) -> bool:
+        """Whether XTC does something."""
+        return self.xtc_probability > 0
+
+    def check(self, said: Collection[str] = ()) -> None:
+        """Raise UsageError for a value out of range or without effect.
+
+        ``said`` names fields that were asked for although their value is the default.
+        """
+        for name, allowed in _RANGES.items():
+            value = getattr(self, name)
+            if not allowed.holds(value):
+                raise UsageError(f"{option(name)} {value} is not possible.", f"Choose {allowed}.")
+        _check_biases(self.logit_bias)
+        _check_breakers(self.dry_sequence_breakers)
+        _check_triggers(self.grammar_triggers)
+        asked = {field.name for field in fields(self) if getattr(self, field.name) != field.default} | set(said)
+        self._check_mirostat(asked)
+        for name, switches in _NEEDS.items():
+            if name in asked and not any(self._on(switch) for switch in switches):
+                wanted = " or ".join(map(option, switches))
+                raise UsageError(f"{option(name)} does nothing by itself.", f"Add {wanted}, or leave it out.")
+
+    def _check_mirostat(self, asked: Collection[str]) -> None:
+        if not self.mirostat:
+            return
+        if self.greedy:
+            raise UsageError("--mirostat needs something to choose from.", "Set --temperature above 0.")
+        if self.grammar is not None:
+            raise UsageError("--mirostat cannot be used with a grammar.", "Leave one of them out.")
+        for name in MIROSTAT_IGNORES:
+            if name in asked:
+                raise UsageError(f"--mirostat would ignore {option(name)}.", "Leave one of them out.")
+
+    def _on(self, switch: str) -> bool:
+        """Whether a field has another value than the one that turns it off, which is its default."""
+        return bool(getattr(self, switch) != getattr(_DEFAULTS, switch))
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The numbers from ``least`` to ``most``; ``least`` itself only if it is not ``above``."""
+
+    least: float
+    most: float = inf
+    above: bool = False
+
+    def holds(self, value: float) -> bool:
+        return self.least <= value <= self.most and abs(value) != inf and not (self.above and value == self.least)
+
+    def __str__(self) -> str:
+        if self.least == -inf:
+            return "a finite number"
+        start = f"a number above {self.least:g}" if self.above else f"a number from {self.least:g}"
+        return start if self.most == inf else f"{start} to {self.most:g}"
+
+
+_RANGES = {
+    "temperature": _Range(0),
+    "top_k": _Range(0),
+    "top_p": _Range(0, 1, above=True),
+    "min_p": _Range(0, 1),
+    "typical_p": _Range(0, 1, above=True),
+    "top_n_sigma": _Range(-1),
+    "xtc_probability": _Range(0, 1),
+    "xtc_threshold": _Range(0, 0.5),
+    "dynatemp_range": _Range(0),
+    "dynatemp_exponent": _Range(0),
+    "repeat_last_n": _Range(1),
+    "repeat_penalty": _Range(0, above=True),
+    "frequency_penalty": _Range(-inf),
+    "presence_penalty": _Range(-inf),
+    "dry_multiplier": _Range(0),
+    "dry_base": _Range(1),
+    "dry_allowed_length": _Range(0),
+    "dry_penalty_last_n": _Range(1),
+    "mirostat": _Range(0, 2),
+    "mirostat_tau": _Range(0),
+    "mirostat_eta": _Range(0),
+}
+
+_NEEDS = {
+    "xtc_threshold": ("xtc_probability",),
+    "dynatemp_exponent": ("dynatemp_range",),
+    "repeat_last_n": ("repeat_penalty", "frequency_penalty", "presence_penalty"),
+    "dry_base": ("dry_multiplier",),
+    "dry_allowed_length": ("dry_multiplier",),
+    "dry_penalty_last_n": ("dry_multiplier",),
+    "dry_sequence_breakers": ("dry_multiplier",),
+    "mirostat_tau": ("mirostat",),
+    "mirostat_eta": ("mirostat",),
+    "grammar_triggers": ("grammar",),
+}
+"""Fields that do nothing unless one of these is on."""
+
+MIROSTAT_IGNORES = (
+    *("top_k", "top_p", "min_p", "typical_p", "top_n_sigma", "xtc_probability", "dynatemp_range"),
+    *("repeat_penalty", "frequency_penalty", "presence_penalty", "dry_multiplier"),
+)
+"""Samplers that llama.cpp leaves out of a chain with mirostat."""
+
+
+def option(name: str) -> str:
+    """A field as the command line spells it."""
+    repeatable = name.removesuffix("s") if name in ("dry_sequence_breakers", "grammar_triggers") else name
+    return f"--{repeatable.replace('_', '-')}"
+
+
+def _check_biases(biases: tuple[tuple[int, float], ...]) -> None:
+    tokens = [token for token, _ in biases]
+    for token, bias in biases:
+        if token < 0 or isnan(bias) or bias == inf:
+            raise UsageError(
+                f"--logit-bias {token}={bias} is not possible.", "Choose a token id, and a finite bias or -inf."
+            )
+        if tokens.count(token) > 1:
+            raise UsageError(f"--logit-bias names token {token} twice.", "Name it once.")
+
+
+def _check_breakers(breakers: tuple[str, ...]) -> None:
+    for breaker in breakers:
+        if not 0 < len(breaker.encode(errors="replace")) <= LONGEST_SEQUENCE_BREAKER_BYTES or "\0" in breaker:
+            raise UsageError(
+                f"--dry-sequence-breaker {breaker!r} is not possible.",
+                f"Choose a text of 1 to {LONGEST_SEQUENCE_BREAKER_BYTES} bytes.",
+            )
+
+
+def _check_triggers(patterns: tuple[str, ...]) -> None:
+    for pattern in patterns:
+        try:
+            re.compile(pattern.encode())
+        except (re.error, UnicodeEncodeError) as error:
+            raise UsageError(f"--grammar-trigger {pattern!r} is no regular expression: {error}.", "Mend it.") from None
+        if not pattern:
+            raise UsageError("An empty --grammar-trigger matches at once.", "Leave it out.")
+
+
+_DEFAULTS = Sampling()

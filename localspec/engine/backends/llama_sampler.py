@@ -2,74 +2,177 @@
 
 from __future__ import annotations
 
-import ctypes
-import weakref
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from localspec.engine.backends.native import Native, native
+from localspec.engine.backends.candidates import Candidates, Ids, Kept, most_likely, not_numbers, within_share
+from localspec.engine.backends.chain import Chain
+from localspec.engine.backends.llama_grammar import Grammar, GrammarSampler
+from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.mirostat import MirostatSampler
+from localspec.engine.backends.native import native
+from localspec.engine.backends.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
-from localspec.engine.sampling import Greedy, Sampler
-from localspec.engine.settings import Sampling
+from localspec.engine.sampling import Greedy, Sampler, mixture
+from localspec.engine.settings import BANNED, Sampling
 from localspec.errors import EngineError
 
-_CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""llama_token_data."""
 
+def make_sampler(
+    settings: Sampling, n_vocab: int, vocab: LlamaVocab | None = None, prompt: Sequence[int] = ()
+) -> Sampler:
+    """The sampler for these settings, at the end of ``prompt``; plain greedy needs no library.
 
-def make_sampler(settings: Sampling, n_vocab: int) -> Sampler:
-    """The sampler for these settings; greedy needs no library."""
-    return Greedy() if settings.greedy else ChainSampler(native(), settings, n_vocab)
+    ``vocab`` is the target's; DRY and a grammar need it, and so does knowing the tokens that a model must
+    never say. Raises UsageError for settings that make no sense.
+    """
+    settings.check()
+    biased = biases(settings, n_vocab, vocab)
+    if takes_the_best(settings) and not (biased or settings.penalises or settings.dry or settings.grammar is not None):
+        return Greedy()
+    c = native().c
+    candidates = Candidates(c, n_vocab)
+    if settings.mirostat:
+        return MirostatSampler(c, settings, candidates, bias_chain(c, n_vocab, biased))
+    recent_n, remembering = memory(c, settings, n_vocab, vocab)
+    chain = ChainSampler(Stages.of(c, settings, candidates, biased), remembering, deque(maxlen=recent_n))
+    for token in prompt[-recent_n:] if recent_n else ():
+        chain.accept(token)
+    if settings.grammar is None:
+        return chain
+    return GrammarSampler(chain, Grammar.of(settings, needed(vocab)), n_vocab)
 
 
 class ChainSampler:
-    """top-k, top-p, min-p, temperature: llama.cpp's default order.
+    """The samplers that choose among scores, less the draw. Equal rows give equal distributions, bit for bit.
 
-    All four look at one row alone, so there is no state to advance and a fork is the sampler itself.
-    Equal rows give equal distributions, bit for bit.
+    Only penalties and DRY remember what was accepted; without them a fork is the sampler itself.
     """
 
-    def __init__(self, native: Native, settings: Sampling, n_vocab: int) -> None:
-        c = native.c
-        self._c = c
-        self._ids = np.arange(n_vocab, dtype=np.int32)
-        self._candidates = np.zeros(n_vocab, dtype=_CANDIDATE)
-        self._pointer = self._candidates.ctypes.data_as(c.llama_token_data_p)
-        self._chain = _chain(c, settings)
-        weakref.finalize(self, c.llama_sampler_free, self._chain)
+    def __init__(self, stages: Stages, memory: Chain | None, recent: deque[int]) -> None:
+        self._stages = stages
+        self._memory = memory
+        self._recent = recent
+        self._touched = stages.biased
+
+    @property
+    def stateless(self) -> bool:
+        return self._memory is None
 
     def dist(self, row: Logits) -> Dist:
         # A draft's rows may be shorter than the target's.
-        candidates = self._candidates[: len(row)]
-        # The samplers reorder the candidates, so the ids are written anew each time.
-        candidates["id"] = self._ids[: len(row)]
-        candidates["logit"] = row
-        view = self._c.llama_token_data_array(self._pointer, len(candidates), -1, False)
-        self._c.llama_sampler_apply(self._chain, ctypes.byref(view))
-        kept = candidates[: view.size]
-        # The samplers leave logits that are scaled but not normalised.
-        logits = kept["logit"].astype(np.float64)
-        weights = np.exp(logits - logits.max())
-        if not np.isfinite(weights.sum()):
-            raise EngineError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")
-        return Dist.of(kept["id"].astype(np.int64), weights)
+        return self._law(self._stages.candidates.take(row, self._likely(row)))
+
+    def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
+        """The same after ``grammar`` has ruled tokens out; None if it rules out all.
+
+        A grammar takes a while to look at a whole vocabulary. ``roughly`` does with the first tokens that fit.
+        """
+        needed = self._stages.choices
+        wanted = 4 * needed + 64 if needed else None
+        while wanted and (likely := most_likely(row, wanted)) is not None:
+            fitting = self._fitting(row, self._with_touched(likely, row), grammar)
+            if len(fitting):
+                law = self._law(self._stages.candidates.put(fitting))
+                if roughly or self._tail_is_idle(fitting, row[likely].min(), law):
+                    return law
+            wanted *= 8
+        self._check(row)
+        fitting = self._fitting(row, None, grammar)
+        if not (fitting["logit"] > BANNED).any():
+            return None
+        return self._law(self._stages.candidates.put(fitting))
 
     def accept(self, token: int) -> None:
-        """Nothing to remember."""
+        if self._memory:
+            self._memory.accept(token)
+            self._recent.append(token)
+            self._touched = np.union1d(self._stages.biased, np.array(self._recent, dtype=np.int64))
 
     def fork(self) -> ChainSampler:
-        return self
+        if not self._memory:
+            return self
+        fork = ChainSampler(self._stages, self._memory.clone(), self._recent.copy())
+        fork._touched = self._touched
+        return fork
+
+    def _likely(self, row: Logits) -> Ids | None:
+        """Tokens among which are all that can be chosen; None for all there are."""
+        # Penalties and biases move no token but those they touch: past the best of the others nothing is chosen.
+        choices, share = self._stages.choices, self._stages.share
+        if share and not len(self._touched):
+            return within_share(row, share)
+        likely = most_likely(row, choices + len(self._touched)) if choices else None
+        if likely is None:
+            self._check(row)
+            return None
+        return self._with_touched(likely, row)
+
+    def _with_touched(self, likely: Ids, row: Logits) -> Ids:
+        return np.union1d(likely, self._touched[self._touched < len(row)]) if len(self._touched) else likely
+
+    def _check(self, row: Logits) -> None:
+        if not np.isfinite(row.max()):
+            raise not_numbers()
+
+    def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar) -> Kept:
+        """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
+        view = self._stages.candidates.take(row, ids)
+        grammar.apply(view)
+        kept = self._stages.candidates.kept(view)
+        if ids is None:
+            return kept.copy()
+        fits = kept["logit"] > BANNED
+        if len(self._stages.banned):
+            fits &= ~np.isin(kept["id"], self._stages.banned)
+        return kept[fits]
+
+    def _tail_is_idle(self, fitting: Kept, highest: float, law: Dist) -> bool:
+        """Whether ``law`` stays as it is if tokens that score no more than ``highest`` fit as well.
+
+        Top-p keeps the more the heavier the tail is, and no other filter looks at it: so what the heaviest tail
+        does not change, none does. Typical-p is another matter.
+        """
+        needed = self._stages.choices
+        if needed is None or len(self._stages.filters) > 1:
+            return False
+        if len(fitting) >= needed + len(self._touched):
+            return True
+        tail = np.zeros(needed, dtype=fitting.dtype)
+        tail["id"], tail["logit"] = self._stages.candidates.n_vocab, highest
+        heaviest = self._law(self._stages.candidates.put(np.concatenate((fitting, tail))))
+        return np.array_equal(heaviest.ids, law.ids) and np.array_equal(heaviest.probs, law.probs)
+
+    def _law(self, view: Any) -> Dist:
+        stages = self._stages
+        stages.bias.apply(view)
+        if self._memory:
+            self._memory.apply(view)
+        for number, chain in enumerate(stages.filters):
+            if number:
+                kept = stages.candidates.kept(view)
+                view = stages.candidates.put(kept[kept["logit"] > BANNED])
+            chain.apply(view)
+        if len(stages.ends) == 1:
+            stages.ends[0][1].apply(view)
+            return _dist(stages.candidates.kept(view))
+        before = stages.candidates.kept(view).copy()
+        return mixture([(weight, self._ended(chain, before)) for weight, chain in stages.ends])
+
+    def _ended(self, chain: Chain, before: Kept) -> Dist:
+        view = self._stages.candidates.put(before)
+        chain.apply(view)
+        return _dist(self._stages.candidates.kept(view))
 
 
-def _chain(c: Any, settings: Sampling) -> Any:
-    chain = c.llama_sampler_chain_init(c.llama_sampler_chain_default_params())
-    for sampler in (
-        c.llama_sampler_init_top_k(settings.top_k),
-        c.llama_sampler_init_top_p(settings.top_p, 1),
-        c.llama_sampler_init_min_p(settings.min_p, 1),
-        c.llama_sampler_init_temp(settings.temperature),
-    ):
-        c.llama_sampler_chain_add(chain, sampler)
-    return chain
+def _dist(kept: Kept) -> Dist:
+    """Samplers leave scores that are scaled but not normalised."""
+    logits = kept["logit"].astype(np.float64)
+    best = logits.max()
+    if not np.isfinite(best):
+        raise EngineError("Every token is ruled out.", "Relax --logit-bias.") if best == BANNED else not_numbers()
+    return Dist.of(kept["id"].astype(np.int64), np.exp(logits - best))

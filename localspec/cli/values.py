@@ -1,0 +1,77 @@
+"""What the values of options are made of."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localspec.engine.settings import BANNED
+from localspec.errors import InputError, NotFoundError
+
+
+class Number(click.ParamType[int | float | None]):
+    """A finite number within a range, or ``auto`` (None) where that is allowed.
+
+    click's own ranges let NaN and infinity through, and repeat in the help what the sentence there says.
+    """
+
+    name = "number"
+
+    def __init__(self, within: click.IntRange | click.FloatRange, *, auto: bool = False) -> None:
+        self._within = within
+        self._auto = auto
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float | None:
+        if self._auto and value == "auto":
+            return None
+        number = self._within.convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        letter = "N" if isinstance(self._within, click.IntRange) else "F"
+        return f"auto|{letter}" if self._auto else letter
+
+
+class TextOrFile(click.ParamType[str]):
+    """A text, or ``@`` and the name of a UTF-8 file that has it."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.startswith("@"):
+            return str(value)
+        path = Path(value[1:]).expanduser()
+        try:
+            return path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
+        except OSError as error:
+            raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "TEXT|@FILE"
+
+
+class LogitBias(click.ParamType[tuple[int, float]]):
+    """``ID=BIAS`` with a number or ``ban``; llama.cpp's ``ID+BIAS`` and ``ID-BIAS`` too."""
+
+    name = "bias"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, float]:
+        form = re.fullmatch(r"(?P<id>\d{1,9})(=(?P<bias>[^=]+)|(?P<signed>[+-].+))", value)
+        if form is None:
+            self.fail(f"{value!r} is not of the form ID=BIAS.", param, ctx)
+        bias = form["bias"] or form["signed"]
+        try:
+            return int(form["id"]), BANNED if bias == "ban" else float(bias)
+        except ValueError:
+            self.fail(f"{bias!r} is neither a number nor 'ban'.", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "ID=BIAS"

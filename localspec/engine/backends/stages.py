@@ -1,0 +1,138 @@
+"""llama.cpp's samplers for given settings, in its order, grouped by what they need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localspec.engine.backends.candidates import Candidates, Ids
+from localspec.engine.backends.chain import Chain
+from localspec.engine.backends.dry import dry_sampler
+from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.settings import BANNED, Sampling
+from localspec.errors import UsageError
+
+Biases = Mapping[int, float]
+"""What is added to the scores of tokens."""
+
+_MIN_KEEP = 0
+_ANY_SEED = 1
+"""For XTC whose chance is never asked: with llama.cpp's default seed it would ask the system for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What all forks of a sampler share, in the order it is applied in."""
+
+    candidates: Candidates
+    choices: int | None
+    """How many of the tokens with the highest scores, penalties and biases aside, are all that can be chosen."""
+    share: float | None
+    """Min-p where no other filter is on: less of the best one's probability cannot be chosen."""
+    biased: Ids
+    banned: Ids
+    bias: Chain
+    filters: tuple[Chain, ...]
+    """Between two of them the tokens already ruled out are taken away."""
+    ends: tuple[tuple[float, Chain], ...]
+    """Chains with the probability of each, where llama.cpp lets chance decide between them."""
+
+    @staticmethod
+    def of(c: Any, settings: Sampling, candidates: Candidates, biases: Biases) -> Stages:
+        return Stages(
+            candidates,
+            _choices(settings),
+            _share(settings),
+            _ids(biases),
+            _ids({token: bias for token, bias in biases.items() if bias == BANNED}),
+            bias_chain(c, candidates.n_vocab, biases),
+            _filters(c, settings),
+            _ends(c, settings),
+        )
+
+
+def takes_the_best(settings: Sampling) -> bool:
+    """Whether the best score is all that matters: filters other than these two keep the token that has it."""
+    return settings.greedy and settings.typical_p >= 1 and not settings.xtc
+
+
+def _choices(settings: Sampling) -> int | None:
+    if takes_the_best(settings):
+        return 1
+    # Top-n-sigma measures the spread of all scores.
+    return settings.top_k if settings.top_k and settings.top_n_sigma <= 0 else None
+
+
+def _share(settings: Sampling) -> float | None:
+    others = settings.top_k or settings.top_p < 1 or settings.typical_p < 1 or settings.top_n_sigma > 0
+    return None if others or takes_the_best(settings) else settings.min_p or None
+
+
+def _filters(c: Any, settings: Sampling) -> tuple[Chain, ...]:
+    if takes_the_best(settings):
+        return ()
+    first = [c.llama_sampler_init_top_n_sigma(settings.top_n_sigma), c.llama_sampler_init_top_k(settings.top_k)]
+    typical = [c.llama_sampler_init_typical(settings.typical_p, _MIN_KEEP)]
+    then = [
+        c.llama_sampler_init_top_p(settings.top_p, _MIN_KEEP),
+        c.llama_sampler_init_min_p(settings.min_p, _MIN_KEEP),
+    ]
+    if settings.typical_p < 1:
+        # Its sums over tokens of probability 0 are not numbers.
+        return Chain.of(c, first), Chain.of(c, typical + then)
+    return (Chain.of(c, first + typical + then),)
+
+
+def _ends(c: Any, settings: Sampling) -> tuple[tuple[float, Chain], ...]:
+    """XTC tosses a coin; its law is that of the chain with it and that without, each with its probability."""
+
+    def end(xtc: bool) -> Chain:
+        samplers = [c.llama_sampler_init_xtc(1.0, settings.xtc_threshold, _MIN_KEEP, _ANY_SEED)] if xtc else []
+        dynamic = (settings.temperature, settings.dynatemp_range, settings.dynatemp_exponent)
+        return Chain.of(c, [*samplers, c.llama_sampler_init_temp_ext(*dynamic)])
+
+    chances = ((1 - settings.xtc_probability, False), (settings.xtc_probability, True))
+    return tuple((chance, end(xtc)) for chance, xtc in chances if chance > 0)
+
+
+def memory(c: Any, settings: Sampling, n_vocab: int, vocab: LlamaVocab | None) -> tuple[int, Chain | None]:
+    """How many of the latest tokens matter, and the samplers that remember them."""
+    samplers, lengths = [], [0]
+    if settings.penalises:
+        penalties = (settings.repeat_penalty, settings.frequency_penalty, settings.presence_penalty)
+        samplers.append(c.llama_sampler_init_penalties(n_vocab, settings.repeat_last_n, *penalties))
+        lengths.append(settings.repeat_last_n)
+    if settings.dry:
+        samplers.append(dry_sampler(c, settings, needed(vocab)))
+        lengths.append(settings.dry_penalty_last_n)
+    return max(lengths), Chain.of(c, samplers) if samplers else None
+
+
+def biases(settings: Sampling, n_vocab: int, vocab: LlamaVocab | None) -> Biases:
+    """The user's, and those of tokens that the model must never say."""
+    for token, _ in settings.logit_bias:
+        if token >= n_vocab:
+            raise UsageError(
+                f"--logit-bias names token {token}, but the model has {n_vocab}.",
+                f"Choose one from 0 to {n_vocab - 1}.",
+            )
+    return dict(settings.logit_bias) | dict.fromkeys(vocab.suppressed if vocab else (), BANNED)
+
+
+def bias_chain(c: Any, n_vocab: int, biases: Biases) -> Chain:
+    entries = (c.llama_logit_bias * len(biases))(*(c.llama_logit_bias(*item) for item in biases.items()))
+    return Chain.of(c, [c.llama_sampler_init_logit_bias(n_vocab, len(biases), entries)])
+
+
+def _ids(biases: Biases) -> Ids:
+    return np.array(sorted(biases), dtype=np.int64)
+
+
+def needed(vocab: LlamaVocab | None) -> LlamaVocab:
+    """The vocabulary, for what cannot do without."""
+    if vocab is None:
+        raise ValueError("DRY and grammars need the vocabulary")
+    return vocab

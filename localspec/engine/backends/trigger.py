@@ -1,0 +1,78 @@
+"""When a grammar begins that does not begin with the reply.
+
+llama.cpp has such grammars too. It ends the process over a pattern it cannot read, and over a text that sets
+off the grammar without fitting it; so it is given an ordinary grammar, and told of the tokens from the right one on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from localspec.engine.backends.llama_vocab import LlamaVocab
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the grammar is to begin with."""
+
+    tokens: list[int]
+    text: str
+
+
+@dataclass(slots=True)
+class Trigger:
+    """Watches a reply for the first text that matches one of the patterns."""
+
+    patterns: tuple[re.Pattern[bytes], ...]
+    vocab: LlamaVocab
+    said: bytes = b""
+    tokens: tuple[tuple[int, int], ...] = ()
+    """Each token with where in ``said`` it ends."""
+
+    @staticmethod
+    def of(patterns: Sequence[str], vocab: LlamaVocab) -> Trigger:
+        return Trigger(tuple(re.compile(pattern.encode()) for pattern in patterns), vocab)
+
+    def accept(self, token: int) -> Begun | None:
+        """What the grammar begins with, if it does with this token."""
+        self.said += self.vocab.source(token)
+        self.tokens += ((token, len(self.said)),)
+        for pattern in self.patterns:
+            if match := pattern.search(self.said):
+                return self._from(_beginning(match))
+        return None
+
+    def fork(self) -> Trigger:
+        return replace(self)
+
+    def _from(self, start: int) -> Begun:
+        tokens: list[int] = []
+        before = 0
+        for token, end in self.tokens:
+            if before < start < end:
+                tokens += self._spelt(self.said[start:end])
+            elif start <= before < end:
+                tokens.append(token)
+            before = end
+        return Begun(tokens, self.said[start:].decode(errors="replace"))
+
+    def _spelt(self, rest: bytes) -> list[int]:
+        """Tokens for the second part of one."""
+        tokens: list[int] = []
+        while rest:
+            pieces = ((self.vocab.piece(token), token) for token in range(self.vocab.n_vocab))
+            fitting = [(len(piece), token) for piece, token in pieces if piece and rest.startswith(piece)]
+            length, token = max(fitting, default=(len(rest), None))
+            if token is None:
+                break
+            tokens.append(token)
+            rest = rest[length:]
+        return tokens
+
+
+def _beginning(match: re.Match[bytes]) -> int:
+    """Where the first group begins that is not empty, or else the match: llama.cpp's rule."""
+    groups = range(1, match.re.groups + 1)
+    return next((match.start(group) for group in groups if match.group(group)), match.start())

@@ -1,0 +1,358 @@
+"""Grammars: llama.cpp's law, its masks, its places of error; and that nothing makes it end the process."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from localspec.engine.backends import llama_sampler
+from localspec.engine.backends.chain import Chain
+from localspec.engine.backends.gbnf import check_grammar
+from localspec.engine.backends.json_schema import grammar_of_schema
+from localspec.engine.backends.llama_grammar import Grammar
+from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.native import native
+from localspec.engine.sampling import Sampler
+from localspec.engine.settings import BANNED, Sampling
+from localspec.errors import UsageError
+from tests.engine.reference import Law, assert_same, briefly, list_of, reference
+from tests.engine.vocabulary import builtin_vocab
+
+WORDS = 'root ::= word (" " word)* "."\nword ::= [a-z]+ | "\\"" [^"]+ "\\""'
+
+
+@pytest.fixture(scope="module")
+def vocab() -> Iterator[LlamaVocab]:
+    with builtin_vocab() as vocab:
+        yield vocab
+
+
+def row_of(seed: int, n_vocab: int) -> Any:
+    return np.random.default_rng(seed).normal(0, 3, n_vocab).astype(np.float32)
+
+
+def allowed_by(chain: Chain, n_vocab: int) -> NDArray[np.bool_]:
+    tokens, view = list_of(np.zeros(n_vocab, dtype=np.float32))
+    chain.apply(view)
+    return np.asarray(tokens["logit"] > BANNED)
+
+
+def llama_grammar(text: str, vocab: LlamaVocab, patterns: tuple[str, ...] = ()) -> Chain:
+    c = native().c
+    if not patterns:
+        return Chain(c, c.llama_sampler_init_grammar(vocab.handle, text.encode(), b"root"))
+    texts = (ctypes.c_char_p * len(patterns))(*(pattern.encode() for pattern in patterns))
+    made = c.llama_sampler_init_grammar_lazy_patterns(
+        vocab.handle, text.encode(), b"root", texts, len(patterns), None, 0
+    )
+    return Chain(c, made)
+
+
+def resampled(free: Law, allowed: NDArray[np.bool_], held: Law) -> Law:
+    """Drawn without the grammar, and again with it if that does not fit."""
+    law = {token: p for token, p in free.items() if allowed[token]}
+    again = sum(p for token, p in free.items() if not allowed[token])
+    for token, p in held.items():
+        law[token] = law.get(token, 0.0) + again * p
+    return law
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Sampling(grammar=WORDS, top_k=5),
+        Sampling(grammar=WORDS, top_k=0, top_p=1.0, min_p=0.0, temperature=2.0),
+        Sampling(grammar=WORDS, temperature=0.0),
+        Sampling(grammar=WORDS, top_k=4, repeat_penalty=1.5, repeat_last_n=3),
+        Sampling(grammar=WORDS, top_k=8, xtc_probability=0.5, logit_bias=((300, 3.0), (301, BANNED))),
+    ],
+    ids=briefly,
+)
+@pytest.mark.parametrize("searched", [False, True])
+def test_what_does_not_fit_is_drawn_again(
+    vocab: LlamaVocab, settings: Sampling, searched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Along a path, the law is that of llama.cpp: its chain alone, and its chain after its grammar.
+
+    In a vocabulary as small as this one every token is looked at; ``searched``, as few as in a large one.
+    """
+    if searched:
+        monkeypatch.setattr(llama_sampler, "most_likely", best_of)
+    sampler = make_sampler(settings, vocab.n_vocab, vocab)
+    own = llama_grammar(WORDS, vocab)
+    source = np.random.default_rng(1)
+    path: list[int] = []
+    redrawn_n = 0
+    for seed in range(25):
+        row = row_of(seed, vocab.n_vocab)
+        allowed = allowed_by(own, vocab.n_vocab)
+        free = reference(settings, row, path)
+        law = resampled(free, allowed, reference(settings, row, path, allowed=allowed))
+        redrawn_n += any(not allowed[token] for token in free)
+        dist = sampler.dist(row)
+        assert_same(dist, law)
+        path.append(int(source.choice(dist.ids, p=dist.probs)))
+        if vocab.is_end(path[-1]):
+            break
+        sampler.accept(path[-1])
+        own.accept(path[-1])
+    assert redrawn_n > 1, "everything fitted, so nothing was tested"
+
+
+def best_of(row: Any, k: int) -> Any:
+    """As ``most_likely``, for vocabularies of any size."""
+    return np.sort(np.argsort(-row)[:k]) if 4 * k < len(row) else None
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+@pytest.mark.parametrize("min_p", [0.0, 0.05])
+@pytest.mark.parametrize("lead", [0.0, 3.0, 8.0, 40.0])
+def test_few_tokens_are_looked_at_only_where_the_others_cannot_matter(
+    vocab: LlamaVocab, lead: float, min_p: float, temperature: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether one that fits is far ahead of the rest or lost among them."""
+    monkeypatch.setattr(llama_sampler, "most_likely", best_of)
+    looked_at: list[int] = []
+    apply = Grammar.apply
+
+    def watched(self: Grammar, view: Any) -> None:
+        looked_at.append(view.size)
+        apply(self, view)
+
+    monkeypatch.setattr(Grammar, "apply", watched)
+    grammar = "root ::= [0-9A-Z]+"
+    settings = Sampling(temperature, 20, 0.95, min_p, grammar=grammar, repeat_penalty=1.2, repeat_last_n=8)
+    own = llama_grammar(grammar, vocab)
+    allowed = allowed_by(own, vocab.n_vocab)
+    row = row_of(3, vocab.n_vocab) / 3
+    row[allowed] -= lead
+    row[np.flatnonzero(allowed)[7]] = row[~allowed].max() - 0.5
+    dist = make_sampler(settings, vocab.n_vocab, vocab).dist(row)
+    free = reference(settings, row)
+    assert_same(dist, resampled(free, allowed, reference(settings, row, allowed=allowed)))
+    assert max(looked_at) <= vocab.n_vocab
+    if temperature == 0:
+        assert max(looked_at) < vocab.n_vocab / 4
+
+
+def say(sampler: Sampler, vocab: LlamaVocab, text: str) -> None:
+    for token in vocab.tokenize(text, special=False):
+        sampler.accept(token)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_finished_reply_must_end(vocab: LlamaVocab, temperature: float) -> None:
+    """Only where the grammar is complete may the turn end, and where nothing can follow it must."""
+    sampler = make_sampler(Sampling(temperature, grammar='root ::= "one" " two"?'), vocab.n_vocab, vocab)
+    row = row_of(1, vocab.n_vocab)
+    assert not any(vocab.is_end(token) for token in sampler.dist(row).ids.tolist())
+    say(sampler, vocab, "one")
+    endless = row.copy()
+    endless[[token for token in range(vocab.n_vocab) if vocab.is_end(token)]] = 50.0
+    assert all(vocab.is_end(token) for token in sampler.dist(endless).ids.tolist())
+    say(sampler, vocab, " two")
+    assert all(vocab.is_end(token) for token in sampler.dist(row).ids.tolist())
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        (("<think>",), "Well, <think> yes"),
+        ((r"so: (\{)",), 'so: {"a'),
+        ((r"never", r"[0-9]+(\{)?"), 'x 12{"a'),
+        ((r"^(\{[\s\S]*)$",), '{"a'),
+    ],
+)
+def test_a_trigger_begins_the_grammar_where_llama_cpp_does(
+    vocab: LlamaVocab, patterns: tuple[str, ...], said: str
+) -> None:
+    """Before, at and after the trigger, what fits is what fits in llama.cpp's lazy grammar."""
+    text = 'root ::= ("<think>" " "? [a-z]+) | "{" [a-z"]+ "}" | [0-9] .*'
+    settings = Sampling(grammar=text, grammar_triggers=patterns)
+    grammar, own = Grammar.of(settings, vocab), llama_grammar(text, vocab, patterns)
+    every = np.arange(vocab.n_vocab)
+    masks = set()
+    for token in vocab.tokenize(said, special=False):
+        expected = allowed_by(own, vocab.n_vocab)
+        assert np.array_equal(grammar.allows(every), expected)
+        masks.add(expected.sum())
+        grammar.accept(token)
+        own.accept(token)
+    assert np.array_equal(grammar.allows(every), allowed_by(own, vocab.n_vocab))
+    assert len(masks) > 1, "it never began, so nothing was tested"
+
+
+def test_a_trigger_in_the_middle_of_a_token(vocab: LlamaVocab) -> None:
+    """The grammar is told of the second part alone."""
+    token = next(t for t in range(vocab.n_vocab) if vocab.piece(t) == b" the")
+    grammar = Grammar.of(Sampling(grammar='root ::= "he" "x"', grammar_triggers=("h",)), vocab)
+    grammar.accept(token)
+    fitting = {vocab.piece(int(t)) for t in np.flatnonzero(grammar.allows(np.arange(vocab.n_vocab)))}
+    assert fitting == {b"x"}
+
+
+def test_a_trigger_that_does_not_fit_is_named(vocab: LlamaVocab) -> None:
+    """llama.cpp would end the process. A fork that went there is no harm: the reply may never follow."""
+    settings = Sampling(grammar='root ::= "x"', grammar_triggers=("one",))
+    sampler = make_sampler(settings, vocab.n_vocab, vocab)
+    row = row_of(1, vocab.n_vocab)
+    fork = sampler.fork()
+    say(fork, vocab, "one")
+    assert fork.dist(row).probs.sum() == pytest.approx(1)
+    sampler.dist(row)
+    say(sampler, vocab, "one")
+    with pytest.raises(UsageError, match="'one'"):
+        sampler.dist(row)
+
+
+GRAMMARS = [
+    ("", "rules"),
+    ("root ::= \0", "zero"),
+    ('root := "a"', "line 1, column 6, at ':= \"a\"': expecting ::="),
+    ('root ::= "a" |\n  b\n\n\nb ::= [a-z] ?\nc ::= *', "line 6, column 8, at the end: expecting preceding item"),
+    ('root ::= ("a"', "line 1, column 14, at the end: expecting '\\)'"),
+    ('root ::= "é" *(', r"line 1, column 16"),
+    ('root ::= "a" | foo', "'foo'"),
+    ('start ::= "a"', "'root'"),
+    ('root ::= root "a"', "left recursion"),
+    ('root ::= "{3,1}" "a"{3, 1}', r"\{3,1\} counts"),
+    ("root ::= " + "(" * 100_000 + '"a"' + ")" * 100_000, "brackets"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), GRAMMARS, ids=[said for _, said in GRAMMARS])
+def test_a_grammar_that_is_none(text: str, said: str, vocab: LlamaVocab, capfd: Any) -> None:
+    """Refused with the place, with or without a model, and nothing reaches the terminal."""
+    with pytest.raises(UsageError, match=said):
+        check_grammar(text)
+    with pytest.raises(UsageError, match=said):
+        make_sampler(Sampling(grammar=text), vocab.n_vocab, vocab)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_brackets_and_counts_in_texts_are_texts() -> None:
+    check_grammar(f'root ::= "{"(" * 300}" [{{3,1}}]  # {{3,1}}\n')
+
+
+def test_a_grammar_may_name_tokens(vocab: LlamaVocab) -> None:
+    """Which takes a model: without one, no more than the rest can be checked."""
+    check_grammar("root ::= <|end|>")
+    make_sampler(Sampling(grammar="root ::= <|end|>"), vocab.n_vocab, vocab)
+    with pytest.raises(UsageError, match="<nothing>"):
+        make_sampler(Sampling(grammar="root ::= <nothing>"), vocab.n_vocab, vocab)
+
+
+def test_a_grammar_is_read_with_standard_error_closed() -> None:
+    kept = os.dup(2)
+    os.close(2)
+    try:
+        with pytest.raises(UsageError):
+            check_grammar("root")
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def accepts(grammar: str, text: str, vocab: LlamaVocab) -> bool:
+    """Whether a text is a whole sentence of a grammar."""
+    state = Grammar.of(Sampling(grammar=grammar), vocab)
+    for token in vocab.tokenize(text, special=False):
+        if not state.allows(np.array([token]))[0]:
+            return False
+        state.accept(token)
+    return bool(state.allows(np.array([vocab.eos]))[0])
+
+
+class TestJsonSchema:
+    @pytest.mark.parametrize(
+        ("schema", "right", "wrong"),
+        [
+            ({"type": "integer"}, [-3, 0, 12], [1.5, "1", None]),
+            ({"type": ["string", "null"]}, ["a b", None, 'with "quotes"'], [3, {}]),
+            ({"enum": ["a\nb", 'c"d', "e\\", 1]}, ["a\nb", 'c"d', "e\\", 1], ["a", 2]),
+            ({"const": {"a": [1, "x\\y"]}}, [{"a": [1, "x\\y"]}], [{"a": [1]}]),
+            ({"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 2}, [[True]], [[], [True] * 3]),
+            ({"type": "string", "pattern": "^[a-c]{2,3}(x|y)$"}, ["abx", "abcy"], ["ax", "abz"]),
+            ({"type": "string", "minLength": 1, "maxLength": 2}, ["a", "\n"], ["", "abc"]),
+            ({"type": "string", "maxLength": 500}, ["", "a" * 500], ["a" * 501]),
+            ({"type": "string", "minLength": 2}, ["ab", "abc"], ["a"]),
+            ({"type": "string", "maxLength": 0}, [""], ["a"]),
+            ({"type": "array", "items": {"enum": [1]}}, [[], [1], [1, 1, 1]], [[2], 1]),
+            ({"items": {"enum": [1]}, "minItems": 2}, [[1, 1], [1] * 5], [[], [1]]),
+            ({"type": "array", "items": {"enum": [1]}, "maxItems": 1}, [[], [1]], [[1, 1]]),
+            ({"type": "array", "items": {"enum": [1]}, "minItems": 2, "maxItems": 2}, [[1, 1]], [[1], [1, 1, 1]]),
+            ({"type": "array", "items": {"enum": [1]}, "maxItems": 0}, [[]], [[1]]),
+            ({"properties": {"item": {"items": {"enum": [1]}}}}, [{"item": [1]}, {}], [{"item": 1}]),
+            ({"type": "string", "format": "date"}, ["2024-02-03"], ["2024-2-3"]),
+            ({"properties": {'a"b': {"type": "null"}}, "required": ['a"b']}, [{'a"b': None}], [{}, {"a": None}]),
+            ({"allOf": [{"$ref": "#/$defs/x"}], "$defs": {"x": {"type": "integer"}}}, [1], ["x"]),
+            (
+                {  # two references with the same last name, one of which is also a property's
+                    "properties": {"x": {"$ref": "#/$defs/x"}, "y": {"$ref": "#/definitions/x"}},
+                    "required": ["x", "y"],
+                    "$defs": {"x": {"enum": [1]}},
+                    "definitions": {"x": {"enum": [2]}},
+                },
+                [{"x": 1, "y": 2}],
+                [{"x": 1, "y": 1}, {"x": 2, "y": 2}],
+            ),
+            (
+                {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}},
+                [[], [[], [[]]]],
+                [[1]],
+            ),
+        ],
+        ids=repr,
+    )
+    def test_the_grammar_is_the_schemas(
+        self, vocab: LlamaVocab, schema: object, right: list[object], wrong: list[object]
+    ) -> None:
+        grammar = grammar_of_schema(json.dumps(schema))
+        for value in right:
+            assert accepts(grammar, json.dumps(value), vocab), value
+        for value in wrong:
+            assert not accepts(grammar, json.dumps(value), vocab), value
+
+    def test_a_string_has_no_line_breaks(self, vocab: LlamaVocab) -> None:
+        """The binding's converter lets them through, and then the reply is no JSON."""
+        for text in ('{"type": "string"}', '{"type": "string", "minLength": 1}', '{"type": "object"}'):
+            assert not accepts(grammar_of_schema(text), '"a\nb"', vocab)
+            assert not accepts(grammar_of_schema(text), '{"a\nb": 1}', vocab)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('{"type":\n "integer",}', "line 2, column 12"),
+            ("", "line 1, column 1"),
+            ("[]", "object"),
+            ('{"type": "integer", "minimum": 3}', "'minimum', at #"),
+            ('{"properties": {"a": {"uniqueItems": true}}}', "'uniqueItems', at #/properties/a"),
+            ('{"properties": {"a": false}}', "false at #/properties/a"),
+            ('{"type": "string", "format": "email"}', "'email'"),
+            ('{"type": "string", "pattern": "a"}', "pattern"),
+            ('{"type": "string", "pattern": "^a|b$"}', "pattern"),
+            ('{"type": "string", "pattern": "^.$"}', "pattern"),
+            ('{"type": "array", "maxItems": 3}', "items"),
+            ('{"enum": [1], "minLength": 2}', "'enum' beside 'minLength'"),
+            ('{"type": ["string", "null"], "minLength": 2}', "types"),
+            ('{"type": "object", "required": ["a"]}', "required"),
+            ('{"properties": {"a": {}}, "additionalProperties": {"type": "null"}}', "additionalProperties"),
+            ('{"allOf": [{}, {}]}', "allOf"),
+            ('{"type": "thing"}', "thing"),
+            ('{"$ref": "https://example.org/schema"}', "remote"),
+            ('{"enum": 3}', "grammar"),
+            ('{"properties": 3}', "grammar"),
+        ],
+    )
+    def test_what_it_could_not_hold_a_reply_to_is_refused(self, text: str, said: str) -> None:
+        with pytest.raises(UsageError, match=said) as refused:
+            grammar_of_schema(text)
+        assert refused.value.hint

@@ -1,0 +1,127 @@
+"""Samplers that remember, on the built-in pair: speculation changes neither the text nor the law."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from localspec.engine.dist import SeededChance
+from localspec.engine.sampling import Sampler
+from localspec.engine.settings import BANNED, Sampling
+from tests.engine.reference import briefly
+from tests.real.duo import NEAR_TIE, Duo
+from tests.real.prompts import hundred_prompts
+from tests.real.test_lossless import p_value
+
+QUESTIONS = 12
+WORDS = 3
+SAMPLES = 500
+
+GREEDY = [
+    Sampling(temperature=0.0, repeat_penalty=1.3),
+    Sampling(temperature=0.0, frequency_penalty=0.7, presence_penalty=0.4, repeat_last_n=32),
+    Sampling(temperature=0.0, dry_multiplier=8.0, dry_allowed_length=1, dry_penalty_last_n=256),
+    Sampling(temperature=0.0, repeat_penalty=1.2, dry_multiplier=4.0, logit_bias=((300, 2.0), (301, BANNED))),
+    Sampling(temperature=0.0, typical_p=0.5),
+]
+
+
+def gap(duo: Duo, settings: Sampling, prompt: Sequence[int], said: Sequence[int], a: int, b: int) -> float:
+    """How far apart the scores of two tokens are after penalties and biases."""
+    soft = Sampling(
+        1.0,
+        0,
+        1.0,
+        0.0,
+        repeat_last_n=settings.repeat_last_n if settings.penalises else 64,
+        repeat_penalty=settings.repeat_penalty,
+        frequency_penalty=settings.frequency_penalty,
+        presence_penalty=settings.presence_penalty,
+        dry_multiplier=settings.dry_multiplier,
+        dry_allowed_length=settings.dry_allowed_length if settings.dry else 2,
+        dry_penalty_last_n=settings.dry_penalty_last_n if settings.dry else 64,
+        logit_bias=settings.logit_bias,
+    )
+    sampler = duo.sampler(soft, prompt)
+    for token in said:
+        sampler.accept(token)
+    dist = sampler.dist(duo.target.logits([*prompt, *said], 1)[0])
+    return abs(float(np.log(dist.prob(a)) - np.log(dist.prob(b))))
+
+
+@pytest.mark.parametrize("settings", GREEDY, ids=briefly)
+def test_greedy_with_a_memory_says_what_plain_decoding_says(duo: Duo, settings: Sampling) -> None:
+    """At depths 1, 3 and 7, but for near-ties; and not what it says without the memory."""
+    changed_n = accepted_n = tied_n = 0
+    for question in hundred_prompts()[::8][:QUESTIONS]:
+        prompt = duo.prompt(question)
+        plain = duo.ask(prompt, 0, sampler=duo.sampler(settings, prompt))
+        changed_n += plain.ids != duo.ask(prompt, 0).ids
+        for depth in (1, 3, 7):
+            fast = duo.ask(prompt, depth, sampler=duo.sampler(settings, prompt))
+            accepted_n += fast.finished.timings.draft_n_accepted
+            at = next((i for i, (a, b) in enumerate(zip(plain.ids, fast.ids, strict=False)) if a != b), None)
+            if at is None:
+                assert fast.finished.text == plain.finished.text
+            else:
+                tied_n += 1
+                assert gap(duo, settings, prompt, plain.ids[:at], plain.ids[at], fast.ids[at]) < 2 * NEAR_TIE
+    assert changed_n, "the settings changed nothing, so nothing was tested"
+    assert accepted_n > QUESTIONS
+    assert tied_n <= 2
+
+
+SAMPLED = [
+    Sampling(1.0, 6, 1.0, 0.0, repeat_penalty=1.4, presence_penalty=0.5),
+    Sampling(1.0, 6, 1.0, 0.0, xtc_probability=0.5, xtc_threshold=0.05),
+    Sampling(1.0, 6, 1.0, 0.0, grammar="root ::= [a-df-z ,.]+"),
+    Sampling(0.9, mirostat=2, mirostat_tau=2.5, mirostat_eta=0.5),
+]
+
+
+@pytest.fixture(scope="module")
+def prompt(duo: Duo) -> list[int]:
+    """The middle of a story, where the model has many ways to go on."""
+    sampler = duo.sampler(SAMPLED[0])
+
+    def openness(context: list[int]) -> float:
+        probs = sampler.dist(duo.target.logits(context, 1)[0]).probs
+        return float(-(probs * np.log(probs)).sum())
+
+    start = duo.prompt("Tell me a story about a fox.")
+    story = duo.ask(start, 0).ids
+    return max(([*start, *story[:n]] for n in range(4, len(story) - WORDS)), key=openness)
+
+
+def law_of_first_words(duo: Duo, settings: Sampling, prompt: list[int]) -> dict[tuple[int, ...], float]:
+    """The exact distribution of the first tokens under plain sampling; rare beginnings are not followed."""
+    law: dict[tuple[int, ...], float] = {}
+    open_paths: list[tuple[tuple[int, ...], float, Sampler]] = [((), 1.0, duo.sampler(settings, prompt))]
+    while open_paths:
+        words, weight, sampler = open_paths.pop()
+        if len(words) == WORDS or (words and duo.target.vocab.is_end(words[-1])):
+            law[words] = weight
+            continue
+        dist = sampler.dist(duo.target.logits([*prompt, *words], 1)[0])
+        for token, probability in zip(dist.ids.tolist(), dist.probs.tolist(), strict=True):
+            longer = sampler.fork()
+            longer.dist(duo.target.logits([*prompt, *words], 1)[0])
+            longer.accept(token)
+            open_paths.append(((*words, token), weight * probability, longer))
+    return law
+
+
+@pytest.mark.parametrize("settings", SAMPLED, ids=briefly)
+@pytest.mark.parametrize("depth", [0, 3])
+def test_the_reply_has_the_targets_distribution(duo: Duo, prompt: list[int], settings: Sampling, depth: int) -> None:
+    """The joint distribution of the first tokens is the sampler's own, drafted or not."""
+    law = law_of_first_words(duo, settings, prompt)
+    seen: Counter[tuple[int, ...]] = Counter()
+    for seed in range(SAMPLES):
+        sampler = duo.sampler(settings, prompt)
+        reply = duo.ask(prompt, depth, sampler=sampler, chance=SeededChance(seed), max_tokens=WORDS)
+        seen[tuple(reply.ids)] += 1
+    assert p_value(law, seen) > 1e-4
