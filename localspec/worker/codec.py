@@ -98,11 +98,20 @@ def _reply_options(data: Data) -> ReplyOptions:
     return ReplyOptions(
         **{
             **data,
-            "sampling": Sampling(**data["sampling"]),
+            "sampling": _sampling(data["sampling"]),
             "spec": None if spec is None else tuple(spec),
             "stop": tuple(data["stop"]),
         }
     )
+
+
+def _sampling(data: Data) -> Sampling:
+    """JSON has lists where ``Sampling`` has tuples."""
+    sampling: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    }
+    sampling["logit_bias"] = tuple((token, bias) for token, bias in data["logit_bias"])
+    return Sampling(**sampling)
 
 
 def _with_paths(data: Data) -> dict[str, Any]:

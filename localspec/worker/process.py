@@ -184,6 +184,8 @@ def _epitaph(status: int, log_file: Path, log_start: int) -> EngineError:
     hint = f"The next prompt starts it again. The details are in {log_file}."
     if status == -getattr(signal, "SIGKILL", 9):
         hint = f"If memory ran out, a smaller model or a smaller context (--ctx) helps. {hint}"
+    elif status == -getattr(signal, "SIGBUS", 7):
+        hint = f"A model file was probably changed or cut short while it was in use; check it. {hint}"
     return EngineError(message, hint)
 
 

@@ -13,9 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localspec.engine.backends.cores import physical_cores
+from localspec.engine.backends.cores import default_threads, physical_cores
 from localspec.engine.backends.llama import LlamaModel, common_prefix
-from localspec.engine.backends.llama_load import LoadSettings, default_threads, describe_device
+from localspec.engine.backends.llama_devices import list_devices
+from localspec.engine.backends.llama_load import CACHE_TYPES, LoadSettings
+from localspec.engine.backends.llama_report import (
+    cache_types,
+    describe_device,
+    flash_attn_enabled,
+    is_locked,
+    offloaded_layers,
+)
 from localspec.engine.backends.llama_sampler import make_sampler
 from localspec.engine.backends.native import NativeLog, native, reason
 from localspec.engine.cancel import Cancellation
@@ -244,11 +252,6 @@ class TestLoading:
         with pytest.raises(ModelFileError, match=r"letter\.gguf: invalid magic"):
             LlamaModel.open(LoadSettings(file, 1), Cancellation())
 
-    def test_a_context_larger_than_the_machine_is_refused(self) -> None:
-        """Before it is allocated: the system would grant it and end the process later."""
-        with pytest.raises(CapacityError, match=r"--ctx 8192"):
-            open_target(n_ctx=2_000_000_000)
-
     def test_a_context_that_llama_cpp_refuses_is_a_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(native().c, "llama_init_from_model", lambda *_: None)
         with pytest.raises(CapacityError, match="context of 100 tokens"):
@@ -292,7 +295,104 @@ class TestLoading:
         assert describe_device(lines, 4) == words
 
 
+class TestOptions:
+    """What is asked for is in force, and what is in force is told."""
+
+    def opened(self, **wishes: Any) -> LlamaModel:
+        return LlamaModel.open(LoadSettings(TARGET, 4, 256, **wishes), Cancellation())
+
+    @pytest.mark.parametrize("name", CACHE_TYPES)
+    def test_every_cache_type_is_taken(self, llama: LlamaModel, name: str) -> None:
+        """Each is in force for keys and values, and changes the scores no more than it is coarse."""
+        context = tokens(60)
+        exact = fresh(llama).logits(context, 2).copy()
+        model = self.opened(cache_type_k=name, cache_type_v=name)
+        assert (model.cache_type_k, model.cache_type_v) == (name, name)
+        assert np.allclose(exact, model.logits(context, 2), atol=2.0 if "4" in name or "5" in name else 0.3)
+        model.close()
+
+    @pytest.mark.parametrize(("wish", "in_force"), [(None, True), (True, True), (False, False)])
+    def test_flash_attention_is_as_asked(self, llama: LlamaModel, wish: bool | None, in_force: bool) -> None:
+        model = self.opened(flash_attn=wish)
+        assert model.flash_attn is in_force
+        assert np.allclose(fresh(llama).logits(tokens(30), 1), model.logits(tokens(30), 1), atol=NOISE)
+        model.close()
+
+    @pytest.mark.parametrize(("mmap", "mlock"), [(None, False), (True, False), (False, False), (True, True)])
+    def test_weights_are_mapped_or_not(self, mmap: bool | None, mlock: bool) -> None:
+        with native().log.heard() as lines:
+            self.opened(mmap=mmap, mlock=mlock).close()
+        said = "\n".join(line for _, line in lines)
+        expected = ("none" if mmap is False else "mmap") + ("+mlock" if mlock else "")
+        assert f"(load_mode = {expected})" in said
+
+    def test_weights_can_stay_where_they_are(self, llama: LlamaModel) -> None:
+        """Not copied into the CPU's own order, which some CPUs have and some have not."""
+        with native().log.heard() as lines:
+            model = self.opened(repack=False)
+        buffers = [line for _, line in lines if "model buffer size" in line]
+        assert buffers
+        assert all("CPU_Mapped" in line for line in buffers)
+        assert np.allclose(fresh(llama).logits(tokens(30), 1), model.logits(tokens(30), 1), atol=0.3)
+        model.close()
+
+    def test_no_device_is_the_cpu(self) -> None:
+        model = self.opened(devices=(), gpu_layers=99, threads=2)
+        assert model.device == "CPU, 2 threads"
+        model.close()
+
+    @pytest.mark.skipif(bool(list_devices(native())), reason="there is a GPU")
+    def test_a_required_gpu_that_took_nothing_is_a_refusal(self) -> None:
+        """llama.cpp says "offloaded 7/7 layers" all the same."""
+        with pytest.raises(CapacityError, match="put no layer"):
+            self.opened(require_gpu=True)
+
+    def test_threads_can_be_changed_while_loaded(self) -> None:
+        model = self.opened(threads=1)
+        row = model.logits(tokens(9), 1).copy()
+        model.set_threads(2)
+        assert (model.threads, model.device) == (2, "CPU, 2 threads")
+        fresh(model)
+        assert np.allclose(row, model.logits(tokens(9), 1), atol=NOISE)
+        with pytest.raises(ValueError):
+            model.set_threads(0)
+        model.close()
+
+
+class TestReport:
+    """Reading what llama.cpp says, where no machine at hand says it."""
+
+    def test_layers_count_as_offloaded_only_with_a_device(self) -> None:
+        using = "x: using device CUDA0 (NVIDIA H200) (0000:01:00.0) - 99 MiB free"
+        offloaded = "y: offloaded 20/33 layers to GPU"
+        assert offloaded_layers([offloaded]) is None
+        assert offloaded_layers([using]) is None
+        assert offloaded_layers([using, offloaded]) == (20, 33)
+
+    def test_flash_attention_the_device_lacks_is_off(self) -> None:
+        assert flash_attn_enabled([], None)
+        assert not flash_attn_enabled(["f: Flash Attention not supported, set to disabled"], None)
+        assert not flash_attn_enabled(["i: flash_attn is not compatible with Grok - forcing off"], True)
+        assert not flash_attn_enabled([], False)
+
+    def test_a_model_without_a_cache_has_no_types(self) -> None:
+        assert cache_types(["a: nothing of the kind"]) == (None, None)
+
+    def test_a_lock_the_system_refuses_is_noticed(self) -> None:
+        assert is_locked(["all well"])
+        assert not is_locked(["warning: failed to mlock 123-byte buffer (after previously locking 0 bytes): no"])
+
+
 class TestLog:
+    def test_listeners_that_heard_the_same_are_told_apart(self) -> None:
+        """The inner one goes, the outer one hears on."""
+        log = NativeLog()
+        with log.heard() as outer:
+            with log.heard() as inner:
+                log.write(3, b"a\n")
+            log.write(3, b"b\n")
+        assert ([line for _, line in outer], [line for _, line in inner]) == (["a", "b"], ["a"])
+
     def test_pieces_become_lines(self, caplog: pytest.LogCaptureFixture) -> None:
         """Text without an end of line waits for the rest; dots that stand for progress are no line."""
         log = NativeLog()

@@ -48,9 +48,18 @@ def tuples(strategy: st.SearchStrategy[Any], max_size: int = 4) -> st.SearchStra
 
 
 load_options = st.builds(LoadOptions, path, maybe(path), maybe(count), maybe(count), maybe(count))
+sampling = st.builds(
+    Sampling,
+    **dict.fromkeys(("temperature", "top_p", "min_p", "typical_p", "top_n_sigma", "dry_base", "mirostat_tau"), ratio),
+    **dict.fromkeys(("top_k", "repeat_last_n", "dry_allowed_length", "mirostat"), count),
+    dry_sequence_breakers=tuples(text),
+    logit_bias=tuples(st.tuples(count, ratio)),
+    grammar=maybe(text),
+    grammar_triggers=tuples(text),
+)
 reply_options = st.builds(
     ReplyOptions,
-    sampling=st.builds(Sampling, ratio, count, ratio, ratio),
+    sampling=sampling,
     spec=maybe(tuples(text)),
     depth=maybe(count),
     seed=maybe(count),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
+from localspec.engine.backends.llama_batch import Batch
 from localspec.engine.backends.llama_load import Loaded, LoadSettings, load
+from localspec.engine.backends.llama_memory import Rollback, make_memory
+from localspec.engine.backends.llama_saved import Restored, restore_cache, save_cache
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled, Logits
 from localspec.errors import CapacityError, EngineError
 
-_SEQUENCE = 0
 _NO_SLOT, _ABORTED = 1, 2
 
 
@@ -30,11 +32,10 @@ class LlamaModel:
         self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
         self._c = loaded.native.c
         self._context = loaded.context
-        self._memory = self._c.llama_get_memory(loaded.context)
+        self._memory = make_memory(loaded)
         self._vocab = LlamaVocab(loaded.native, loaded.model)
         self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
-        self._batch = _Batch(self._c, self._c.llama_n_batch(loaded.context))
-        self._held: list[int] = []
+        self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._closed = False
 
     @staticmethod
@@ -62,12 +63,42 @@ class LlamaModel:
 
     @property
     def threads(self) -> int:
-        return self._loaded.threads
+        return int(self._c.llama_n_threads(self._context))
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        if n < 1:
+            raise ValueError(f"{n} threads")
+        # A batch of more than one token, hence every verification, uses the second number.
+        self._c.llama_set_n_threads(self._context, n, n)
 
     @property
     def device(self) -> str:
         """What evaluates the model, in words."""
-        return self._loaded.device
+        return self._loaded.device(self.threads)
+
+    @property
+    def cache_type_k(self) -> str | None:
+        """What keys are kept as; None if none are."""
+        return self._loaded.cache_type_k
+
+    @property
+    def cache_type_v(self) -> str | None:
+        return self._loaded.cache_type_v
+
+    @property
+    def flash_attn(self) -> bool | None:
+        """Whether attention is the fused one; None without attention."""
+        return self._loaded.flash_attn
+
+    @property
+    def rollback(self) -> Rollback:
+        """Whether taking back tokens just evaluated costs nothing ("cheap"), or reading ``replay_n`` tokens again."""
+        return self._memory.rollback
+
+    @property
+    def replay_n(self) -> int:
+        return self._memory.replay_n
 
     @property
     def size_bytes(self) -> int:
@@ -75,19 +106,39 @@ class LlamaModel:
         return int(self._c.llama_model_size(self._loaded.model))
 
     def held(self, context: Sequence[int]) -> int:
-        return common_prefix(self._held, list(context))
+        return self._memory.reach(common_prefix(self._memory.held, list(context)))
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
         self._check(context, last)
         # Scores exist only for what is evaluated now, so the last positions are evaluated again if need be.
-        start = min(self.held(context), len(context) - last)
-        if start < len(context):
-            self._rewind(start)
-            self._evaluate(context, last)
+        known_n = min(common_prefix(self._memory.held, list(context)), len(context) - last)
+        if known_n < len(context):
+            self._evaluate(context, known_n, last)
         if not last:
             self._c.llama_synchronize(self._context)
             return np.empty((0, self._n_scores), dtype=np.float32)
         return self._rows(last)
+
+    def save(self, path: Path) -> None:
+        """Keep in a file what the context holds. Raises EngineError if that is not possible."""
+        if not self._memory.can_be_saved:
+            raise EngineError(
+                "This model's cache cannot be kept: its windows were cut to fit the memory.",
+                "Choose a smaller context.",
+            )
+        save_cache(self._loaded, self._memory.held, path)
+
+    def restore(self, path: Path) -> Restored:
+        """Hold what a file kept by ``save`` holds; nothing, and the reason, if it is not of this model or damaged."""
+        self._memory.forget()
+        if not self._memory.can_be_saved:
+            return Restored((), "windows were cut to fit the memory")
+        restored = restore_cache(self._loaded, path)
+        if restored.reason:
+            self._memory.forget()
+        else:
+            self._memory.restored(list(restored.tokens))
+        return restored
 
     def close(self) -> None:
         """Free the native memory; rows given out before must not be touched any more."""
@@ -106,44 +157,36 @@ class LlamaModel:
         if len(context) > self.n_ctx:
             raise ValueError(f"a context of {len(context)} tokens, {self.n_ctx} prepared")
 
-    def _rewind(self, n: int) -> None:
-        """Forget all but the first ``n`` tokens held."""
-        if n >= len(self._held):
-            return
-        if self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, n, -1):
-            del self._held[n:]
-        else:
-            self._forget()  # recurrent states cannot be taken back token by token
+    def _evaluate(self, context: Sequence[int], known_n: int, last: int) -> None:
+        """Evaluate what is not held; the final batch contains all of the ``last`` positions.
 
-    def _forget(self) -> None:
-        self._c.llama_memory_clear(self._memory, True)
-        self._held.clear()
+        The first ``known_n`` tokens were evaluated before, but the memory may have to go back further.
+        """
+        memory = self._memory
+        rewound = known_n < len(memory.held)
+        memory.rewind(known_n)
+        start = len(memory.held)
+        if known_n - start > memory.fold_n:
+            self._decode_all(context[:known_n], 0)
+        self._decode_all(context, last)
+        memory.after(len(context) - start, last, rewound=rewound)
 
-    def _evaluate(self, context: Sequence[int], last: int) -> None:
-        """Evaluate what is not held yet; the final batch contains all of the ``last`` positions."""
-        while (missing_n := len(context) - len(self._held)) > 0:
-            at = len(self._held)
-            if missing_n <= self._batch.capacity:
+    def _decode_all(self, context: Sequence[int], last: int) -> None:
+        most = max(last, self._memory.batch_n(self._batch.capacity))
+        while (missing_n := len(context) - (at := len(self._memory.held))) > 0:
+            if missing_n <= most:
                 self._decode(context[at:], last)
             else:
-                self._decode(context[at : at + min(self._batch.capacity, missing_n - last)], 0)
+                self._decode(context[at : at + min(most, missing_n - last)], 0)
 
     def _decode(self, tokens: Sequence[int], last: int) -> None:
-        at = len(self._held)
-        self._batch.fill(tokens, at, last, self._vocab.n_vocab)
+        self._memory.before(len(tokens), last)
+        self._batch.fill(tokens, len(self._memory.held), last, self._vocab.n_vocab)
         code = self._c.llama_decode(self._context, self._batch.native)
-        self._held.extend(tokens)
         if code != 0:
-            self._resynchronise()
+            self._memory.broke_off()
             raise self._failure(code)
-
-    def _resynchronise(self) -> None:
-        """After an evaluation that broke off: believe the cache, not the plan."""
-        model = self._loaded.model
-        if self._c.llama_model_is_recurrent(model) or self._c.llama_model_is_hybrid(model):
-            self._forget()  # a state that was half written tells nothing
-        else:
-            del self._held[self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1 :]
+        self._memory.added(list(tokens))
 
     def _failure(self, code: int) -> Exception:
         if code == _ABORTED:
@@ -159,39 +202,11 @@ class LlamaModel:
         if not first:
             raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
         rows: Logits = np.ctypeslib.as_array(first, (last, self._vocab.n_vocab))
-        if np.isnan(rows[:, 0]).any():
+        # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
+        if not np.isfinite(rows.max(axis=1)).all():
+            self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
             raise EngineError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")
         return rows[:, : self._n_scores]
-
-
-class _Batch:
-    """One llama_batch, used again for every evaluation."""
-
-    def __init__(self, c: Any, capacity: int) -> None:
-        self.capacity = capacity
-        self.native = c.llama_batch_init(capacity, 0, 1)
-        self.used = 0
-        self._c = c
-        shape = (capacity,)
-        self._tokens = np.ctypeslib.as_array(self.native.token, shape)
-        self._positions = np.ctypeslib.as_array(self.native.pos, shape)
-        self._wanted = np.ctypeslib.as_array(self.native.logits, shape)
-        np.ctypeslib.as_array(self.native.n_seq_id, shape)[:] = 1
-        for i in range(capacity):
-            self.native.seq_id[i][0] = _SEQUENCE
-
-    def fill(self, tokens: Sequence[int], at: int, last: int, n_vocab: int) -> None:
-        """Put in ``tokens`` from position ``at`` on, with scores wanted for the ``last`` of them."""
-        n = self.used = self.native.n_tokens = len(tokens)
-        self._tokens[:n] = tokens
-        # A draft may lack the padding at the end of the target's vocabulary; any token will do there.
-        np.copyto(self._tokens[:n], 0, where=self._tokens[:n] >= n_vocab)
-        self._positions[:n] = np.arange(at, at + n)
-        self._wanted[: n - last] = 0
-        self._wanted[n - last : n] = 1
-
-    def free(self) -> None:
-        self._c.llama_batch_free(self.native)
 
 
 def common_prefix(a: list[int], b: list[int]) -> int:

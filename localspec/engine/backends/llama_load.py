@@ -7,25 +7,44 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from localspec.engine.backends.cores import physical_cores
+from localspec.engine.backends.cores import default_threads
+from localspec.engine.backends.llama_devices import Device
+from localspec.engine.backends.llama_report import (
+    OUT_OF_MEMORY,
+    cache_types,
+    describe_device,
+    flash_attn_enabled,
+    is_locked,
+    offloaded_layers,
+)
 from localspec.engine.backends.native import Native, reason
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
 from localspec.errors import CapacityError, ModelFileError
 
-DEFAULT_N_CTX = 8192
-"""The longest context taken unasked: its cache costs memory for every token."""
-TOY_BYTES = 32 * 2**20
-"""A model smaller than this is evaluated by one thread, unless told otherwise."""
 _BATCH_TOKENS = 512
+_DEFAULT_N_CTX = 8192
 
-_OUT_OF_MEMORY = re.compile(r"alloc|out of memory|insufficient memory", re.IGNORECASE)
+CACHE_TYPES = {
+    "f32": 0,
+    "f16": 1,
+    "bf16": 30,
+    "q8_0": 8,
+    "q5_1": 7,
+    "q5_0": 6,
+    "q4_1": 3,
+    "q4_0": 2,
+    "iq4_nl": 20,
+}
+"""ggml's numbers of the types a cache may have."""
+_FLASH_ATTN = {None: -1, False: 0, True: 1}
+_LOAD_MODES = {(False, False): 0, (True, False): 1, (False, True): 2, (True, True): 3}
+"""llama_load_mode by whether weights are mapped and locked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +55,27 @@ class LoadSettings:
     max_outputs: int
     """The most rows of scores that one evaluation may give."""
     n_ctx: int | None = None
-    """None takes what the model was trained for, at most ``DEFAULT_N_CTX``."""
+    """None takes what the model was trained for, at most 8192."""
     threads: int | None = None
     """None takes the number of physical cores, or one for a toy."""
     gpu_layers: int | None = None
     """None offloads all layers where there is a GPU."""
+    devices: tuple[Device, ...] | None = None
+    """Where to offload to; empty for the CPU, None leaves it to llama.cpp."""
+    require_gpu: bool = False
+    cache_type_k: str = "f16"
+    """One of ``CACHE_TYPES``."""
+    cache_type_v: str = "f16"
+    flash_attn: bool | None = None
+    """None turns it on where the device has it; a quantised ``cache_type_v`` needs it."""
+    mmap: bool | None = None
+    mlock: bool = False
+    repack: bool = True
+    """Whether weights are copied into the order this CPU reads fastest; without, mapped ones stay in their file."""
+    swa_full: bool = True
+    """Whether layers that see a window keep what lies behind it, so that a context can be taken back far."""
+    snapshots: int = 0
+    """How many tokens a recurrent state can be taken back by, where the architecture can at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +83,22 @@ class Loaded:
     """The native handles, and what there is to say about them. Whoever holds it calls ``free`` once."""
 
     native: Native
-    model: Any
-    context: Any
+    path: Path
+    model: Any = field(repr=False)
+    context: Any = field(repr=False)
     max_outputs: int
     n_ctx: int
-    threads: int
-    device: str
-    """What evaluates the model, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
+    said: tuple[str, ...] = field(repr=False)
+    """What llama.cpp said while loading the weights."""
+    cache_type_k: str | None
+    """As llama.cpp reports it; None if the model keeps no keys."""
+    cache_type_v: str | None
+    flash_attn: bool | None
+    swa_full: bool
+
+    def device(self, threads: int) -> str:
+        """What evaluates the model with so many threads, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
+        return describe_device(self.said, threads)
 
     def free(self) -> None:
         self.native.c.llama_free(self.context)
@@ -75,42 +119,31 @@ def load(
             if cancel.is_set():
                 raise Cancelled
             raise _refused(settings.path, reason(lines))
+    said = [line for _, line in lines]
     threads = settings.threads or default_threads(c.llama_model_size(model))
-    device = describe_device([line for _, line in lines], threads)
     try:
         _check_generates(c, model, settings.path)
-        n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), DEFAULT_N_CTX)
-        _check_cache_fits(c, model, n_ctx)
-        context = _make_context(native, model, settings, n_ctx, threads)
+        _check_wishes(settings, said)
+        n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
+        context, said_then = _make_context(native, model, settings, n_ctx, threads)
     except BaseException:
         c.llama_model_free(model)
         raise
     c.llama_set_abort_callback(context, native.abort_if_set, ctypes.c_void_p(cancel.address))
-    return Loaded(native, model, context, settings.max_outputs, n_ctx, threads, device)
-
-
-def default_threads(size_bytes: int) -> int:
-    """One for a toy, else one a physical core.
-
-    Threads wait for each other several times a layer. In a toy that is most of the time: two threads win
-    a quarter when nobody else wants the machine, and lose a hundredfold when somebody does.
-    """
-    return 1 if size_bytes < TOY_BYTES else physical_cores()
-
-
-def describe_device(lines: list[str], threads: int) -> str:
-    """What evaluates a model, from what llama.cpp said while loading it.
-
-    It counts layers as offloaded even where there is no device to take them, so both are asked for.
-    """
-    said = "\n".join(lines)
-    cpu = f"CPU, {threads} thread{'s' if threads != 1 else ''}"
-    devices = re.findall(r"using device (\S+ \(.*?\)) \(", said)
-    layers = re.search(r"offloaded (\d+)/(\d+) layers", said)
-    if not devices or not layers or layers[1] == "0":
-        return cpu
-    gpu = f"{' and '.join(devices)}, {layers[1]}/{layers[2]} layers"
-    return gpu if layers[1] == layers[2] else f"{gpu}; {cpu}"
+    type_k, type_v = cache_types(said_then)
+    return Loaded(
+        native=native,
+        path=settings.path,
+        model=model,
+        context=context,
+        max_outputs=settings.max_outputs,
+        n_ctx=n_ctx,
+        said=tuple(said),
+        cache_type_k=type_k,
+        cache_type_v=type_v,
+        flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
+        swa_full=_swa_full(c, model, settings),
+    )
 
 
 def _load_weights(
@@ -127,12 +160,22 @@ def _load_weights(
     params = c.llama_model_default_params()
     if settings.gpu_layers is not None:
         params.n_gpu_layers = settings.gpu_layers
+    if settings.mmap is not None or settings.mlock:
+        params.load_mode = _LOAD_MODES[settings.mmap is not False, settings.mlock]
+    params.use_extra_bufts = settings.repack
+    if settings.devices is not None:
+        handles = [device.handle for device in settings.devices]
+        device_list = (ctypes.c_void_p * (len(handles) + 1))(*handles, None)  # must outlive the call
+        params.devices = ctypes.cast(device_list, ctypes.c_void_p)
     callback = c.llama_progress_callback(on_progress)  # must outlive the call
     params.progress_callback = callback
     return c.llama_model_load_from_file(os.fsencode(settings.path), params)
 
 
-def _make_context(native: Native, model: Any, settings: LoadSettings, n_ctx: int, threads: int) -> Any:
+def _make_context(
+    native: Native, model: Any, settings: LoadSettings, n_ctx: int, threads: int
+) -> tuple[Any, list[str]]:
+    """The context, and what llama.cpp said while making it."""
     c = native.c
     params = c.llama_context_default_params()
     params.n_ctx = n_ctx
@@ -141,6 +184,10 @@ def _make_context(native: Native, model: Any, settings: LoadSettings, n_ctx: int
     params.n_outputs_max = settings.max_outputs
     # A batch of more than one token, hence every verification, uses n_threads_batch.
     params.n_threads = params.n_threads_batch = threads
+    params.type_k, params.type_v = CACHE_TYPES[settings.cache_type_k], CACHE_TYPES[settings.cache_type_v]
+    params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
+    params.swa_full = _swa_full(c, model, settings)
+    params.n_rs_seq = settings.snapshots
     with native.log.heard() as lines:
         context = c.llama_init_from_model(model, params)
     if context and not c.llama_get_memory(context):
@@ -151,7 +198,33 @@ def _make_context(native: Native, model: Any, settings: LoadSettings, n_ctx: int
             f"llama.cpp cannot prepare a context of {n_ctx} tokens: {reason(lines) or 'it does not say why'}.",
             f"Choose a smaller one, for example --ctx {max(512, n_ctx // 2)}.",
         )
-    return context
+    return context, [line for _, line in lines]
+
+
+def _wanted_flash_attn(settings: LoadSettings) -> bool | None:
+    """llama.cpp turns it on for a quantised cache by itself; here it is said, so that it can be told."""
+    if settings.flash_attn is None and settings.cache_type_v not in ("f32", "f16", "bf16"):
+        return True
+    return settings.flash_attn
+
+
+def _swa_full(c: Any, model: Any, settings: LoadSettings) -> bool:
+    """A recurrent state beside a window is copied with it, and nothing is known of a window's cells after that."""
+    return settings.swa_full or bool(c.llama_model_is_recurrent(model) or c.llama_model_is_hybrid(model))
+
+
+def _check_wishes(settings: LoadSettings, said: list[str]) -> None:
+    """What llama.cpp only warns of, or does not mention, though it was asked for."""
+    if settings.require_gpu and not offloaded_layers(said):
+        raise CapacityError(
+            f"A GPU is required, and llama.cpp put no layer of {settings.path.name} on one.",
+            "Check --device and --gpu-layers, or leave --require-gpu out.",
+        )
+    if settings.mlock and not is_locked(said):
+        raise CapacityError(
+            f"The system does not let {settings.path.name} be locked in memory.",
+            "Raise the limit of locked memory (ulimit -l), or leave --mlock out.",
+        )
 
 
 def _check_generates(c: Any, model: Any, path: Path) -> None:
@@ -165,7 +238,7 @@ def _no_generator(path: Path) -> ModelFileError:
 
 
 def _refused(path: Path, why: str) -> ModelFileError | CapacityError:
-    if _OUT_OF_MEMORY.search(why):
+    if OUT_OF_MEMORY.search(why):
         return CapacityError(
             f"There is not enough memory to load {path.name}: {why}.",
             "Close other programs, offload fewer layers with --gpu-layers, or choose a smaller model.",
@@ -174,26 +247,3 @@ def _refused(path: Path, why: str) -> ModelFileError | CapacityError:
         f"llama.cpp cannot load {path.name}: {why or 'it does not say why'}.",
         "It may need a newer LocalSpec, or be damaged; try another file of the same model.",
     )
-
-
-def _check_cache_fits(c: Any, model: Any, n_ctx: int) -> None:
-    """Refuse a cache larger than the machine: the system would grant it, and end the process when it is filled."""
-    if c.llama_model_is_recurrent(model) or c.llama_model_is_hybrid(model):
-        return  # no cell per token and layer
-    head_width = c.llama_model_n_embd(model) / max(1, c.llama_model_n_head(model))
-    keys_and_values_f16 = 2 * 2
-    cells = n_ctx * c.llama_model_n_layer(model) * c.llama_model_n_head_kv(model)
-    needed = cells * head_width * keys_and_values_f16
-    present = _physical_memory_bytes()
-    if present and needed > present:
-        raise CapacityError(
-            f"A context of {n_ctx} tokens takes {needed / 1e9:.0f} GB of memory; this machine has {present / 1e9:.0f}.",
-            f"Choose a smaller one, for example --ctx {DEFAULT_N_CTX}.",
-        )
-
-
-def _physical_memory_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None

@@ -25,6 +25,11 @@ class LlamaVocab:
         self._chat_template = _decoded(c.llama_model_chat_template(model, None))
 
     @property
+    def handle(self) -> Any:
+        """llama.cpp's own vocabulary."""
+        return self._vocab
+
+    @property
     def n_vocab(self) -> int:
         return self._n_vocab
 
@@ -51,6 +56,13 @@ class LlamaVocab:
         """Whether a space is put in front of text at the start and after control tokens (SentencePiece)."""
         tokens = self.tokenize("a", special=False)
         return b"".join(map(self.piece, tokens)).startswith(b" ")
+
+    @cached_property
+    def suppressed(self) -> tuple[int, ...]:
+        """Tokens that the model's makers rule out in every reply."""
+        n = ctypes.c_int32()
+        tokens = self._c.llama_vocab_get_suppress_tokens(self._vocab, ctypes.byref(n))
+        return tuple(tokens[: n.value]) if n.value else ()
 
     def piece(self, token: int) -> bytes:
         """The bytes a token adds to the text; empty for control tokens."""

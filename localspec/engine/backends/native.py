@@ -49,7 +49,8 @@ class NativeLog:
             yield lines
         finally:
             self._flush()
-            self._listeners.remove(lines)
+            # By identity: two listeners that heard the same are equal.
+            self._listeners = [listener for listener in self._listeners if listener is not lines]
 
     def last_error(self) -> str:
         """The latest error, without the name of the C++ function in front; empty if there was none."""
@@ -86,12 +87,30 @@ class Native:
 
         self.c: Any = c
         """llama.h, function by function; untyped, since its stubs do not pass a strict check."""
+        self.ggml = _ggml(c)
+        """What ggml.h says of devices."""
         self.log = NativeLog()
         self._log_callback = c.llama_log_callback(lambda level, text, _: self.log.write(level, text))
         c.llama_log_set(self._log_callback, ctypes.c_void_p(0))
         c.llama_backend_init()
         self.abort_if_set = _atoi_as(c.ggml_abort_callback)
         """Stops a graph once its data, a C string, reads "1"."""
+
+
+def _ggml(c: Any) -> Any:
+    """The functions of ggml that llama_cpp does not declare; they lie in the library it has loaded."""
+    library = c._lib
+    for name, result, arguments in (
+        ("count", ctypes.c_size_t, []),
+        ("get", ctypes.c_void_p, [ctypes.c_size_t]),
+        ("name", ctypes.c_char_p, [ctypes.c_void_p]),
+        ("description", ctypes.c_char_p, [ctypes.c_void_p]),
+        ("type", ctypes.c_int, [ctypes.c_void_p]),
+        ("memory", None, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]),
+    ):
+        function = getattr(library, f"ggml_backend_dev_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
 
 
 def _atoi_as(kind: Any) -> Any:

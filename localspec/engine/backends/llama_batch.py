@@ -1,0 +1,40 @@
+"""A batch of tokens as llama.cpp takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_SEQUENCE = 0
+
+
+class Batch:
+    """One llama_batch, used again for every evaluation."""
+
+    def __init__(self, c: Any, capacity: int) -> None:
+        self.capacity = capacity
+        self.native = c.llama_batch_init(capacity, 0, 1)
+        self.used = 0
+        self._c = c
+        shape = (capacity,)
+        self._tokens = np.ctypeslib.as_array(self.native.token, shape)
+        self._positions = np.ctypeslib.as_array(self.native.pos, shape)
+        self._wanted = np.ctypeslib.as_array(self.native.logits, shape)
+        np.ctypeslib.as_array(self.native.n_seq_id, shape)[:] = 1
+        for i in range(capacity):
+            self.native.seq_id[i][0] = _SEQUENCE
+
+    def fill(self, tokens: Sequence[int], at: int, last: int, n_vocab: int) -> None:
+        """Put in ``tokens`` from position ``at`` on, with scores wanted for the ``last`` of them."""
+        n = self.used = self.native.n_tokens = len(tokens)
+        self._tokens[:n] = tokens
+        # A draft may lack the padding at the end of the target's vocabulary; any token will do there.
+        np.copyto(self._tokens[:n], 0, where=self._tokens[:n] >= n_vocab)
+        self._positions[:n] = np.arange(at, at + n)
+        self._wanted[: n - last] = 0
+        self._wanted[n - last : n] = 1
+
+    def free(self) -> None:
+        self._c.llama_batch_free(self.native)

@@ -1,0 +1,86 @@
+"""The memory of this machine, as far as this process may use it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of RAM; None where the system does not tell."""
+
+    physical: int | None
+    """All there is, or all a container may use."""
+    available: int | None
+    """What can be taken now without anything being swapped out or killed."""
+
+
+def memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> Memory:
+    """RAM, bounded by the limits of every container this process runs in."""
+    limits = [_system(proc), *(_limited(group) for group in _groups(proc, cgroups))]
+    return Memory(
+        min((limit.physical for limit in limits if limit.physical is not None), default=None),
+        min((limit.available for limit in limits if limit.available is not None), default=None),
+    )
+
+
+def _system(proc: Path) -> Memory:
+    try:
+        fields = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines() if ":" in line)
+        total, available = (int(fields[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
+        return Memory(total, available)
+    except (OSError, ValueError, KeyError, IndexError):
+        return Memory(_pages(), None)
+
+
+def _pages() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _groups(proc: Path, cgroups: Path) -> list[Path]:
+    """The folders of the control groups this process is in, with all those above them."""
+    try:
+        lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]
+    except OSError:
+        return []
+    found: list[Path] = []
+    for _, controllers, path in (line for line in lines if len(line) == 3):
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root = cgroups / "memory" if controllers else cgroups
+        inside = root / path.strip("/")
+        # Inside a container the path may be the host's, and only the root be there.
+        found += [folder for folder in (inside, *inside.parents) if folder == root or root in folder.parents]
+    return found
+
+
+def _limited(group: Path) -> Memory:
+    """Version 2 of control groups, else version 1."""
+    for limit, usage, reclaimable in (
+        ("memory.max", "memory.current", "inactive_file"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            physical = int((group / limit).read_text())
+            used = int((group / usage).read_text())
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+        return Memory(physical, max(0, physical - used + _reclaimable(group, reclaimable)))
+    return Memory(None, None)
+
+
+def _reclaimable(group: Path, name: str) -> int:
+    """Pages of files that the system drops as soon as the room is needed."""
+    try:
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return int(stat.get(name, 0))
+    except (OSError, ValueError):
+        return 0
