@@ -1,15 +1,19 @@
-"""How fast the target is on its own: the measure that every speed-up is held against.
+"""What this machine takes for a round with this pair: measured at load, before the first reply.
 
-Measured once, at load, on a short context. It is not measured again while replies grow, so at the end
-of a long conversation, where every token costs more, the speed-up reads a little low.
+The plain speed is measured each time, by the very loop that replies use. The rest, what a batch of b tokens
+and a step of the draft cost, takes a second or two, so it is kept on disk (``calibration_file.py``) and only
+scaled to the speed of the day. The context is short here; replies keep the figures true as it grows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
+from typing import Protocol
 
 from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs, LookCost
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededChance
 from localspec.engine.events import Finished, FinishReason, Round
@@ -22,6 +26,27 @@ FEWEST_ROUNDS = 3
 ENOUGH_S = 0.7
 _WARM_UP_ROUNDS = 1
 """The first token touches memory for the first time."""
+_BATCHES = (4, 2, 8, 16, 3, 5, 6, 7, 9, 12, 17)
+"""Batches to measure, the telling ones first, in case time runs out."""
+_BATCHES_S = 2.0
+_CATCH_UP_N = 16
+"""Tokens of the batch by which catching up is priced."""
+_REPEATS = 3
+_CLEARLY = 0.93
+"""Fewer threads must take less than this share of the time to be preferred."""
+_STEADY = 1.6
+"""If the same evaluation takes this many times as long as another time, something else wants the machine."""
+
+
+class Tunable(Model, Protocol):
+    """A model whose number of threads can be changed."""
+
+    @property
+    def threads(self) -> int: ...
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        ...
 
 
 def plain_speed(target: Model, prompt: Sequence[int], cancel: Cancellation) -> float:
@@ -38,11 +63,95 @@ def plain_speed(target: Model, prompt: Sequence[int], cancel: Cancellation) -> f
     return 1 / median(spent_s[_WARM_UP_ROUNDS:])
 
 
+def choose_threads(model: Tunable, prompt: Sequence[int], batch: int) -> int:
+    """Set the number of threads that evaluates ``batch`` tokens fastest, from all of them down by halves; returns it.
+
+    A small draft is often quicker on fewer threads: they wait for each other several times a layer.
+    """
+    best_n, best_s, n = model.threads, float("inf"), model.threads
+    while n >= 1:
+        model.set_threads(n)
+        spent_s = _evaluation_s(model, prompt, batch)
+        if spent_s >= best_s * _CLEARLY:
+            break
+        best_n, best_s = n, spent_s
+        n //= 2
+    model.set_threads(best_n)
+    return best_n
+
+
+def measure_costs(
+    target: Model,
+    draft: Model | None,
+    prompt: Sequence[int],
+    plain_s: float,
+    largest: int,
+    progress: Callable[[float], None],
+) -> Costs:
+    """Prices for batches up to ``largest`` tokens and for the draft. ``plain_s`` is what a plain round takes.
+
+    Raises Cancelled.
+    """
+    host_s = max(0.0, plain_s - _evaluation_s(target, prompt, 1))
+    rounds_s = {1: plain_s}
+    deadline = time.perf_counter() + _BATCHES_S
+    batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
+    for done_n, batch in enumerate(batches):
+        if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
+            break
+        rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch)
+        progress((done_n + 1) / (len(batches) + 1))
+    if largest not in rounds_s and len(rounds_s) > 1:
+        rounds_s[largest] = _extrapolated(rounds_s, largest)
+    looks = {}
+    if draft is not None:
+        step_s = _evaluation_s(draft, prompt, 1)
+        catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
+        all_s = _catch_up_s(draft, prompt, catch_up_n)
+        looks["draft"] = LookCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
+    return Costs(rounds_s, looks)
+
+
+def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
+    """The price of a batch larger than all measured, as far along the line from the smallest to the largest."""
+    largest = max(rounds_s)
+    slope_s = (rounds_s[largest] - rounds_s[1]) / (largest - 1)
+    return rounds_s[largest] + max(0.0, slope_s) * (batch - largest)
+
+
+def is_steady(target: Model, prompt: Sequence[int]) -> bool:
+    """Whether the machine takes the same time for the same work; on a busy one nothing measured is worth keeping."""
+    spent_s = [_timed(lambda: target.logits(prompt, 1)) for _ in range(2 * _REPEATS)]
+    return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
+
+
+def _evaluation_s(model: Model, prompt: Sequence[int], batch: int) -> float:
+    """The median time for scoring the last ``batch`` tokens of the prompt."""
+    model.logits(prompt, batch)
+    return median(_timed(lambda: model.logits(prompt, batch)) for _ in range(_REPEATS))
+
+
+def _catch_up_s(model: Model, prompt: Sequence[int], n: int) -> float:
+    """The median time for reading the last ``n`` tokens and scoring the last of them."""
+    spent_s = []
+    for _ in range(_REPEATS):
+        # Another last token in place of what is read makes the cache forget it.
+        model.logits([*prompt[:-n], prompt[-n] ^ 1], 0)
+        spent_s.append(_timed(lambda: model.logits(prompt, 1)))
+    return median(spent_s)
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
 def _plain_rounds(target: Model, prompt: Sequence[int], cancel: Cancellation) -> Iterator[Round]:
     """Rounds of one token without end: a reply that is over is begun again."""
     while True:
         request = Request(prompt=prompt, sampler=Greedy(), chance=SeededChance(0), policy=FixedDepth(0))
-        for event in generate(target, None, request, cancel):
+        for event in generate(target, [], request, cancel):
             if isinstance(event, Round):
                 yield event
             elif isinstance(event, Finished) and event.reason is FinishReason.CANCELLED:

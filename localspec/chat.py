@@ -14,7 +14,8 @@ from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally, Timings
 from localspec.errors import LocalSpecError
 
-DEFAULT_DEPTH = 3
+TOUR_DEPTH = 3
+"""The depth of the guided tour, where speculation stays on for the show."""
 
 
 class Role(StrEnum):

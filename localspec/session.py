@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from localspec.calibrate import plain_speed
-from localspec.chat import DEFAULT_DEPTH, Message, ReplyOptions
+from localspec.calibration_file import CalibrationFile, calibration_key
+from localspec.chat import Message, ReplyOptions
+from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama import LlamaModel
 from localspec.engine.backends.llama_load import LoadSettings
 from localspec.engine.backends.llama_sampler import make_sampler
-from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
-from localspec.engine.depth import FixedDepth
+from localspec.engine.costs import Costs
+from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededChance
 from localspec.engine.drafters import Drafter, Parts, make_drafter
 from localspec.engine.events import Event, Round, Started
@@ -29,18 +30,33 @@ from localspec.errors import UsageError
 from localspec.gguf import GgufHeader, read_header
 from localspec.load import MAX_DEPTH, LoadOptions, PairInfo, Progress
 from localspec.match import check_match
+from localspec.paths import user_paths
+from localspec.plan import Plan, make_plan
 from localspec.prompt import Prompter
+from localspec.reply_memory import ReplyMemory
+from localspec.tuning import Tuning
 
 
 class Session:
     """Two models, and the memory of what they were asked last."""
 
     def __init__(
-        self, info: PairInfo, target: LlamaModel, draft: LlamaModel | None, cancel: Cancellation, resources: ExitStack
+        self,
+        info: PairInfo,
+        target: LlamaModel,
+        draft: LlamaModel | None,
+        costs: Costs,
+        memory: ReplyMemory | None,
+        cancel: Cancellation,
+        resources: ExitStack,
     ) -> None:
         self._info = info
         self._target = target
-        self._parts = Parts(target.vocab, draft)
+        self._memory = memory
+        self._parts = Parts(target.vocab, draft, memory.automaton if memory else None)
+        self._costs = costs
+        self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
+        self._drafters: dict[str, Drafter] = {}
         self._cancel = cancel
         self._resources = resources
         self._prompter = Prompter(target.vocab, target.n_ctx)
@@ -51,14 +67,14 @@ class Session:
         started = time.perf_counter()
         progress("checking the files", 0.0)
         headers = _read_headers(options)
+        plan = make_plan(options, headers.target, headers.draft)
         with ExitStack() as resources:
-            target, draft = _open_models(options, cancel, progress, resources)
-            progress("measuring plain speed", 0.0)
-            speed = plain_speed(target, _measuring_prompt(target.vocab), cancel)
+            target, draft = _open_models(plan, cancel, progress, resources)
+            costs = _fit(options, target, draft, cancel, partial(progress, "measuring this machine"))
             info = _describe(options, headers, target, draft)
-            info = replace(info, plain_per_second=speed, load_s=time.perf_counter() - started)
-            progress("measuring plain speed", 1.0)
-            return Session(info, target, draft, cancel, resources.pop_all())
+            info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
+            memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
+            return Session(info, target, draft, costs, memory, cancel, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
@@ -66,16 +82,16 @@ class Session:
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
         """As ``load.OpenPair.reply``."""
-        drafter = self._drafter(options.spec)
-        depth = resolve_depth(options.depth)
+        drafters = self._chosen(options.spec)
+        policy = self._policy(options.depth)
         if isinstance(prompt, str):
             ready = self._prompter.raw(prompt)
         else:
             ready = self._prompter.chat(prompt, options.max_tokens)
-        request = self._request(ready.tokens, options, depth)
+        request = self._request(ready.tokens, options, policy)
         context = list(ready.tokens)
         try:
-            for event in generate(self._target, drafter, request, self._cancel):
+            for event in generate(self._target, drafters, request, self._cancel):
                 if isinstance(event, Started):
                     event = replace(event, dropped_n=ready.dropped_n)
                 elif isinstance(event, Round):
@@ -83,40 +99,42 @@ class Session:
                 yield event
         finally:
             self._prompter.remember(context)
+            if self._memory:
+                self._memory.add(context[len(ready.tokens) :])
 
     def close(self) -> None:
         """Free the native memory."""
         self._resources.close()
 
-    def _drafter(self, spec: tuple[str, ...] | None) -> Drafter | None:
+    def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
+        """The drafters asked for, those that cost nothing first. They stay, and so does what they learned."""
         if spec is None:
-            spec = ("draft",) if self._parts.draft else ()
-        drafters = [make_drafter(name, self._parts) for name in dict.fromkeys(spec)]
-        if len(drafters) > 1:
-            raise UsageError("Only one drafter can propose at a time.", f"Choose one of {', '.join(spec)}.")
-        return drafters[0] if drafters else None
+            spec = ("suffix", "draft") if self._parts.draft else ("suffix",)
+        for name in spec:
+            if name not in self._drafters:
+                self._drafters[name] = make_drafter(name, self._parts)
+        return sorted((self._drafters[name] for name in dict.fromkeys(spec)), key=lambda drafter: not drafter.free)
 
-    def _request(self, tokens: list[int], options: ReplyOptions, depth: int) -> Request:
+    def _policy(self, depth: int | None) -> DepthPolicy:
+        """Adaptive, or fixed at ``depth``. Raises UsageError outside what contexts are prepared for."""
+        if depth is None:
+            return self._adaptive
+        if not 0 <= depth <= MAX_DEPTH:
+            raise UsageError(f"A depth of {depth} is not possible.", f"Choose one from 0 to {MAX_DEPTH}.")
+        return FixedDepth(depth, self._costs)
+
+    def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy) -> Request:
         seed = options.seed if options.seed is not None else secrets.randbits(32)
         return Request(
             prompt=tokens,
-            sampler=make_sampler(options.sampling, self._target.vocab.n_vocab),
+            sampler=make_sampler(options.sampling, self._target.vocab.n_vocab, self._target.vocab, tokens),
             chance=SeededChance(seed),
-            policy=FixedDepth(depth),
+            policy=policy,
             seed=seed,
             max_tokens=options.max_tokens,
             stop=options.stop,
             plain_per_second=self._info.plain_per_second,
         )
-
-
-def resolve_depth(depth: int | None) -> int:
-    """The depth to speculate at. Raises UsageError outside what contexts are prepared for."""
-    if depth is None:
-        return DEFAULT_DEPTH
-    if not 0 <= depth <= MAX_DEPTH:
-        raise UsageError(f"A depth of {depth} is not possible.", f"Choose one from 0 to {MAX_DEPTH}.")
-    return depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +155,19 @@ def _read_headers(options: LoadOptions) -> _Headers:
 
 
 def _open_models(
-    options: LoadOptions, cancel: Cancellation, progress: Progress, resources: ExitStack
+    plan: Plan, cancel: Cancellation, progress: Progress, resources: ExitStack
 ) -> tuple[LlamaModel, LlamaModel | None]:
     """The target and, if there is one, its draft with the same context; ``resources`` will close them."""
 
-    def opened(path: Path, what: str, max_outputs: int, n_ctx: int | None, n_vocab: int | None) -> LlamaModel:
+    def opened(settings: LoadSettings, what: str, n_vocab: int | None) -> LlamaModel:
         report: Callable[[float], None] = partial(progress, f"loading the {what}")
         report(0.0)
-        settings = LoadSettings(path, max_outputs, n_ctx, options.threads, options.gpu_layers)
         model = LlamaModel.open(settings, cancel, report, n_vocab=n_vocab)
         resources.callback(model.close)
         return model
 
-    target = opened(options.target, "target", MAX_DEPTH + 1, options.n_ctx, None)
-    if options.draft is None:
-        return target, None
-    return target, opened(options.draft, "draft", 1, target.n_ctx, target.vocab.n_vocab)
+    target = opened(plan.target, "target", None)
+    return target, opened(plan.draft, "draft", target.vocab.n_vocab) if plan.draft else None
 
 
 def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | None) -> PairInfo:
@@ -173,10 +188,41 @@ def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft
         has_template=target.vocab.chat_template is not None,
         plain_per_second=None,
         load_s=0.0,
+        draft_threads=draft.threads if draft else None,
+        draft_device=draft.device if draft else None,
+        cache_type_k=target.cache_type_k,
+        cache_type_v=target.cache_type_v,
+        flash_attn=target.flash_attn,
     )
 
 
-def _measuring_prompt(vocab: LlamaVocab) -> list[int]:
+def _fit(
+    options: LoadOptions,
+    target: LlamaModel,
+    draft: LlamaModel | None,
+    cancel: Cancellation,
+    progress: Callable[[float], None],
+) -> Costs:
+    """What this machine takes for a round, measured or remembered."""
+    progress(0.0)
+    files = [file for file in (options.target, options.draft) if file is not None]
+    how = replace(options, target=Path(), draft=None)
+    file = CalibrationFile(user_paths().data / "calibration", calibration_key(files, (how, target.device)))
+    tuning = Tuning(
+        target,
+        draft,
+        tune_target=options.threads is None,
+        tune_draft=options.threads is None and options.draft_threads is None,
+        largest=min(MAX_DEPTH + 1, target.n_ctx // 2),
+    )
+    costs = tuning.fit(_measuring_prompt(target), file, cancel, progress)
+    progress(1.0)
+    return costs
+
+
+def _measuring_prompt(target: LlamaModel) -> list[int]:
     """Any text does; this one is easy to go on with."""
-    tokens = vocab.tokenize("One, two, three, four, five, six, seven,", special=False)
-    return [vocab.bos, *tokens] if vocab.adds_bos and vocab.bos is not None else tokens
+    vocab = target.vocab
+    tokens = vocab.tokenize(", ".join(map(str, range(1, 25))), special=False)
+    text = [vocab.bos, *tokens] if vocab.adds_bos and vocab.bos is not None else tokens
+    return text[: max(1, target.n_ctx // 2)]

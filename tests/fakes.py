@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from localspec.engine.dist import Chance, Dist
-from localspec.engine.drafters import Draft
+from localspec.engine.drafters import Outlook
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
 
@@ -109,6 +109,8 @@ class ExactModel:
 class ExactSampler:
     """Takes a row of ``ExactModel`` as the distribution it is."""
 
+    stateless = True
+
     def dist(self, row: Any) -> Dist:
         return Dist.of(np.arange(len(row), dtype=np.int64), np.asarray(row, dtype=object))
 
@@ -121,6 +123,8 @@ class ExactSampler:
 
 class Softmax:
     """Plain sampling at a temperature, in a few lines, to hold the real samplers against."""
+
+    stateless = True
 
     def __init__(self, temperature: float = 1.0) -> None:
         self._temperature = temperature
@@ -144,6 +148,10 @@ class RecordingSampler:
     inner: Sampler
     path: list[int] = field(default_factory=list)
 
+    @property
+    def stateless(self) -> bool:
+        return self.inner.stateless
+
     def dist(self, row: Logits) -> Dist:
         return self.inner.dist(row)
 
@@ -160,34 +168,73 @@ class ScriptedDrafter:
 
     script: Callable[[Sequence[int]], Sequence[int]]
     name: str = "scripted"
+    free: bool = True
     prefills: list[int] = field(default_factory=list)
 
     def prefill(self, context: Sequence[int]) -> None:
         self.prefills.append(len(context))
 
-    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
-        draft = Draft()
-        for token in list(self.script(context))[:depth]:
-            draft.draw(Dist.point(token), chance)
-        return draft
+    def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
+        return ScriptedWalk(self.name, list(self.script(context)))
+
+    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        assert len(outlooks) == len(laws)
+
+
+@dataclass(slots=True)
+class ScriptedWalk:
+    """A script read to its end; a foreign token does not disturb it."""
+
+    name: str
+    left: list[int]
+    lag: int = 0
+    chance: float = 0.5
+
+    def look(self) -> Outlook | None:
+        return Outlook(self.name, certain(self.left[0]), "script", self.chance) if self.left else None
+
+    def step(self, token: int) -> None:
+        del self.left[:1]
+
+
+def certain(token: int) -> Dist:
+    """All mass on one token, exactly."""
+    return Dist(np.array([token], dtype=np.int64), np.array([Fraction(1)], dtype=object))
 
 
 @dataclass(slots=True)
 class SamplingDrafter:
-    """Draws proposals from another model's distribution; with few tokens for some contexts."""
+    """Draws proposals from another model's distribution."""
 
     model: Any
     name: str = "sampling"
+    free: bool = False
 
     def prefill(self, context: Sequence[int]) -> None:
         pass
 
-    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
-        draft = Draft()
-        ahead = list(context)
-        for _ in range(depth):
-            ahead.append(draft.draw(sampler.dist(self.model.logits(ahead, 1)[0]), chance))
-        return draft
+    def begin(self, context: Sequence[int], sampler: Sampler) -> SamplingWalk:
+        return SamplingWalk(self.name, self.model, sampler, list(context))
+
+    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        assert len(outlooks) == len(laws)
+
+
+@dataclass(slots=True)
+class SamplingWalk:
+    """Ahead of the text with a model of its own."""
+
+    name: str
+    model: Any
+    sampler: Sampler
+    ahead: list[int]
+    lag: int = 1
+
+    def look(self) -> Outlook | None:
+        return Outlook(self.name, self.sampler.dist(self.model.logits(self.ahead, 1)[0]), "model", 0.5)
+
+    def step(self, token: int) -> None:
+        self.ahead.append(token)
 
 
 class _Fork(Exception):

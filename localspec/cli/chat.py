@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from localspec.cli.options import Chosen, MarksChoice, reply_options
+from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def chat_options(command: Decorated) -> Decorated:
     return reply_options(command)
 
 
-@click.command(short_help="Open the chat; the same as no command.")
+@click.command(cls=SectionedCommand, short_help="Open the chat; the same as no command.")
 @chat_options
 @click.pass_obj
 def chat(services: Services, /, **given: Any) -> None:

@@ -5,7 +5,6 @@ Loads nothing beyond click: what the values mean is resolved in ``resolve.py``, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,37 +12,14 @@ from typing import Any, TypeVar
 
 import click
 
-from localspec.engine.settings import Sampling
+from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
+from localspec.cli.values import Number
+from localspec.load import CACHE_TYPES, FLASH_ATTN
 from localspec.pairs import BUILTIN_ID
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _LARGEST_SEED = 2**32 - 1
-
-
-class Number(click.ParamType[int | float | None]):
-    """A finite number within a range, or ``auto`` (None) where that is allowed.
-
-    click's own ranges let NaN and infinity through, and repeat in the help what the sentence there says.
-    """
-
-    name = "number"
-
-    def __init__(self, within: click.IntRange | click.FloatRange, *, auto: bool = False) -> None:
-        self._within = within
-        self._auto = auto
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float | None:
-        if self._auto and value == "auto":
-            return None
-        number = self._within.convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return number
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        letter = "N" if isinstance(self._within, click.IntRange) else "F"
-        return f"auto|{letter}" if self._auto else letter
 
 
 class Drafters(click.ParamType[tuple[str, ...] | None]):
@@ -69,7 +45,7 @@ class Drafters(click.ParamType[tuple[str, ...] | None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(ChosenSampling):
     """The options as given; None (or empty) where nothing was said."""
 
     pair: str | None = None
@@ -77,25 +53,27 @@ class Chosen:
     draft: Path | None = None
     spec: tuple[str, ...] | None = None
     depth: int | None = None
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
     seed: int | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     system: str | None = None
     ctx: int | None = None
     threads: int | None = None
+    draft_threads: int | None = None
     gpu_layers: int | None = None
-
-
-def _default(name: str) -> str:
-    return f"default: the pair's own, else {getattr(Sampling(), name):g}"
+    draft_gpu_layers: int | None = None
+    device: str | None = None
+    draft_device: str | None = None
+    require_gpu: bool = False
+    cache_type_k: str = "f16"
+    cache_type_v: str = "f16"
+    flash_attn: str = "auto"
+    mmap: bool | None = None
+    mlock: bool = False
+    remember_replies: bool = False
 
 
 _FILE = click.Path(path_type=Path)
-_FROM_0 = Number(click.IntRange(min=0))
 _FROM_1 = Number(click.IntRange(min=1))
 _AUTO_OR_FROM_0 = Number(click.IntRange(min=0), auto=True)
 
@@ -109,28 +87,9 @@ _OPTIONS = (
     click.option(
         "--depth",
         type=_AUTO_OR_FROM_0,
-        help="Propose this many tokens in a round, 0 to 16 (default: auto, which is 3).",
+        help="Propose this many tokens in a round, 0 to 16 (default: auto, as many as pay; 3 in the guided tour).",
     ),
-    click.option(
-        "--temperature",
-        type=Number(click.FloatRange(min=0)),
-        help="Choose more freely the higher this is, and always the most likely token at 0 "
-        f"({_default('temperature')}).",
-    ),
-    click.option(
-        "--top-k", type=_FROM_0, help=f"Choose among the N most likely tokens, all at 0 ({_default('top_k')})."
-    ),
-    click.option(
-        "--top-p",
-        type=Number(click.FloatRange(min=0, max=1, min_open=True)),
-        help="Choose among the most likely tokens that together have this probability, all at 1 "
-        f"({_default('top_p')}).",
-    ),
-    click.option(
-        "--min-p",
-        type=Number(click.FloatRange(min=0, max=1)),
-        help=f"Drop tokens less likely than this share of the most likely one, none at 0 ({_default('min_p')}).",
-    ),
+    *SAMPLING_OPTIONS,
     click.option(
         "--seed",
         type=Number(click.IntRange(0, _LARGEST_SEED)),
@@ -160,10 +119,60 @@ _OPTIONS = (
         help="Compute with this many CPU threads (default: one for each physical core).",
     ),
     click.option(
+        "--draft-threads",
+        type=_FROM_1,
+        help="Compute the draft with this many CPU threads (default: as --threads).",
+    ),
+    click.option(
         "--gpu-layers",
         type=_AUTO_OR_FROM_0,
         help="Put this many layers on the GPU (default: auto, all of them where there is a GPU).",
     ),
+    click.option(
+        "--draft-gpu-layers",
+        type=_AUTO_OR_FROM_0,
+        help="Put this many layers of the draft on the GPU (default: auto, all of them where there is a GPU).",
+    ),
+    click.option(
+        "--device",
+        metavar="none|NAME[,NAME]",
+        help="Put layers on these devices, by name, or on none (default: every GPU there is).",
+    ),
+    click.option(
+        "--draft-device",
+        metavar="none|NAME[,NAME]",
+        help="Put layers of the draft on these devices, or on none (default: as --device).",
+    ),
+    click.option("--require-gpu", is_flag=True, help="Fail if the target would be computed without a GPU."),
+    click.option(
+        "--cache-type-k",
+        type=click.Choice(CACHE_TYPES),
+        default="f16",
+        help="Keep the keys of the context as this type (default: f16).",
+    ),
+    click.option(
+        "--cache-type-v",
+        type=click.Choice(CACHE_TYPES),
+        default="f16",
+        help="Keep the values of the context as this type; quantised ones need flash attention (default: f16).",
+    ),
+    click.option(
+        "--flash-attn",
+        type=click.Choice(FLASH_ATTN),
+        default="auto",
+        help="Compute attention in one fused step (default: auto, where the device can).",
+    ),
+    click.option(
+        "--mmap/--no-mmap",
+        default=None,
+        help="Map the model files into memory, or read them into it (default: map, unless a device is better without).",
+    ),
+    click.option(
+        "--remember-replies",
+        is_flag=True,
+        help="Keep replies on this machine, as tokens, for the suffix drafter to propose from later.",
+    ),
+    click.option("--mlock", is_flag=True, help="Keep the models in memory: the system may not swap them out."),
 )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from localspec.chat import Reply
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
+from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
 from localspec.figures import summary_line
 from localspec.launch import Launch
@@ -78,10 +80,9 @@ def describe(launch: Launch, info: PairInfo, *, raw: bool) -> dict[str, Any]:
         "n_ctx": info.n_ctx,
         "device": info.device,
         "options": {
-            "temperature": sampling.temperature,
-            "top_k": sampling.top_k,
-            "top_p": sampling.top_p,
-            "min_p": sampling.min_p,
+            **asdict(sampling),
+            # JSON has no infinity.
+            "logit_bias": {str(token): "ban" if bias == BANNED else bias for token, bias in sampling.logit_bias},
             "spec": list(reply.spec) if reply.spec is not None else None,
             "depth": reply.depth,
             "max_tokens": reply.max_tokens,

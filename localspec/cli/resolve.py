@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from pathlib import Path
 
-from localspec.chat import ReplyOptions
+from localspec.chat import TOUR_DEPTH, ReplyOptions
 from localspec.cli.options import Chosen
 from localspec.cli.prompt import require_text
-from localspec.engine.settings import Sampling
+from localspec.cli.sampling import resolve_sampling
 from localspec.errors import UsageError
 from localspec.launch import Launch
 from localspec.load import MAX_DEPTH, LoadOptions
@@ -37,6 +36,14 @@ def _check(chosen: Chosen) -> None:
     require_text("".join((chosen.system or "", *chosen.stop)), "The text of --system or --stop")
     if chosen.spec:
         _check_drafters(chosen.spec)
+    if chosen.target is not None and chosen.draft is None:
+        _check_no_draft_options(chosen)
+
+
+def _check_no_draft_options(chosen: Chosen) -> None:
+    for name in ("draft_threads", "draft_gpu_layers", "draft_device"):
+        if getattr(chosen, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is for a draft, and there is none.", "Add --draft FILE.")
 
 
 def _check_drafters(names: tuple[str, ...]) -> None:
@@ -65,7 +72,7 @@ def _of_pair(chosen: Chosen) -> Launch:
     _check_draft(chosen, files.draft)
     return Launch(
         load=_load_options(chosen, files.target, files.draft),
-        reply=_reply_options(chosen, pair.sampling),
+        reply=_reply_options(chosen, pair.sampling, depth=TOUR_DEPTH if pair.tour else None),
         pair_id=pair.id,
         title=pair.title,
         tour=pair.tour,
@@ -80,24 +87,32 @@ def _check_draft(chosen: Chosen, draft: Path | None) -> None:
 
 
 def _load_options(chosen: Chosen, target: Path, draft: Path | None) -> LoadOptions:
-    return LoadOptions(target, draft, n_ctx=chosen.ctx, threads=chosen.threads, gpu_layers=chosen.gpu_layers)
+    return LoadOptions(
+        target,
+        draft,
+        n_ctx=chosen.ctx,
+        threads=chosen.threads,
+        draft_threads=chosen.draft_threads,
+        gpu_layers=chosen.gpu_layers,
+        draft_gpu_layers=chosen.draft_gpu_layers,
+        device=chosen.device,
+        draft_device=chosen.draft_device,
+        require_gpu=chosen.require_gpu,
+        cache_type_k=chosen.cache_type_k,
+        cache_type_v=chosen.cache_type_v,
+        flash_attn=chosen.flash_attn,
+        mmap=chosen.mmap,
+        mlock=chosen.mlock,
+        remember_replies=chosen.remember_replies,
+    )
 
 
-def _reply_options(chosen: Chosen, recommended: RecommendedSampling) -> ReplyOptions:
+def _reply_options(chosen: Chosen, recommended: RecommendedSampling, depth: int | None = None) -> ReplyOptions:
     return ReplyOptions(
-        sampling=_sampling(chosen, recommended),
+        sampling=resolve_sampling(chosen, recommended),
         spec=chosen.spec,
-        depth=chosen.depth,
+        depth=depth if chosen.depth is None else chosen.depth,
         seed=chosen.seed,
         max_tokens=chosen.max_tokens,
         stop=chosen.stop,
     )
-
-
-def _sampling(chosen: Chosen, recommended: RecommendedSampling) -> Sampling:
-    """Knob by knob: what was said, else what the pair's makers recommend, else the default."""
-    sampling = Sampling()
-    for wishes in (recommended, chosen):
-        said = {field.name: getattr(wishes, field.name) for field in fields(Sampling)}
-        sampling = replace(sampling, **{name: value for name, value in said.items() if value is not None})
-    return sampling

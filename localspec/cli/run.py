@@ -8,6 +8,7 @@ import click
 
 from localspec.cli.options import Chosen, MarksChoice, reply_options
 from localspec.cli.prompt import read_prompt
+from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.errors import INTERRUPTED_EXIT_CODE, UsageError
 
@@ -16,15 +17,25 @@ if TYPE_CHECKING:
     from localspec.marks import Marks
 
 
-@click.command(short_help="Give one reply on standard output.")
+@click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
 @click.argument("words", nargs=-1, metavar="[PROMPT | -]")
 @reply_options
 @click.option("--raw", is_flag=True, help="Continue the prompt as it stands, without the model's chat template.")
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
+@click.option(
+    "--explain", is_flag=True, help="After the reply, say of every round why as many tokens were proposed as were."
+)
 @click.option("--marks", type=MarksChoice(), default="auto", help=MarksChoice.HELP)
 @click.pass_obj
 def run(
-    services: Services, /, words: tuple[str, ...], raw: bool, as_json: bool, marks: Marks | None, **given: Any
+    services: Services,
+    /,
+    words: tuple[str, ...],
+    raw: bool,
+    as_json: bool,
+    explain: bool,
+    marks: Marks | None,
+    **given: Any,
 ) -> None:
     """Give one reply to PROMPT: text on standard output, one line of figures on standard error.
 
@@ -39,13 +50,16 @@ def run(
 
     prompt = read_prompt(words)
     launch = resolve(Chosen(**given))
-    if _reply(services, launch, prompt, raw=raw, as_json=as_json, marks=marks):
+    if _reply(services, launch, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
 
 
-def _reply(services: Services, launch: Launch, prompt: str, *, raw: bool, as_json: bool, marks: Marks | None) -> bool:
+def _reply(
+    services: Services, launch: Launch, prompt: str, *, raw: bool, as_json: bool, explain: bool, marks: Marks | None
+) -> bool:
     """Load, reply, print; whether Ctrl-C ended it."""
     from localspec.chat import Conversation, Reply
+    from localspec.cli.explain import print_explanation
     from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
     from localspec.cli.streams import Status
     from localspec.interruptible import open_interruptibly
@@ -65,6 +79,8 @@ def _reply(services: Services, launch: Launch, prompt: str, *, raw: bool, as_jso
                 reply.receive(event)
                 output.show(event)
             interrupted = pair.interrupted
+            if explain:
+                print_explanation(reply.rounds)
             print_summary(reply, launch)
     finally:
         status.clear()

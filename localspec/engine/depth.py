@@ -1,22 +1,39 @@
-"""How deep to speculate: a policy sees every round and names the depth of the next."""
+"""How deep to speculate: a policy makes a plan for every round and learns from what became of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from localspec.engine.costs import Costs
+from localspec.engine.drafters import Outlook
+from localspec.engine.drafting import Look, Plan
 from localspec.engine.events import Round
 
 
 class DepthPolicy(Protocol):
-    """Chooses the depth of the next round."""
+    """Plans rounds."""
 
-    def depth(self) -> int:
-        """How many proposals to ask for; 0 decodes plainly."""
+    @property
+    def plain_per_second(self) -> float | None:
+        """Tokens a second without speculation, here and now, if the policy knows."""
         ...
 
-    def observe(self, round_: Round) -> None:
-        """A round has ended."""
+    def begin(self) -> None:
+        """A reply begins."""
+        ...
+
+    def plan(self, room: int) -> Plan:
+        """The plan of the next round, in which at most ``room`` proposals are of use."""
+        ...
+
+    def explain(self) -> str:
+        """In a line, why the last plan ended as it did; empty where there is nothing to explain."""
+        ...
+
+    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+        """A round has ended, in which proposals from these outlooks were judged: so many stayed, the next did not."""
         ...
 
 
@@ -25,9 +42,41 @@ class FixedDepth:
     """Always the same depth."""
 
     value: int
+    costs: Costs | None = None
+    """What rounds cost here, if that is known; kept true as rounds go by."""
 
-    def depth(self) -> int:
-        return self.value
+    @property
+    def plain_per_second(self) -> float | None:
+        return 1 / self.costs.plain_s if self.costs else None
 
-    def observe(self, round_: Round) -> None:
+    def begin(self) -> None:
+        """Nothing to forget."""
+
+    def plan(self, room: int) -> Plan:
+        return _FixedPlan(min(self.value, room))
+
+    def explain(self) -> str:
+        return ""
+
+    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+        if self.costs:
+            self.costs.observe_round(round_.proposed_n + 1, round_.total_s - round_.draft_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _FixedPlan:
+    """Asks everybody, until the depth is reached."""
+
+    limit: int
+
+    def looks(self, drafter: str, lag: int, best: float) -> bool:
+        return True
+
+    def chance(self, outlook: Outlook) -> float:
+        return outlook.prior
+
+    def adds(self, chance: float) -> bool:
+        return True
+
+    def looked(self, look: Look) -> None:
         """Nothing to learn."""

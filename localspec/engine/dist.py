@@ -44,15 +44,23 @@ class Dist:
             return self.probs[at]
         return 0
 
-    def minus(self, other: Dist) -> Dist:
-        """The normalised positive part of self - other; self if rounding leaves nothing."""
-        at = np.minimum(np.searchsorted(other.ids, self.ids), len(other.ids) - 1)
-        shared = other.ids[at] == self.ids
-        rest = self.probs.copy()
-        rest[shared] = np.maximum(rest[shared] - other.probs[at[shared]], 0)
+    def minus(self, other: Dist, weight: Any = 1) -> Dist:
+        """The normalised positive part of weight * self - other; self if rounding leaves nothing."""
+        rest = self._above(other, weight)
         if not (rest > 0).any():
             return self
         return Dist.of(self.ids, rest)
+
+    def excess(self, other: Dist, weight: Any = 1) -> Any:
+        """The sum of the positive part of weight * self - other."""
+        return self._above(other, weight).sum()
+
+    def _above(self, other: Dist, weight: Any) -> NDArray[Any]:
+        at = np.minimum(np.searchsorted(other.ids, self.ids), len(other.ids) - 1)
+        shared = other.ids[at] == self.ids
+        rest: NDArray[Any] = self.probs * weight
+        rest[shared] = np.maximum(rest[shared] - other.probs[at[shared]], 0)
+        return rest
 
 
 class Chance(Protocol):

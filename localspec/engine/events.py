@@ -45,6 +45,8 @@ class Token:
     """Whole characters only; empty for a token that ends inside a character, for the end-of-turn
     token, and for tokens that belong to a stop string."""
     origin: Origin
+    drafter: str | None = None
+    """Who proposed it, if it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Proposal:
     id: int
     text: str
     """The token on its own; a cut character shows as U+FFFD."""
+    drafter: str | None = None
+    """Who proposed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,9 @@ class Round:
 
     index: int
     drafter: str | None
-    """Name of the drafter that proposed; None if nothing was proposed."""
+    """Name of the drafter that proposed, several joined by "+"; None if nothing was proposed."""
     depth: int
-    """How many proposals were asked for."""
+    """How many tokens were proposed."""
     tokens: tuple[Token, ...]
     """Committed, in order: 1 to depth + 1 of them."""
     rejected: tuple[Proposal, ...]
@@ -75,6 +79,8 @@ class Round:
     verify_s: float
     total_s: float
     """Wall time of the whole round, host work included; at least draft_s + verify_s."""
+    why: str = ""
+    """In a line, why as many tokens were proposed as were; empty where the depth is fixed."""
 
     @property
     def accepted_n(self) -> int:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy
 from localspec.engine.dist import Chance
-from localspec.engine.drafters import Draft, Drafter
+from localspec.engine.drafters import Draft, Drafter, Outlook
+from localspec.engine.drafting import draft_round
 from localspec.engine.events import (
     Event,
     Finished,
@@ -45,11 +46,11 @@ class Request:
     prompt_chunk: int = 256
     """Prompt tokens evaluated between two looks at the stop signal."""
     plain_per_second: float | None = None
-    """Measured plain speed of this target, for the speed-up."""
+    """Measured plain speed of this target, for the speed-up, if the policy does not know it."""
 
 
-def generate(target: Model, drafter: Drafter | None, request: Request, cancel: Cancellation) -> Iterator[Event]:
-    """The reply to ``request`` as events.
+def generate(target: Model, drafters: Sequence[Drafter], request: Request, cancel: Cancellation) -> Iterator[Event]:
+    """The reply to ``request`` as events; the cheapest of ``drafters`` come first.
 
     Raises ``InputError`` or ``CapacityError`` before the first event if the prompt cannot be used.
     A stop signal ends the stream with ``Finished(CANCELLED)``; what was committed stays.
@@ -61,7 +62,7 @@ def generate(target: Model, drafter: Drafter | None, request: Request, cancel: C
             f"The prompt has {len(request.prompt)} tokens, but the context holds {target.n_ctx}.",
             f"Shorten it, or choose a larger context with --ctx {len(request.prompt) + 512}.",
         )
-    reply = _Reply(target, drafter, request, cancel)
+    reply = _Reply(target, drafters, request, cancel)
     yield Started(len(request.prompt), reply.tally.cache_n, request.seed)
     try:
         yield from reply.read_prompt()
@@ -76,7 +77,7 @@ class _Reply:
     """The state of one reply while it grows."""
 
     target: Model
-    drafter: Drafter | None
+    drafters: Sequence[Drafter]
     request: Request
     cancel: Cancellation
     context: list[int] = field(init=False)
@@ -85,8 +86,11 @@ class _Reply:
     stops: StopStrings = field(init=False)
     release: RoundRelease = field(init=False)
     reason: FinishReason | None = None
+    owed_s: float = 0.0
+    """Time spent on a round after its events were made; the next one counts it."""
 
     def __post_init__(self) -> None:
+        self.request.policy.begin()
         self.context = list(self.request.prompt)
         # The last prompt token is evaluated by the first round, so it never counts as cached.
         cache_n = min(self.target.held(self.context), len(self.context) - 1)
@@ -109,8 +113,8 @@ class _Reply:
             done_n = min(done_n + self.request.prompt_chunk, total_n)
             chunk = self.context[:done_n]
             self.target.logits(chunk, 0)
-            if self.drafter:
-                self.drafter.prefill(chunk)
+            for drafter in self.drafters:
+                drafter.prefill(chunk)
             self.tally.prompt_s += time.perf_counter() - started
             yield PromptProgress(done_n, total_n)
 
@@ -122,10 +126,9 @@ class _Reply:
             if room < 1:
                 self.reason = FinishReason.LENGTH
                 return
-            depth = min(self.request.policy.depth(), room - 1) if self.drafter else 0
-            round_ = self._round(depth)
+            round_ = self._round(room - 1)
             self.tally.add(round_)
-            self.request.policy.observe(round_)
+            self.tally.plain_per_second = self.request.policy.plain_per_second or self.request.plain_per_second
             yield from self.release.add(round_, self.stops.safe_n)
 
     def finish(self) -> Iterator[Event]:
@@ -145,53 +148,83 @@ class _Reply:
             room = min(room, self.request.max_tokens - self.tally.predicted_n)
         return room
 
-    def _round(self, depth: int) -> Round:
-        started = time.perf_counter()
-        draft = self._draft(depth)
+    def _round(self, room: int) -> Round:
+        started = time.perf_counter() - self.owed_s
+        request, is_end = self.request, self.target.vocab.is_end
+        plan = request.policy.plan(room if self.drafters else 0)
+        draft = draft_round(self.drafters, self.context, plan, request.sampler, request.chance, is_end)
         drafted = time.perf_counter()
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
-        sampler, chance = self.request.sampler, self.request.chance
-        verdict = verify(draft, rows, sampler, chance, self.target.vocab.is_end)
+        verdict = verify(draft, rows, request.sampler, request.chance, is_end)
         tokens = self._commit(draft, verdict)
-        rejected, ignored = _leftover(draft, verdict, len(tokens))
-        return Round(
+        rejected, ignored = self._leftover(draft, verdict, len(tokens))
+        judged = draft.outlooks[: verdict.accepted + (verdict.accepted < len(draft))]
+        self._teach(judged, verdict)
+        round_ = Round(
             index=self.tally.rounds_n,
-            drafter=self.drafter.name if self.drafter and len(draft) else None,
-            depth=depth,
+            drafter="+".join(dict.fromkeys(outlook.drafter for outlook in draft.outlooks)) or None,
+            depth=len(draft),
             tokens=tokens,
-            rejected=self._proposals(rejected),
-            ignored=self._proposals(ignored),
-            draft_s=drafted - started,
+            rejected=rejected,
+            ignored=ignored,
+            draft_s=drafted - started - self.owed_s,
             verify_s=verified - drafted,
             total_s=time.perf_counter() - started,
+            why=request.policy.explain(),
         )
+        ended = time.perf_counter()
+        request.policy.observe(round_, judged, verdict.accepted)
+        self.owed_s = time.perf_counter() - ended
+        return round_
 
-    def _draft(self, depth: int) -> Draft:
-        if self.drafter is None or depth < 1:
-            return Draft()
-        return self.drafter.draft(self.context, depth, self.request.sampler, self.request.chance)
+    def _teach(self, judged: Sequence[Outlook], verdict: Verdict) -> None:
+        """Tell the drafters what the target thought of their proposals."""
+        for drafter in self.drafters:
+            own = [
+                (outlook, law)
+                for outlook, law in zip(judged, verdict.laws, strict=False)
+                if outlook.drafter == drafter.name
+            ]
+            drafter.learn([outlook for outlook, _ in own], [law for _, law in own])
 
     def _commit(self, draft: Draft, verdict: Verdict) -> tuple[Token, ...]:
         """Append the verdict's tokens to the context, up to the end of the reply."""
         ids = draft.tokens[: verdict.accepted]
-        origins = [Origin.ACCEPTED] * verdict.accepted
+        sources: list[tuple[Origin, str | None]]
+        sources = [(Origin.ACCEPTED, outlook.drafter) for outlook in draft.outlooks[: verdict.accepted]]
         if verdict.token is not None:
             ids.append(verdict.token)
-            origins.append(_origin_of_own(draft, verdict))
+            sources.append((_origin_of_own(draft, verdict), None))
         tokens: list[Token] = []
-        for token_id, origin in zip(ids, origins, strict=True):
+        for token_id, (origin, drafter) in zip(ids, sources, strict=True):
             text = self.utf8.push(token_id)
-            tokens.append(Token(token_id, text, origin))
+            tokens.append(Token(token_id, text, origin, drafter))
             self.context.append(token_id)
             if self.stops.feed(text) or self.target.vocab.is_end(token_id):
                 self.reason = FinishReason.STOP
                 break
         return tuple(tokens)
 
-    def _proposals(self, ids: Sequence[int]) -> tuple[Proposal, ...]:
+    def _leftover(
+        self, draft: Draft, verdict: Verdict, committed_n: int
+    ) -> tuple[tuple[Proposal, ...], tuple[Proposal, ...]]:
+        """Proposals that were not committed, as (rejected, ignored).
+
+        If the target's replacement was committed, everything from the refused proposal on was rejected.
+        Otherwise the reply ended first, and what was proposed past its end was never of use to judge.
+        """
+        refused = verdict.token is not None and verdict.accepted < len(draft)
+        if refused and committed_n == verdict.accepted + 1:
+            return self._proposals(draft, verdict.accepted), ()
+        return (), self._proposals(draft, min(committed_n, verdict.accepted))
+
+    def _proposals(self, draft: Draft, start: int) -> tuple[Proposal, ...]:
         piece = self.target.vocab.piece
-        return tuple(Proposal(i, piece(i).decode("utf-8", errors="replace")) for i in ids)
+        return tuple(
+            Proposal(token, piece(token).decode("utf-8", errors="replace"), outlook.drafter)
+            for token, outlook in zip(draft.tokens[start:], draft.outlooks[start:], strict=True)
+        )
 
 
 def _origin_of_own(draft: Draft, verdict: Verdict) -> Origin:
@@ -199,15 +232,3 @@ def _origin_of_own(draft: Draft, verdict: Verdict) -> Origin:
     if not len(draft):
         return Origin.PLAIN
     return Origin.BONUS if verdict.accepted == len(draft) else Origin.CORRECTED
-
-
-def _leftover(draft: Draft, verdict: Verdict, committed_n: int) -> tuple[list[int], list[int]]:
-    """Proposals that were not committed, as (rejected, ignored).
-
-    If the target's replacement was committed, everything from the refused proposal on was rejected.
-    Otherwise the reply ended first, and what was proposed past its end was never of use to judge.
-    """
-    refused = verdict.token is not None and verdict.accepted < len(draft)
-    if refused and committed_n == verdict.accepted + 1:
-        return draft.tokens[verdict.accepted :], []
-    return [], draft.tokens[min(committed_n, verdict.accepted) :]

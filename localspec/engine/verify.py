@@ -1,19 +1,24 @@
 """The whole theorem: what of a draft may stay, so that the reply keeps the target's distribution.
 
-Leviathan et al. 2023 (arXiv 2211.17192) and Chen et al. 2023 (arXiv 2302.01318). Lossless means the
-same distribution, exactly, in exact arithmetic. A batched pass and a pass for one token differ in
-floating point, so text can differ at a near-tie; no verifier can mend that.
+Leviathan et al. 2023 (arXiv 2211.17192) and Chen et al. 2023 (arXiv 2302.01318) judge token by token;
+Sun et al. 2024 (arXiv 2403.10444) judge the draft as a block, which keeps more of a drawn draft. Lossless
+means the same distribution, exactly, in exact arithmetic. A batched pass and a pass for one token differ
+in floating point, so text can differ at a near-tie; no verifier can mend that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from localspec.engine.dist import Chance, Dist
 from localspec.engine.drafters import Draft
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
+
+IsEnd = Callable[[int], bool]
+_ALL: Any = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +30,70 @@ class Verdict:
     token: int | None
     """The target's own token after them: corrected, bonus or plain. None if the last accepted
     proposal ended the turn."""
+    laws: list[Dist] = field(default_factory=list)
+    """The target's distributions at the first places, as far as they were needed."""
 
 
-def verify(
-    draft: Draft,
-    rows: Logits,
-    sampler: Sampler,
-    chance: Chance,
-    is_end: Callable[[int], bool],
-) -> Verdict:
+def verify(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end: IsEnd) -> Verdict:
     """Judge ``draft`` against the target's logits ``rows``, shape (len(draft) + 1, n_vocab).
 
-    A proposal x drawn from q stays with probability min(1, p(x)/q(x)); at the first that does not,
-    the normalised positive part of p - q gives the replacement. ``sampler`` is advanced along the
-    committed path, so stateful samplers see exactly the reply.
+    ``sampler`` is advanced along the committed path, so stateful samplers see exactly the reply.
+    Judging a block needs the target's distributions along the whole draft, which a stateful sampler
+    cannot tell in advance; and it gains nothing where proposals are point masses.
     """
+    drawn_n = sum(len(q.ids) > 1 for q in draft.dists)
+    if sampler.stateless and len(draft) > 1 and drawn_n:
+        return _by_block(draft, rows, sampler, chance, is_end)
+    return _by_token(draft, rows, sampler, chance, is_end)
+
+
+def _by_token(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end: IsEnd) -> Verdict:
+    """A proposal x drawn from q stays with probability min(1, p(x)/q(x)); at the first that does not,
+    the normalised positive part of p - q gives the replacement.
+    """
+    laws: list[Dist] = []
     for position, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
-        p: Dist = sampler.dist(rows[position])
+        p = sampler.dist(rows[position])
+        laws.append(p)
         if not chance.accepts(p.prob(x), q.prob(x)):
             token = chance.draw(p.minus(q))
             sampler.accept(token)
-            return Verdict(position, token)
+            return Verdict(position, token, laws)
         sampler.accept(x)
         if is_end(x):
-            return Verdict(position + 1, None)
+            return Verdict(position + 1, None, laws)
     token = chance.draw(sampler.dist(rows[len(draft)]))
     sampler.accept(token)
-    return Verdict(len(draft), token)
+    return Verdict(len(draft), token, laws)
+
+
+def _by_block(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end: IsEnd) -> Verdict:
+    """The longest prefix whose joint probability the target can answer for stays.
+
+    P_i = min(1, P_(i-1) p(x_i)/q(x_i)) is the chance that a prefix of i tokens is kept at least; given
+    that, i is a place to stop with probability S / (S + 1 - P_i), S being the sum of the positive part of
+    P_i p - q at the next place. The last place that says so counts.
+    """
+    laws = [sampler.dist(row) for row in rows[: len(draft)]]
+    kept, kept_weight, weight = 0, _ALL, _ALL
+    for position, (x, q, p) in enumerate(zip(draft.tokens, draft.dists, laws, strict=True)):
+        weight = min(1, weight * p.prob(x) / q.prob(x))
+        if weight == 0:
+            break  # no longer prefix can be kept either
+        if position + 1 == len(draft):
+            stays, out_of = weight, 1
+        else:
+            stays = laws[position + 1].excess(draft.dists[position + 1], weight)
+            out_of = stays + 1 - weight
+        if out_of == 0 or (stays and chance.accepts(stays, out_of)):
+            kept, kept_weight = position + 1, weight
+    for x in draft.tokens[:kept]:
+        sampler.accept(x)
+    if kept == len(draft):
+        if is_end(draft.tokens[-1]):
+            return Verdict(kept, None, laws)
+        token = chance.draw(sampler.dist(rows[kept]))
+    else:
+        token = chance.draw(laws[kept].minus(draft.dists[kept], kept_weight))
+    sampler.accept(token)
+    return Verdict(kept, token, laws)

@@ -63,6 +63,7 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "draft_ms": round_.draft_s * 1e3,
         "verify_ms": round_.verify_s * 1e3,
         "round_ms": round_.total_s * 1e3,
+        "why": round_.why,
     }
 
 
@@ -71,12 +72,13 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         index=data["index"],
         drafter=data["drafter"],
         depth=data["depth"],
-        tokens=tuple(Token(t["id"], t["text"], Origin(t["origin"])) for t in data["tokens"]),
-        rejected=tuple(Proposal(p["id"], p["text"]) for p in data["rejected"]),
-        ignored=tuple(Proposal(p["id"], p["text"]) for p in data["ignored"]),
+        tokens=tuple(Token(t["id"], t["text"], Origin(t["origin"]), t.get("drafter")) for t in data["tokens"]),
+        rejected=tuple(Proposal(p["id"], p["text"], p.get("drafter")) for p in data["rejected"]),
+        ignored=tuple(Proposal(p["id"], p["text"], p.get("drafter")) for p in data["ignored"]),
         draft_s=data["draft_ms"] / 1e3,
         verify_s=data["verify_ms"] / 1e3,
         total_s=data["round_ms"] / 1e3,
+        why=data.get("why", ""),
     )
 
 

@@ -56,7 +56,7 @@ class FakePair:
         )
         target = TableModel(vocab, seed=52, n_ctx=self.info.n_ctx)
         drafter = ScriptedDrafter(lambda context: guesses(target, context), name="draft")
-        yield from generate(target, drafter, request, self.cancel)
+        yield from generate(target, [drafter] if drafter else [], request, self.cancel)
 
     def close(self) -> None:
         self.closed = True

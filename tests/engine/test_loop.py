@@ -55,7 +55,7 @@ def reply(
         stop=stop,
         prompt_chunk=prompt_chunk,
     )
-    return list(generate(target, drafter, request, cancel or Cancellation()))
+    return list(generate(target, [drafter] if drafter else [], request, cancel or Cancellation()))
 
 
 def rounds_of(events: Sequence[Event]) -> list[Round]:
@@ -280,7 +280,7 @@ def test_a_stop_signal_ends_the_reply_and_keeps_what_was_committed() -> None:
     cancel = Cancellation()
     request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(2), max_tokens=1000)
     events: list[Event] = []
-    for event in generate(TableModel(vocab, seed=3), DraftModel(TableModel(vocab, seed=3)), request, cancel):
+    for event in generate(TableModel(vocab, seed=3), [DraftModel(TableModel(vocab, seed=3))], request, cancel):
         events.append(event)
         if len(rounds_of(events)) == 3:
             cancel.set()
@@ -308,7 +308,7 @@ def test_a_signal_during_the_prompt_ends_it_there() -> None:
     cancel = Cancellation()
     request = Request([1] * 100, Greedy(), SeededChance(0), FixedDepth(0), prompt_chunk=10)
     events: list[Event] = []
-    for event in generate(TableModel(letters(12)), None, request, cancel):
+    for event in generate(TableModel(letters(12)), [], request, cancel):
         events.append(event)
         if event == PromptProgress(30, 99):
             cancel.set()
@@ -318,7 +318,22 @@ def test_a_signal_during_the_prompt_ends_it_there() -> None:
 
 
 def test_proposals_past_the_end_are_ignored_not_rejected() -> None:
-    """The end-of-turn token is accepted in the middle of a draft: the rest was of no use to judge."""
+    """A stop string is complete in the middle of a draft: the rest was of no use to judge."""
+
+    class SaysAb(TableModel):
+        def row(self, context: Sequence[int]) -> list[float]:
+            return [0, 9, 0, 0] if len(context) > 3 else [9, 0, 0, 0]
+
+    drafter = ScriptedDrafter(lambda context: [0, 1, 2, 2])
+    events = reply(SaysAb(letters(4)), drafter, depth=4, stop=["ab"])
+    (only,) = rounds_of(events)
+    assert [token.origin for token in only.tokens] == [Origin.ACCEPTED, Origin.ACCEPTED]
+    assert [proposal.id for proposal in (*only.ignored, *only.rejected)] == [2, 2]
+    assert done_of(events).reason is FinishReason.STOP
+
+
+def test_nothing_is_proposed_past_an_end_token() -> None:
+    """Nobody could use it."""
     vocab = letters(4, frozenset({3}))
 
     class EndsNext(TableModel):
@@ -329,14 +344,13 @@ def test_proposals_past_the_end_are_ignored_not_rejected() -> None:
     (only,) = rounds_of(events)
     assert [token.id for token in only.tokens] == [0, 3]
     assert [token.origin for token in only.tokens] == [Origin.ACCEPTED, Origin.ACCEPTED]
-    assert [proposal.id for proposal in only.ignored] == [1, 1]
-    assert only.rejected == ()
+    assert only.ignored == only.rejected == ()
     assert done_of(events).reason is FinishReason.STOP
 
 
 def test_speed_up_is_speed_over_plain_speed() -> None:
     """By the figures' own definition."""
     request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0), max_tokens=5, plain_per_second=100.0)
-    timings = done_of(list(generate(TableModel(letters(12)), None, request, Cancellation()))).timings
+    timings = done_of(list(generate(TableModel(letters(12)), [], request, Cancellation()))).timings
     assert timings.predicted_per_second is not None
     assert timings.speedup_vs_plain == timings.predicted_per_second / 100.0

@@ -63,7 +63,7 @@ def say(pieces: Sequence[bytes], stop: Sequence[str], depth: int) -> tuple[list[
     drafter = ScriptedDrafter(lambda context: range(len(context) - 1, n + 1))
     # The prompt is one token; the script goes by the length of the context.
     request = Request([n], Greedy(), SeededChance(0), FixedDepth(depth), stop=stop, max_tokens=n + 1)
-    events = list(generate(Script(vocab), drafter, request, Cancellation()))
+    events = list(generate(Script(vocab), [drafter], request, Cancellation()))
     done = events[-1]
     assert isinstance(done, Finished)
     return [event for event in events if isinstance(event, Round)], done

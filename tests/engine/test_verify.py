@@ -7,7 +7,7 @@ the record that the check bites: each is a mistake somebody has shipped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Chance, Dist
 from localspec.engine.drafters import Draft, Drafter
+from localspec.engine.drafting import draft_round
 from localspec.engine.events import Round
 from localspec.engine.verify import Verdict, verify
 from tests.fakes import ExactModel, ExactSampler, PieceVocab, SamplingDrafter, ScriptedDrafter, enumerate_law, letters
@@ -28,7 +29,7 @@ Law = dict[tuple[int, ...], Fraction]
 PROMPT = [0]
 
 
-def target_law(model: ExactModel, length: int) -> Law:
+def target_law(model: ExactModel, length: int, prompt: Sequence[int] = PROMPT) -> Law:
     """The law of the target alone: the product of its own probabilities, stopping at an end token."""
     law: Law = {}
     heads: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
@@ -37,7 +38,7 @@ def target_law(model: ExactModel, length: int) -> Law:
         if len(tokens) == length or (tokens and model.vocab.is_end(tokens[-1])):
             law[tokens] = weight
             continue
-        for token, prob in enumerate(model.probs([*PROMPT, *tokens])):
+        for token, prob in enumerate(model.probs([*prompt, *tokens])):
             if prob:
                 heads.append(((*tokens, token), weight * prob))
     return law
@@ -48,7 +49,7 @@ def reply_law(model: ExactModel, drafter: Drafter | None, depth: int, length: in
 
     def run(chance: Chance) -> tuple[int, ...]:
         request = loop.Request(PROMPT, ExactSampler(), chance, FixedDepth(depth), max_tokens=length)
-        events = loop.generate(model, drafter, request, Cancellation())
+        events = loop.generate(model, [drafter] if drafter else [], request, Cancellation())
         return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
 
     return enumerate_law(run)
@@ -96,7 +97,9 @@ def test_acceptance_is_the_overlap_of_p_and_q() -> None:
     p, q = model.probs(PROMPT), other.probs(PROMPT)
 
     def run(chance: Chance) -> tuple[int, ...]:
-        draft = SamplingDrafter(other).draft(PROMPT, 1, ExactSampler(), chance)
+        draft = draft_round(
+            [SamplingDrafter(other)], PROMPT, FixedDepth(1).plan(1), ExactSampler(), chance, vocab.is_end
+        )
         rows = model.logits([*PROMPT, *draft.tokens], 2)
         return (verify(draft, rows, ExactSampler(), chance, vocab.is_end).accepted,)
 
@@ -183,18 +186,19 @@ def test_a_planted_error_breaks_the_law(planted: Callable[..., Verdict], monkeyp
     assert reply_law(model, drafter, 2, 3) != target_law(model, 3)
 
 
-def test_dropping_a_drawn_token_by_its_own_probability_breaks_the_law() -> None:
+def test_dropping_a_drawn_token_by_its_own_probability_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why a drafter decides whether to go on before it draws."""
 
-    class Picky(SamplingDrafter):
-        def draft(self, context: Any, depth: int, sampler: Any, chance: Chance) -> Draft:
-            draft = super().draft(context, depth, sampler, chance)
-            while draft.tokens and draft.dists[-1].prob(draft.tokens[-1]) < Fraction(1, 2):
-                draft.tokens.pop()
-                draft.dists.pop()
-            return draft
+    def picky(*given: Any) -> Draft:
+        draft = draft_round(*given)
+        while draft.tokens and draft.dists[-1].prob(draft.tokens[-1]) < Fraction(1, 2):
+            draft.tokens.pop()
+            draft.dists.pop()
+            draft.outlooks.pop()
+        return draft
 
+    monkeypatch.setattr(loop, "draft_round", picky)
     vocab = letters(3)
     model = ExactModel(vocab, seed=8, zeros=False)
-    drafter = Picky(ExactModel(vocab, seed=9, zeros=False))
+    drafter = SamplingDrafter(ExactModel(vocab, seed=9, zeros=False))
     assert reply_law(model, drafter, 1, 2) != target_law(model, 2)

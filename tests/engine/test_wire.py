@@ -63,11 +63,11 @@ def test_an_event_survives_the_wire(event: Event) -> None:
 
 def test_the_promised_names() -> None:
     """Scripts outside the project rely on these fields; more may come, none may go."""
-    round_ = Round(0, "draft", 3, (Token(1, "a", Origin.ACCEPTED),), (Proposal(2, "b"),), (), 0.1, 0.2, 0.3)
+    round_ = Round(0, "draft", 3, (Token(1, "a", Origin.ACCEPTED, "draft"),), (Proposal(2, "b"),), (), 0.1, 0.2, 0.3)
     data = event_to_dict(round_)
     assert {"event", "index", "drafter", "depth", "tokens", "rejected", "draft_ms", "verify_ms"} <= data.keys()
-    assert data["tokens"] == [{"id": 1, "text": "a", "origin": "accepted"}]
-    assert data["rejected"] == [{"id": 2, "text": "b"}]
+    assert data["tokens"] == [{"id": 1, "text": "a", "origin": "accepted", "drafter": "draft"}]
+    assert data["rejected"] == [{"id": 2, "text": "b", "drafter": None}]
     done = event_to_dict(timings_of([round_]))
     assert done["event"] == "done"
     assert {"reason", "text", "timings"} <= done.keys()

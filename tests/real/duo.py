@@ -75,8 +75,8 @@ class Duo:
     def prompt(self, question: str) -> list[int]:
         return Prompter(self.target.vocab, self.target.n_ctx).chat([Message(Role.USER, question)]).tokens
 
-    def sampler(self, settings: Sampling) -> Sampler:
-        return make_sampler(settings, self.target.vocab.n_vocab)
+    def sampler(self, settings: Sampling, prompt: Sequence[int] = ()) -> Sampler:
+        return make_sampler(settings, self.target.vocab.n_vocab, self.target.vocab, prompt)
 
     def ask(
         self,
@@ -98,7 +98,7 @@ class Duo:
             max_tokens=max_tokens,
             stop=stop,
         )
-        return Reply(list(generate(self.target, drafter or DraftModel(self.draft), request, self.cancel)))
+        return Reply(list(generate(self.target, [drafter or DraftModel(self.draft)], request, self.cancel)))
 
     def difference(self, prompt: Sequence[int], expected: Sequence[int], got: Sequence[int]) -> str | None:
         """None if two greedy replies are equal; else where and by which gap between logits they part."""

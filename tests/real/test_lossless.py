@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import chisquare
 
 from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.dist import Chance, Dist, SeededChance
-from localspec.engine.drafters import Draft
+from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.drafters import Walk
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
@@ -72,8 +72,8 @@ class HotDraft(DraftModel):
         super().__init__(duo.draft)
         self._hot = duo.sampler(Sampling(temperature=6.0, top_k=12, top_p=1.0, min_p=0.0))
 
-    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
-        return super().draft(context, depth, self._hot, chance)
+    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+        return super().begin(context, self._hot)
 
 
 class NamingDraft(DraftModel):
@@ -82,8 +82,8 @@ class NamingDraft(DraftModel):
     With the target's own twin the favourite always has a chance, and a wrong correction shows most.
     """
 
-    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
-        return super().draft(context, depth, Greedy(), chance)
+    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+        return super().begin(context, Greedy())
 
 
 class Gullible(SeededChance):

@@ -1,7 +1,8 @@
 """Drafters: whatever proposes tokens.
 
 A drafter is one file here, named as the user names it (``_`` for ``-``), with a function
-``make(parts: Parts) -> Drafter``. There is no list to add it to.
+``make(parts: Parts) -> Drafter``. There is no list to add it to. How proposals of several drafters
+become one draft is decided in ``drafting.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,23 @@ from typing import Protocol
 from localspec.engine.dist import Chance, Dist
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
+from localspec.engine.suffix import SuffixAutomaton
 from localspec.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a drafter thinks of the next token, before anything is drawn."""
+
+    drafter: str
+    dist: Dist
+    """q: what the proposal would be drawn from."""
+    evidence: str
+    """The kind of sign it goes by, as in "match of 5"; how often proposals are accepted is learned by kind."""
+    prior: float
+    """The chance of acceptance to assume of this kind while nothing is known."""
+    base: Dist | None = None
+    """The draft model's own distribution, where ``dist`` was derived from it."""
 
 
 @dataclass(slots=True)
@@ -23,21 +40,40 @@ class Draft:
     """Proposals with the distributions they were drawn from.
 
     It grows only by ``draw``, so the recorded q is always the one the token really came from; that
-    is what makes ``verify`` exact for any drafter.
+    is what makes ``verify`` exact for any drafter, and for several in turn.
     """
 
     tokens: list[int] = field(default_factory=list)
     dists: list[Dist] = field(default_factory=list)
+    outlooks: list[Outlook] = field(default_factory=list)
 
-    def draw(self, dist: Dist, chance: Chance) -> int:
-        """Propose a token drawn from ``dist``."""
-        token = chance.draw(dist)
+    def draw(self, outlook: Outlook, chance: Chance) -> int:
+        """Propose a token drawn from ``outlook.dist``."""
+        token = chance.draw(outlook.dist)
         self.tokens.append(token)
-        self.dists.append(dist)
+        self.dists.append(outlook.dist)
+        self.outlooks.append(outlook)
         return token
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+
+class Walk(Protocol):
+    """One drafter on its way ahead of the text, for the length of a round."""
+
+    @property
+    def lag(self) -> int:
+        """How many tokens ``look`` would have to read first; 0 where looking costs next to nothing."""
+        ...
+
+    def look(self) -> Outlook | None:
+        """What may come next, or None if the drafter cannot tell. Raises ``Cancelled``."""
+        ...
+
+    def step(self, token: int) -> None:
+        """``token`` was proposed, by whomever."""
+        ...
 
 
 class Drafter(Protocol):
@@ -48,17 +84,21 @@ class Drafter(Protocol):
         """As in ``--spec`` and in the event stream."""
         ...
 
-    def prefill(self, context: Sequence[int]) -> None:
-        """Catch up with ``context`` ahead of time, so that ``draft`` is quick. Raises ``Cancelled``."""
+    @property
+    def free(self) -> bool:
+        """Whether its looks cost next to nothing; such drafters are asked first."""
         ...
 
-    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
-        """Up to ``depth`` proposals for what follows ``context``; fewer is always allowed.
+    def prefill(self, context: Sequence[int]) -> None:
+        """Catch up with ``context`` ahead of time, so that the first look is quick. Raises ``Cancelled``."""
+        ...
 
-        ``sampler`` is the target's; fork it to walk ahead. Whether to propose one more token must be
-        decided before it is drawn, never by the value drawn: dropping a drawn token biases the reply.
-        Raises ``Cancelled``.
-        """
+    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+        """Set out from the end of ``context``. ``sampler`` is the target's; fork it to walk ahead."""
+        ...
+
+    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        """The target's own distributions ``laws`` where it judged what this drafter proposed from ``outlooks``."""
         ...
 
 
@@ -70,6 +110,8 @@ class Parts:
     """The target's."""
     draft: Model | None
     """The draft model, if one is loaded."""
+    past: SuffixAutomaton | None = None
+    """Replies of other conversations, if they are kept. Whoever owns it may add to it between replies."""
 
 
 def drafter_names() -> tuple[str, ...]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localspec.engine.dist import Chance
-from localspec.engine.drafters import Draft, Parts
-from localspec.engine.model import Model
+import numpy as np
+
+from localspec.engine.dist import Dist
+from localspec.engine.drafters import Outlook, Parts, Walk
+from localspec.engine.model import Logits, Model
+from localspec.engine.proposal import ProposalLaw
 from localspec.engine.sampling import Sampler
 from localspec.errors import UsageError
+
+_BINS = 10
 
 
 def make(parts: Parts) -> DraftModel:
@@ -26,24 +31,66 @@ class DraftModel:
     """
 
     name = "draft"
+    free = False
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._law = ProposalLaw()
 
     def prefill(self, context: Sequence[int]) -> None:
         self._model.logits(context, 0)
 
-    def draft(self, context: Sequence[int], depth: int, sampler: Sampler, chance: Chance) -> Draft:
-        draft = Draft()
-        depth = min(depth, self._model.n_ctx - len(context))
-        if depth < 1:
-            return draft
-        path = sampler.fork()
-        ahead = list(context)
-        for _ in range(depth):
-            token = draft.draw(path.dist(self._model.logits(ahead, 1)[0]), chance)
-            if self._model.vocab.is_end(token):
-                break  # the reply ends here if the target agrees; nothing after it can be kept
-            path.accept(token)
-            ahead.append(token)
-        return draft
+    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+        return _DraftWalk(self._model, self._law, context, sampler)
+
+    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        self._law.learn([outlook.base for outlook in outlooks], laws)
+
+
+class _DraftWalk:
+    """The draft model ahead of the text."""
+
+    def __init__(self, model: Model, law: ProposalLaw, context: Sequence[int], sampler: Sampler) -> None:
+        self._model = model
+        self._law = law
+        self._ahead = list(context)
+        self._unread_n = len(context) - model.held(context)
+        self._sampler = sampler
+        self._path: Sampler | None = None
+        self._steps: list[int] = []
+
+    @property
+    def lag(self) -> int:
+        return max(1, self._unread_n)
+
+    def look(self) -> Outlook | None:
+        if len(self._ahead) >= self._model.n_ctx:
+            return None
+        row = self._model.logits(self._ahead, 1)[0]
+        self._unread_n = 0
+        base = self._advanced().dist(row)
+        certain = top_probability(row)
+        law, dist = self._law.of(base)
+        kind = min(_BINS - 1, int(certain * _BINS))
+        return Outlook(DraftModel.name, dist, f"{law} {kind}", 0.05 + 0.9 * certain, base)
+
+    def step(self, token: int) -> None:
+        self._ahead.append(token)
+        self._steps.append(token)
+        self._unread_n += 1
+
+    def _advanced(self) -> Sampler:
+        """The sampler, led along what has been proposed; forked only once it is needed, since some forks are dear."""
+        if self._path is None:
+            self._path = self._sampler.fork()
+        for token in self._steps:
+            self._path.accept(token)
+        self._steps.clear()
+        return self._path
+
+
+def top_probability(row: Logits) -> float:
+    """The softmax probability of the most likely token. Scores that are exact numbers are probabilities already."""
+    if row.dtype == object:
+        return float(row.max())
+    return 1.0 / float(np.exp(row - row.max()).sum())

@@ -1,0 +1,69 @@
+"""Measured costs on disk: one small JSON file for each pair, library, machine and way of loading.
+
+Losing them costs two seconds at the next load, so whatever is wrong with a file, it is measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from localspec.engine.costs import Costs
+
+_FORMAT = 1
+_SAMPLE_BYTES = 2**20
+
+
+def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
+    """What costs depend on, in a name: the models, llama.cpp's build, the machine, and how they are loaded.
+
+    A model is known by its size and its first and last megabyte: reading all of it would take longer than
+    measuring.
+    """
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(_fingerprint(file))
+    about = (_FORMAT, version("llama-cpp-python"), platform.machine(), platform.processor(), os.cpu_count())
+    digest.update(repr((*about, *circumstances)).encode())
+    return digest.hexdigest()[:32]
+
+
+def _fingerprint(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        size_bytes = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        head = stream.read(_SAMPLE_BYTES)
+        stream.seek(max(0, size_bytes - _SAMPLE_BYTES))
+        return hashlib.sha256(b"%d" % size_bytes + head + stream.read()).digest()
+
+
+class CalibrationFile:
+    """Where the costs of one key lie."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._path = folder / f"{key}.json"
+
+    def load(self) -> tuple[Costs, dict[str, int]] | None:
+        """The costs and the threads by model that were found best; None if there are none to be had."""
+        try:
+            data: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            return Costs.from_dict(data["costs"]), {str(k): int(n) for k, n in data["threads"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def save(self, costs: Costs, threads: dict[str, int]) -> None:
+        """Keep them; a disk that is full or read-only only means measuring again."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False, encoding="utf-8") as stream:
+                json.dump({"costs": costs.to_dict(), "threads": threads}, stream)
+            Path(stream.name).replace(self._path)
+        except OSError:
+            return

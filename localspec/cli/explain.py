@@ -1,0 +1,22 @@
+"""``localspec run --explain``: round by round, what was proposed, what became of it, and why no more."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from localspec.engine.events import Round
+
+
+def print_explanation(rounds: Iterable[Round]) -> None:
+    """One line a round on standard error."""
+    for round_ in rounds:
+        print(explained(round_), file=sys.stderr)
+
+
+def explained(round_: Round) -> str:
+    """A round in a line."""
+    what = f"{round_.accepted_n}/{round_.proposed_n} of {round_.drafter}" if round_.drafter else "plain"
+    spent = f"{round_.total_s * 1e3:.1f} ms, {round_.draft_s * 1e3:.1f} of it drafting"
+    why = f": {round_.why}" if round_.why else ""
+    return f"round {round_.index}: {what}, {len(round_.tokens)} committed in {spent}{why}"

@@ -1,0 +1,193 @@
+"""The depth that commits the most tokens a second, decided proposal by proposal.
+
+A round is worth starting a step further while some number of further proposals would bring in expected
+tokens faster than the reply does on the whole (the renewal-reward rule; looking several proposals ahead
+matters because the cost of a batch is a staircase). Depth 0 is one of the choices, and the rate to beat is
+never less than that of plain decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from localspec.engine.costs import Costs
+from localspec.engine.drafters import Outlook
+from localspec.engine.drafting import Look, Plan
+from localspec.engine.events import Round
+from localspec.engine.likelihood import Likelihoods
+from localspec.engine.turns import Turning
+
+_RATE_MEMORY = 0.95
+"""What is left of a round's weight in the going rate after another round."""
+_CAUTION = 0.9
+"""The share of the going rate that a proposal must beat: a lucky stretch must not make the next one choosy."""
+_MOOD_RATE = 0.3
+"""How fast the expectation of a drafter's next outlook follows its latest ones."""
+_FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
+"""Tokens until a drafter that did not pay is tried again: the first time, and at most."""
+
+
+@dataclass(slots=True)
+class _Mood:
+    """What is expected of a drafter that has to be paid for, by what its latest looks were worth.
+
+    A look that is followed by no proposal is worth nothing, never less; so a drafter that is sure now and
+    then is worth asking even where its guesses are bad on average.
+    """
+
+    first: float = 1.0
+    """What a round's first look saves, in plain tokens' time; at the beginning the benefit of the doubt."""
+    later: float = 1.0
+    """What a further look saves if all proposals before it are accepted."""
+    chance: float = 0.7
+    """The chance of a proposal after others."""
+    pause_n: int = _FIRST_PAUSE_N
+    idle_n: int = 0
+    """Tokens committed since its last look."""
+
+    def saw(self, saved: float, chance: float, *, first: bool) -> None:
+        self.idle_n = 0
+        if first:
+            self.first += _MOOD_RATE * (saved - self.first)
+        else:
+            self.later += _MOOD_RATE * (saved - self.later)
+            self.chance += _MOOD_RATE * (chance - self.chance)
+
+
+@dataclass(slots=True)
+class AdaptiveDepth:
+    """Learns costs and chances for as long as the pair is loaded; one reply at a time."""
+
+    costs: Costs
+    deepest: int
+    likelihoods: Likelihoods = field(default_factory=Likelihoods)
+    _moods: dict[str, _Mood] = field(default_factory=dict)
+    _tokens: float = 0.0
+    _seconds: float = 0.0
+    _turning: Turning = field(default_factory=Turning)
+    _plan: _AdaptivePlan | None = None
+
+    @property
+    def plain_per_second(self) -> float:
+        return 1 / self.costs.plain_s
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second to beat: nearly what the latest rounds brought, and no less than plain decoding."""
+        recent = self._tokens / self._seconds if self._seconds else 0.0
+        return max(_CAUTION * recent, self.plain_per_second)
+
+    def begin(self) -> None:
+        """A new reply: how the last one went says little about it. What was learned about costs and chances stays."""
+        self._moods.clear()
+        self.likelihoods.begin()
+        self._tokens = self._seconds = 0.0
+        self._turning = Turning()
+
+    def plan(self, room: int) -> Plan:
+        self._plan = _AdaptivePlan(self, min(room, self.deepest))
+        return self._plan
+
+    def explain(self) -> str:
+        return self._plan.why if self._plan else ""
+
+    def mood(self, drafter: str) -> _Mood:
+        return self._moods.setdefault(drafter, _Mood())
+
+    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+        self.costs.observe_round(round_.proposed_n + 1, round_.total_s - round_.draft_s)
+        self.likelihoods.observe(outlooks, accepted)
+        self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
+        self._seconds = self._seconds * _RATE_MEMORY + round_.total_s
+        turned = self._turning.turns("".join(token.text for token in round_.tokens))
+        for mood in self._moods.values():
+            mood.idle_n += len(round_.tokens)
+            if turned:
+                mood.pause_n = _FIRST_PAUSE_N
+                mood.idle_n = max(mood.idle_n, _FIRST_PAUSE_N)
+
+
+class _AdaptivePlan:
+    """One round of it."""
+
+    def __init__(self, policy: AdaptiveDepth, limit: int) -> None:
+        self._policy = policy
+        self._costs = policy.costs
+        self._rate = policy.rate
+        self._proposed_n = 0
+        self._survival = 1.0
+        """The chance that all proposals so far are accepted."""
+        self._paid: str | None = None
+        """The drafter that was looked at, at a price, for the proposal now in question."""
+        self._refused = ""
+        """Why a drafter was not asked for the proposal now in question."""
+        self.limit = limit
+        self.why = "no proposals: nobody has any"
+
+    def looks(self, drafter: str, lag: int, best: float) -> bool:
+        if not lag:
+            return True
+        mood = self._policy.mood(drafter)
+        expected = mood.later if self._proposed_n else mood.first
+        if self._proposed_n == 0 and mood.idle_n >= mood.pause_n:
+            mood.pause_n = min(2 * mood.pause_n, _LONGEST_PAUSE_N)
+            return True  # it has not been asked for long: see whether it has got better
+        price = self._costs.look_s(drafter, lag) / self._costs.plain_s
+        instead = self._saved(best, best, 0.0) if best else 0.0
+        if expected * self._survival - instead > price:
+            return True
+        self._refused = f"a look of {drafter} saves {expected * self._survival:.2f} tokens' time and costs {price:.2f}"
+        self.why = f"{self._said()}: {self._refused}"
+        return False
+
+    def looked(self, look: Look) -> None:
+        self._paid = look.drafter
+        self._costs.observe_look(look.drafter, look.lag, look.spent_s)
+
+    def chance(self, outlook: Outlook) -> float:
+        chance = self._policy.likelihoods.of(outlook)
+        if self._paid == outlook.drafter:
+            mood, step_s = self._policy.mood(outlook.drafter), self._costs.look_s(outlook.drafter, 1)
+            saved = self._saved(chance, mood.chance, step_s) / self._survival
+            mood.saw(saved, chance, first=self._proposed_n == 0)
+        return chance
+
+    def adds(self, chance: float) -> bool:
+        paid, self._paid = self._paid, None
+        later, step_s = chance, 0.0
+        if paid:
+            later, step_s = self._policy.mood(paid).chance, self._costs.look_s(paid, 1)
+        if self._saved(chance, later, step_s) <= 0:
+            instead = f", and {self._refused}" if self._refused else ""
+            self.why = f"{self._said()}: the next has {chance:.0%}, too little for the pass{instead}"
+            return False
+        self._refused = ""
+        self._proposed_n += 1
+        self._survival *= chance
+        if paid:
+            self._policy.mood(paid).pause_n = _FIRST_PAUSE_N
+        self.why = f"{self._said()}: as many as there may be" if self._proposed_n == self.limit else self._said()
+        return True
+
+    def _said(self) -> str:
+        """What has been proposed, and what it promises."""
+        if not self._proposed_n:
+            return "no proposals"
+        return f"{self._proposed_n} proposals, all right with {self._survival:.0%}"
+
+    def _saved(self, chance: float, later: float, step_s: float) -> float:
+        """The time that the best number of further proposals saves, in plain tokens' time; at least 0.
+
+        The next has this chance, each further one the chance ``later`` and a price of ``step_s``.
+        """
+        batch = self._proposed_n + 1
+        now_s = self._costs.round_s(batch)
+        best, gained, survival, spent_s = 0.0, 0.0, self._survival * chance, 0.0
+        for more in range(1, self.limit - self._proposed_n + 1):
+            gained += survival
+            saved_s = gained / self._rate - spent_s - self._costs.round_s(batch + more) + now_s
+            best = max(best, saved_s)
+            survival *= later
+            spent_s += step_s
+        return best / self._costs.plain_s

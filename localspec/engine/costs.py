@@ -1,0 +1,123 @@
+"""What a round costs on this machine: measured once, and kept true by every round since.
+
+The cost of verifying b tokens at once is a staircase, with steps where the kernels fill up; a batch of
+four can be cheaper than one of two. So it is a table, never a formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+_OWN_RATE = 0.12
+"""How fast one entry follows what its batch size really costs."""
+_SHARED_RATE = 0.04
+"""How fast all entries follow: a longer context or a warmer machine makes every batch dearer."""
+_LARGEST_SURPRISE = 2.0
+"""One round says no more than this factor, whatever interrupted it."""
+
+
+@dataclass(slots=True)
+class LookCost:
+    """What one more proposal of a drafter costs."""
+
+    step_s: float
+    """Reading one token and giving an outlook."""
+    catch_up_s: float
+    """Reading one more, on the way."""
+
+    def of(self, lag: int) -> float:
+        """Seconds for a look that reads ``lag`` tokens first."""
+        return self.step_s + max(0, lag - 1) * self.catch_up_s if lag else 0.0
+
+    def observe(self, lag: int, spent_s: float) -> None:
+        """A look has cost this much."""
+        if lag == 1:
+            self.step_s *= _drift(spent_s / self.step_s, _OWN_RATE)
+        elif lag > 8:
+            rest = max(spent_s - self.step_s, self.step_s) / (lag - 1)
+            self.catch_up_s *= _drift(rest / self.catch_up_s, _OWN_RATE)
+
+
+@dataclass(slots=True)
+class Costs:
+    """Seconds by batch size, and by drafter."""
+
+    rounds_s: dict[int, float]
+    """Measured seconds for verifying so many tokens at once, host work included; 1 is plain decoding."""
+    looks: dict[str, LookCost] = field(default_factory=dict)
+    _table: list[float] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._table = _filled(self.rounds_s)
+
+    @property
+    def plain_s(self) -> float:
+        """Seconds for a token without speculation."""
+        return self._table[1]
+
+    @property
+    def largest(self) -> int:
+        """The largest batch there is a price for."""
+        return len(self._table) - 1
+
+    def round_s(self, batch: int) -> float:
+        """Seconds for a round that verifies ``batch`` tokens."""
+        return self._table[min(batch, self.largest)]
+
+    def look_s(self, drafter: str, lag: int) -> float:
+        """Seconds for a look; nothing is known to cost nothing."""
+        cost = self.looks.get(drafter)
+        return cost.of(lag) if cost else 0.0
+
+    def observe_round(self, batch: int, spent_s: float) -> None:
+        """A round of ``batch`` tokens has cost this much, drafting apart."""
+        if not 1 <= batch <= self.largest or spent_s <= 0:
+            return
+        surprise = spent_s / self._table[batch]
+        shared = _drift(surprise, _SHARED_RATE)
+        self._table = [entry * shared for entry in self._table]
+        self._table[batch] *= _drift(surprise, _OWN_RATE)
+
+    def observe_look(self, drafter: str, lag: int, spent_s: float) -> None:
+        """A look has cost this much."""
+        if cost := self.looks.get(drafter):
+            cost.observe(lag, spent_s)
+
+    def scaled(self, factor: float) -> Costs:
+        """The same on a machine that takes ``factor`` times as long today."""
+        looks = {name: LookCost(cost.step_s * factor, cost.catch_up_s * factor) for name, cost in self.looks.items()}
+        return Costs({batch: seconds * factor for batch, seconds in self.rounds_s.items()}, looks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As measured at first, for the disk."""
+        return {
+            "rounds_s": {str(batch): seconds for batch, seconds in self.rounds_s.items()},
+            "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.looks.items()},
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Costs:
+        """Undo ``to_dict``. Raises KeyError, TypeError or ValueError if it is something else."""
+        rounds = {int(batch): float(seconds) for batch, seconds in data["rounds_s"].items()}
+        looks = {str(name): LookCost(float(step), float(more)) for name, (step, more) in data["looks"].items()}
+        if 1 not in rounds or min(rounds.values()) <= 0 or any(look.step_s <= 0 for look in looks.values()):
+            raise ValueError("these are no costs")
+        return Costs(rounds, looks)
+
+
+def _drift(surprise: float, rate: float) -> float:
+    """A factor that leads slowly towards what was seen."""
+    return float(min(max(surprise, 1 / _LARGEST_SURPRISE), _LARGEST_SURPRISE) ** rate)
+
+
+def _filled(measured: Mapping[int, float]) -> list[float]:
+    """A price for every batch size up to the largest measured; between two of them on the straight line."""
+    known: Sequence[int] = sorted(measured)
+    table = [0.0, measured[known[0]]]
+    for low, high in pairwise(known):
+        step = (measured[high] - measured[low]) / (high - low)
+        table += [measured[low] + step * n for n in range(1, high - low + 1)]
+    return table

@@ -1,0 +1,74 @@
+"""What followed the same words earlier in the conversation: proposals that cost nothing to make.
+
+Saxena 2023 (prompt lookup), Oliaro et al. 2024 (SuffixDecoding, arXiv 2411.04975), Hu et al. 2024 (SAM
+decoding, arXiv 2411.10666). Good wherever a reply repeats: copying, editing, code, lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localspec.engine.dist import Dist
+from localspec.engine.drafters import Outlook, Parts, Walk
+from localspec.engine.sampling import Sampler
+from localspec.engine.suffix import Guess, SuffixAutomaton, Walker
+
+_PRIORS = (0.0, 0.08, 0.25, 0.4, 0.5, 0.58, 0.64, 0.7, 0.75, 0.79, 0.83, 0.86, 0.9)
+"""The chance to assume after a match of so many tokens, the last for all longer ones."""
+_MIXED = 0.75
+"""What is left of it where other tokens followed the same match."""
+
+
+def make(parts: Parts) -> SuffixDrafter:
+    """Needs nothing but the text itself; past replies are welcome."""
+    return SuffixDrafter(parts.past)
+
+
+class SuffixDrafter:
+    """Follows the text as it grows; after an edit it cuts back to what is still true."""
+
+    name = "suffix"
+    free = True
+
+    def __init__(self, past: SuffixAutomaton | None = None) -> None:
+        self._automaton = SuffixAutomaton()
+        self._past = past
+
+    def prefill(self, context: Sequence[int]) -> None:
+        """Reading is quick enough to be left to the first round."""
+
+    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+        self._automaton.follow(context)
+        walkers = [self._automaton.walk()]
+        if self._past is not None:
+            walkers.append(self._past.walk_after(context))
+        return _SuffixWalk(walkers)
+
+    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        """How often a match of a length is right is learned by whoever plans the rounds."""
+
+
+class _SuffixWalk:
+    """Along the longest match; of two equally long ones the first walker's."""
+
+    lag = 0
+
+    def __init__(self, walkers: Sequence[Walker]) -> None:
+        self._walkers = walkers
+
+    def look(self) -> Outlook | None:
+        guess = max(self._walkers, key=lambda walker: walker.match_length).guess()
+        return outlook(guess) if guess else None
+
+    def step(self, token: int) -> None:
+        for walker in self._walkers:
+            walker.step(token)
+
+
+def outlook(guess: Guess) -> Outlook:
+    """A point mass on the guess, with the length of the match and its ambiguity as evidence."""
+    length = min(guess.match_length, len(_PRIORS) - 1)
+    alone = guess.count == guess.occurrences
+    prior = _PRIORS[length] * (1.0 if alone else _MIXED * guess.share)
+    kind = f"match of {length}" if alone else f"match of {length}, {int(guess.share * 4) / 4:.2f} of them"
+    return Outlook(SuffixDrafter.name, Dist.point(guess.token), kind, prior)

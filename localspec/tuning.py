@@ -1,0 +1,64 @@
+"""Fitting a loaded pair to this machine: threads by measuring, costs from the disk or measured anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from localspec.calibrate import Tunable, choose_threads, is_steady, measure_costs, plain_speed
+from localspec.calibration_file import CalibrationFile
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
+
+_VERIFY_BATCH = 4
+"""Threads are chosen by a batch of this size: a small verification."""
+_SAME_DAY = 2.5
+"""Costs from the disk are scaled by up to this factor; beyond it the machine is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What is to be fitted, and what is already decided."""
+
+    target: Tunable
+    draft: Tunable | None
+    tune_target: bool
+    """Whether the number of the target's threads is ours to choose."""
+    tune_draft: bool
+    largest: int
+    """The largest batch a round may have."""
+
+    def models(self) -> dict[str, Tunable]:
+        """Those whose threads are ours to choose, by name."""
+        models = {"target": self.target} if self.tune_target else {}
+        return {**models, "draft": self.draft} if self.draft and self.tune_draft else models
+
+    def fit(
+        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
+    ) -> Costs:
+        """Costs as of now, threads set. Raises Cancelled."""
+        if kept := file.load():
+            costs, threads = kept
+            for name, model in self.models().items():
+                model.set_threads(min(threads.get(name, model.threads), model.threads))
+            factor = 1 / plain_speed(self.target, prompt, cancel) / costs.plain_s
+            if 1 / _SAME_DAY < factor < _SAME_DAY and set(costs.looks) == ({"draft"} if self.draft else set()):
+                return costs.scaled(factor)
+        return self._measure(prompt, file, cancel, progress)
+
+    def _measure(
+        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
+    ) -> Costs:
+        threads = {
+            name: choose_threads(model, prompt, 1 if model is self.draft else min(_VERIFY_BATCH, len(prompt)))
+            for name, model in self.models().items()
+        }
+        progress(0.2)
+        plain_s = 1 / plain_speed(self.target, prompt, cancel)
+        progress(0.4)
+        costs = measure_costs(
+            self.target, self.draft, prompt, plain_s, self.largest, lambda part: progress(0.4 + 0.6 * part)
+        )
+        if is_steady(self.target, prompt):
+            file.save(costs, threads)
+        return costs

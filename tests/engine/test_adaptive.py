@@ -1,0 +1,240 @@
+"""The depth policy against clocks that are tables: what it does follows from costs and chances alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from localspec.engine.adaptive import AdaptiveDepth
+from localspec.engine.costs import Costs, LookCost
+from localspec.engine.dist import Dist
+from localspec.engine.drafters import Outlook
+from localspec.engine.drafting import Look
+from localspec.engine.events import Origin, Proposal, Round, Token
+from localspec.engine.likelihood import Likelihoods
+from localspec.engine.proposal import FAVOURITE, ProposalLaw, applied, overlap
+from localspec.engine.turns import Turning
+
+DEEPEST = 15
+FLAT = {1: 1.0, 16: 1.2}
+STEEP = {1: 1.0, 2: 2.0, 16: 16.0}
+STAIRS = {1: 1.0, 2: 1.65, 3: 2.35, 4: 1.6, 5: 2.3, 6: 3.0, 7: 3.7, 8: 2.9, 12: 4.0, 16: 4.1}
+STEP_S = 0.08
+
+
+@dataclass
+class World:
+    """A made-up machine and text: the draft says how sure it is, and is right just as often."""
+
+    rounds_s: dict[int, float]
+    surenesses: Sequence[float]
+    step_s: float = STEP_S
+    seed: int = 1
+
+    def play(self, policy: AdaptiveDepth | None, fixed: int = 0, tokens_n: int = 3000) -> float:
+        """Tokens a second under a policy, or at a fixed depth."""
+        costs, chance = Costs(self.rounds_s), random.Random(self.seed)
+        done_n, clock_s, index = 0, 0.0, 0
+        while done_n < tokens_n:
+            drafted_s = 0.0
+            outlooks: list[Outlook] = []
+            right: list[bool] = []
+            plan = policy.plan(DEEPEST) if policy else None
+            while len(outlooks) < (plan.limit if plan else fixed):
+                if plan and not plan.looks("draft", 1, 0.0):
+                    break
+                drafted_s += self.step_s
+                sure = self.surenesses[(done_n + len(outlooks)) % len(self.surenesses)]
+                outlook = Outlook("draft", Dist.point(0), f"{sure:.1f}", sure)
+                if plan:
+                    plan.looked(Look("draft", 1, self.step_s))
+                    if not plan.adds(plan.chance(outlook)):
+                        break
+                outlooks.append(outlook)
+                right.append(chance.random() < sure)
+            accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
+            verify_s = costs.round_s(len(outlooks) + 1)
+            if policy:
+                round_ = made(index, accepted, len(outlooks), drafted_s, verify_s)
+                policy.observe(round_, outlooks[: accepted + 1], accepted)
+            clock_s += drafted_s + verify_s
+            done_n += accepted + 1
+            index += 1
+        return done_n / clock_s
+
+    def policy(self) -> AdaptiveDepth:
+        return AdaptiveDepth(Costs(self.rounds_s, {"draft": LookCost(self.step_s, self.step_s / 10)}), DEEPEST)
+
+
+def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float) -> Round:
+    tokens = (*[Token(0, "x", Origin.ACCEPTED, "draft")] * accepted, Token(0, "x", Origin.PLAIN))
+    rejected = (Proposal(0, "x", "draft"),) * (proposed - accepted)
+    return Round(index, "draft", proposed, tokens, rejected, (), draft_s, verify_s, draft_s + verify_s)
+
+
+@pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
+@pytest.mark.parametrize("surenesses", [[0.02], [0.5], [0.9], [0.97] * 40 + [0.1] * 40, [0.95, 0.9, 0.3]])
+def test_it_keeps_up_with_the_best_fixed_depth(rounds_s: dict[int, float], surenesses: list[float]) -> None:
+    """In every world within an eighth of the depth one would pick in hindsight, plain decoding among them."""
+    world = World(rounds_s, surenesses)
+    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    assert world.play(world.policy()) > 0.875 * best
+
+
+def test_it_beats_every_fixed_depth_where_texts_differ() -> None:
+    """Stretches where the draft is sure, and stretches where it is lost."""
+    world = World(STAIRS, [0.97] * 120 + [0.05] * 120)
+    assert world.play(world.policy()) > 1.1 * max(world.play(None, fixed) for fixed in range(16))
+
+
+def test_it_stops_speculating_where_it_never_pays() -> None:
+    """Hardly a look in a hundred rounds, so next to nothing is lost."""
+    world = World(STEEP, [0.05])
+    assert world.play(world.policy()) > 0.985 / STEEP[1]
+
+
+def test_it_comes_back_when_the_text_gets_easy() -> None:
+    """After two thousand lost tokens, most of the gain of the next two thousand is had."""
+    world = World(FLAT, [0.03] * 2000 + [0.98] * 2000)
+    hard, easy = World(FLAT, [0.03]).play(None, 0), World(FLAT, [0.98]).play(None, 15)
+    harmonic = 2 / (1 / hard + 1 / easy)
+    assert world.play(world.policy(), tokens_n=4000) > 0.8 * harmonic
+
+
+def test_free_proposals_go_on_where_paid_ones_do_not_pay() -> None:
+    """A look that costs nothing is always taken."""
+    policy = World(STEEP, [0.05], step_s=5.0).policy()
+    plan = policy.plan(8)
+    assert plan.looks("suffix", 0, 0.0)
+    assert not plan.looks("draft", 1, 0.0)
+
+
+def test_a_cheap_batch_size_is_filled() -> None:
+    """Where four tokens cost less than two, a proposal of little promise goes along."""
+    policy = World({1: 1.0, 2: 1.8, 3: 1.9, 4: 1.2, 5: 3.0}, [0.5]).policy()
+    plan = policy.plan(4)
+    assert [plan.adds(0.3) for _ in range(4)] == [True, True, True, False]
+
+
+def test_every_plan_says_why() -> None:
+    world = World(STAIRS, [0.9])
+    policy = world.policy()
+    for _ in range(20):
+        plan = policy.plan(4)
+        while plan.looks("draft", 1, 0.0) and plan.adds(0.9):
+            pass
+        assert policy.explain()
+
+
+class TestCosts:
+    def test_between_two_sizes_the_price_is_on_the_line(self) -> None:
+        costs = Costs({1: 1.0, 4: 4.0, 8: 6.0})
+        assert [costs.round_s(batch) for batch in (1, 2, 3, 4, 6, 8)] == [1, 2, 3, 4, 5, 6]
+
+    def test_they_follow_what_rounds_really_cost(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0})
+        for _ in range(60):
+            costs.observe_round(4, 3.0)
+        assert costs.round_s(4) == pytest.approx(3.0, rel=0.02)
+        assert 1.0 < costs.plain_s < 1.5, (
+            "a machine that is slower at one batch is assumed to be slower at all, by less"
+        )
+
+    def test_one_interruption_changes_little(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0})
+        costs.observe_round(4, 500.0)
+        assert costs.round_s(4) < 2.3
+
+    def test_they_survive_the_disk(self) -> None:
+        costs = Costs(STAIRS, {"draft": LookCost(0.1, 0.01)})
+        assert Costs.from_dict(costs.to_dict()) == costs
+
+    @pytest.mark.parametrize(
+        "data", [{}, {"rounds_s": {}, "looks": {}}, {"rounds_s": {"1": 0}, "looks": {}}, {"rounds_s": 3}]
+    )
+    def test_nonsense_is_refused(self, data: dict[str, object]) -> None:
+        with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+            Costs.from_dict(data)
+
+    def test_a_lag_is_paid_for_by_the_token(self) -> None:
+        look = LookCost(1.0, 0.1)
+        assert [look.of(lag) for lag in (0, 1, 11)] == [0, 1, 2]
+
+
+class TestLikelihoods:
+    def test_they_converge_to_what_happens(self) -> None:
+        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.9)
+        chance = random.Random(3)
+        for _ in range(400):
+            likelihoods.observe([outlook], int(chance.random() < 0.25))
+        assert likelihoods.of(outlook) == pytest.approx(0.25, abs=0.08)
+
+    def test_what_comes_after_the_first_refusal_was_never_judged(self) -> None:
+        likelihoods = Likelihoods()
+        seen, unseen = (Outlook("d", Dist.point(0), kind, 0.5) for kind in ("seen", "unseen"))
+        likelihoods.observe([seen, seen, unseen], 1)
+        assert likelihoods.of(unseen) == 0.5
+        assert likelihoods.of(seen) == pytest.approx(0.5)
+
+    def test_this_reply_counts_more_than_the_others(self) -> None:
+        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.5)
+        for _ in range(200):
+            likelihoods.observe([outlook], 1)
+        assert likelihoods.of(outlook) > 0.9
+        likelihoods.begin()
+        assert likelihoods.of(outlook) > 0.9, "what the pair does is the prior of the next reply"
+        for _ in range(40):
+            likelihoods.observe([outlook], 0)
+        assert likelihoods.of(outlook) < 0.3
+
+
+class TestProposalLaw:
+    def test_overlap_is_the_chance_to_survive(self) -> None:
+        p, q = Dist.of(*arrays([1, 2, 5], [0.5, 0.25, 0.25])), Dist.of(*arrays([2, 5, 7], [0.6, 0.1, 0.3]))
+        assert overlap(p, q) == pytest.approx(0.25 + 0.1)
+
+    def test_where_the_target_is_sharper_than_the_draft_the_favourite_wins(self) -> None:
+        law = ProposalLaw()
+        flat, sharp = Dist.of(*arrays([1, 2, 3], [0.4, 0.3, 0.3])), Dist.of(*arrays([1, 2], [0.97, 0.03]))
+        law.learn([flat] * 50, [sharp] * 50)
+        assert law.best == FAVOURITE
+        assert list(law.of(flat)[1].ids) == [1]
+
+    def test_where_both_are_alike_drawing_wins(self) -> None:
+        law = ProposalLaw()
+        flat = Dist.of(*arrays([1, 2, 3], [0.4, 0.3, 0.3]))
+        law.learn([flat] * 50, [flat] * 50)
+        assert law.best == "drawn"
+
+    def test_a_lower_temperature_keeps_the_order(self) -> None:
+        base = Dist.of(*arrays([1, 2, 3], [0.5, 0.3, 0.2]))
+        sharper = applied("drawn at 2/5", base)
+        assert math.isclose(float(sharper.probs.sum()), 1)
+        assert sharper.probs[0] > 0.5 > sharper.probs[1] > sharper.probs[2]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        (["Here", " is", " code:", "\n``", "`py"], [False, False, False, False, True]),
+        (["one\n", "- ", "two"], [False, True, False]),
+        (["a - b", " - c"], [False, False]),
+        (["end.\n", "\n", "New"], [False, True, False]),
+        (["text\n", "> quoted"], [False, True]),
+        (["1. no", "\n2. yes"], [False, True]),
+    ],
+)
+def test_a_change_of_character_is_noticed_once(pieces: list[str], expected: list[bool]) -> None:
+    """Also where a landmark comes in pieces."""
+    turning = Turning()
+    assert [turning.turns(piece) for piece in pieces] == expected
+
+
+def arrays(ids: list[int], weights: list[float]) -> tuple[Any, Any]:
+    return np.array(ids, dtype=np.int64), np.array(weights)

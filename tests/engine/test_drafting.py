@@ -1,0 +1,217 @@
+"""One draft from several drafters: whoever proposes, and whenever the plan stops, the reply keeps its law."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import localspec.engine.loop as loop
+from localspec.engine.adaptive import AdaptiveDepth
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs, LookCost
+from localspec.engine.depth import DepthPolicy, FixedDepth
+from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.drafters import Drafter, Outlook
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.drafters.suffix import SuffixDrafter
+from localspec.engine.drafting import Look, Plan, draft_round
+from localspec.engine.events import Origin, Round
+from localspec.engine.sampling import Greedy
+from localspec.engine.verify import verify
+from tests.engine.test_verify import PROMPT, Law, target_law
+from tests.fakes import (
+    ExactModel,
+    ExactSampler,
+    RecordingSampler,
+    SamplingDrafter,
+    ScriptedDrafter,
+    TableModel,
+    enumerate_law,
+    letters,
+)
+
+
+@dataclass
+class Whim:
+    """A policy whose plans depend on what was drawn before, on outlooks, and on nothing sensible."""
+
+    seed: int
+    plain_per_second: float | None = None
+
+    def begin(self) -> None:
+        pass
+
+    def plan(self, room: int) -> Plan:
+        return WhimPlan(self.seed, min(2, room))
+
+    def explain(self) -> str:
+        return ""
+
+    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+        self.seed += len(round_.tokens) + accepted
+
+
+@dataclass
+class WhimPlan:
+    """Decides by a number that every decision changes."""
+
+    number: int
+    limit: int
+    seen: list[str] = field(default_factory=list)
+
+    def looks(self, drafter: str, lag: int, best: float) -> bool:
+        self.number += 1
+        return self.number % 3 > 0
+
+    def chance(self, outlook: Outlook) -> float:
+        # By the distribution, which is known before anything is drawn.
+        return float(max(outlook.dist.probs)) if outlook.drafter == "sampling" else 0.6
+
+    def adds(self, chance: float) -> bool:
+        self.number += 1
+        return chance > 0.3 or self.number % 4 > 0
+
+    def looked(self, look: Look) -> None:
+        self.number += look.lag
+
+
+def law_of(model: ExactModel, drafters: Sequence[Drafter], policy: DepthPolicy, length: int) -> Law:
+    """The exact law of the loop's reply with several drafters."""
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        request = loop.Request(PROMPT, ExactSampler(), chance, policy, max_tokens=length)
+        events = loop.generate(model, drafters, request, Cancellation())
+        return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
+
+    return enumerate_law(run)
+
+
+@given(seed=st.integers(0, 10_000), n_vocab=st.integers(2, 3))
+@settings(max_examples=40, deadline=None)
+def test_mixed_rounds_under_any_plan_have_the_targets_law(seed: int, n_vocab: int) -> None:
+    """Point masses and drawn proposals in one round, judged as a block, stopped by whim."""
+    vocab = letters(n_vocab, ends=frozenset({1}) if seed % 2 else frozenset())
+    model = ExactModel(vocab, seed=seed)
+    drafters: list[Drafter] = [
+        ScriptedDrafter(lambda context: [(context[-1] + 1) % n_vocab, sum(context) % n_vocab]),
+        SamplingDrafter(ExactModel(vocab, seed=seed + 1, zeros=bool(seed % 3))),
+    ]
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        request = loop.Request(PROMPT, ExactSampler(), chance, Whim(seed), max_tokens=3)
+        events = loop.generate(model, drafters, request, Cancellation())
+        return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
+
+    assert enumerate_law(run) == target_law(model, 3)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_long_blocks_have_the_targets_law(seed: int) -> None:
+    """Three drawn proposals judged at once over a reply of four tokens."""
+    model = ExactModel(letters(2), seed=seed)
+    drafters = [SamplingDrafter(ExactModel(letters(2), seed=seed + 1, zeros=False))]
+    assert law_of(model, drafters, FixedDepth(3), 4) == target_law(model, 4)
+
+
+@given(seed=st.integers(0, 10_000), n_vocab=st.integers(2, 3))
+@settings(max_examples=15, deadline=None)
+def test_an_adaptive_depth_keeps_the_law(seed: int, n_vocab: int) -> None:
+    """The policy learns from every outcome of every round; what it then decides never shows in the text's law.
+
+    Time stands still, so that the same outcomes lead to the same decisions.
+    """
+    vocab = letters(n_vocab)
+    model, draft = ExactModel(vocab, seed=seed), ExactModel(vocab, seed=seed + 1, zeros=False)
+    depths: set[int] = set()
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        policy = AdaptiveDepth(Costs({1: 1.0, 2: 1.3, 3: 1.35}, {"sampling": LookCost(0.1, 0.01)}), 2)
+        drafters: list[Drafter] = [SuffixDrafter(), SamplingDrafter(draft)]
+        request = loop.Request([0, 1, 0], ExactSampler(), chance, policy, max_tokens=3)
+        rounds = [e for e in loop.generate(model, drafters, request, Cancellation()) if isinstance(e, Round)]
+        depths.update(round_.depth for round_ in rounds)
+        return tuple(token.id for round_ in rounds for token in round_.tokens)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.perf_counter", lambda: 0.0)
+        assert enumerate_law(run) == target_law(model, 3, prompt=[0, 1, 0])
+    assert len(depths) > 1
+
+
+def test_a_block_keeps_more_than_token_by_token() -> None:
+    """The expected number of accepted proposals is never less, and for a draft like this it is more."""
+    vocab = letters(2)
+    model = ExactModel(vocab, seed=5, zeros=False)
+    drafter = SamplingDrafter(ExactModel(vocab, seed=9, zeros=False))
+
+    def mean_accepted(sampler: ExactSampler) -> Fraction:
+        def run(chance: Chance) -> tuple[int, ...]:
+            draft = draft_round([drafter], PROMPT, FixedDepth(3).plan(3), sampler, chance, vocab.is_end)
+            rows = model.logits([*PROMPT, *draft.tokens], 4)
+            return (verify(draft, rows, sampler, chance, vocab.is_end).accepted,)
+
+        return sum((n[0] * weight for n, weight in enumerate_law(run).items()), Fraction(0))
+
+    class Stateful(ExactSampler):
+        stateless = False
+
+    assert mean_accepted(ExactSampler()) > mean_accepted(Stateful())
+
+
+def test_a_stateful_sampler_sees_the_committed_path_and_nothing_else() -> None:
+    """With several drafters and an adaptive depth, too."""
+    vocab = letters(5, frozenset({4}))
+    target = TableModel(vocab, seed=3)
+    sampler = RecordingSampler(Greedy())
+    policy = AdaptiveDepth(Costs({1: 1.0, 8: 1.1}, {"draft": LookCost(0.01, 0.01)}), 7)
+    request = loop.Request([0, 1], sampler, SeededChance(1), policy, max_tokens=60)
+    drafters: list[Drafter] = [SuffixDrafter(), DraftModel(TableModel(vocab, seed=4))]
+    events = list(loop.generate(target, drafters, request, Cancellation()))
+    assert sampler.path == [token.id for event in events if isinstance(event, Round) for token in event.tokens]
+
+
+def test_every_accepted_token_names_its_drafter() -> None:
+    """A repetitive target: what the suffix drafter finds costs no look at the model."""
+    vocab = letters(6)
+    target = TableModel(vocab, seed=1, order=1)
+    request = loop.Request([0], Greedy(), SeededChance(0), FixedDepth(4), max_tokens=80)
+    drafters: list[Drafter] = [SuffixDrafter(), DraftModel(TableModel(vocab, seed=1, order=1))]
+    rounds = [event for event in loop.generate(target, drafters, request, Cancellation()) if isinstance(event, Round)]
+    accepted = [token for round_ in rounds for token in round_.tokens if token.origin is Origin.ACCEPTED]
+    assert {token.drafter for token in accepted} == {"suffix", "draft"}
+    own = [token for round_ in rounds for token in round_.tokens if token.origin is not Origin.ACCEPTED]
+    assert {token.drafter for token in own} == {None}
+
+
+def test_the_more_promising_outlook_proposes() -> None:
+    """By the plan's own reckoning, not by the order of the drafters."""
+
+    class Odds:
+        limit = 1
+
+        def looks(self, drafter: str, lag: int, best: float) -> bool:
+            return True
+
+        def chance(self, outlook: Outlook) -> float:
+            return {"low": 0.2, "high": 0.8}[outlook.drafter]
+
+        def adds(self, chance: float) -> bool:
+            return chance == 0.8
+
+        def looked(self, look: Look) -> None:
+            pass
+
+    drafters = [
+        ScriptedDrafter(lambda context: [1], name="high"),
+        ScriptedDrafter(lambda context: [2], name="low"),
+    ]
+    for order in (drafters, drafters[::-1]):
+        draft = draft_round(order, PROMPT, Odds(), Greedy(), SeededChance(0), lambda token: False)
+        assert draft.tokens == [1]
+        assert draft.dists[0].prob(1) == Dist.point(1).prob(1)

@@ -1,0 +1,158 @@
+"""Fitting a pair to the machine: what is measured, what is remembered, and what is not believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from localspec.calibrate import choose_threads, measure_costs
+from localspec.calibration_file import CalibrationFile, calibration_key
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs, LookCost
+from localspec.engine.model import Logits
+from localspec.tuning import Tuning
+from tests.fakes import TableModel, letters
+
+PROMPT = list(range(24))
+
+
+@dataclass
+class Clock:
+    """Time that passes only when a model works."""
+
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass(slots=True)
+class Timed(TableModel):
+    """A model that takes the time it is told to."""
+
+    clock: Clock = field(default_factory=Clock)
+    price_s: Callable[[int, int], float] = lambda batch, threads: float(batch)
+    threads: int = 4
+
+    def set_threads(self, n: int) -> None:
+        self.threads = n
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        before = self.evaluated_n
+        rows = TableModel.logits(self, context, last)
+        self.clock.now_s += self.price_s(self.evaluated_n - before, self.threads)
+        return rows
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("time.perf_counter", clock)
+    return clock
+
+
+def model(clock: Clock, price_s: Callable[[int, int], float]) -> Timed:
+    return Timed(letters(40), clock=clock, price_s=price_s)
+
+
+def stairs(batch: int, threads: int) -> float:
+    """Cheaper by fours, and by threads."""
+    return 1e-3 * (1 + (batch + 3) // 4) * 4 / threads
+
+
+def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
+    target, draft = model(clock, stairs), model(clock, lambda batch, threads: 1e-4 * (1 + batch / 10))
+    costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, lambda part: None)
+    assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
+        [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
+    )
+    assert costs.look_s("draft", 1) == pytest.approx(1.1e-4)
+    assert costs.look_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
+
+
+def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
+    """Three batches are measured whatever they take; the largest is put on their line."""
+    target = model(clock, lambda batch, threads: 1.0 + batch)
+    costs = measure_costs(target, None, PROMPT, 2.0, 17, lambda part: None)
+    assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
+    assert costs.round_s(17) == pytest.approx(18.0)
+
+
+@pytest.mark.parametrize(
+    ("price_s", "expected"),
+    [
+        (lambda batch, threads: 8.0 / threads, 4),
+        (lambda batch, threads: 1.0 + threads, 1),
+        (lambda batch, threads: abs(threads - 2) + 1.0, 2),
+        (lambda batch, threads: 1.0, 4),
+    ],
+    ids=["the more the better", "they wait for each other", "two are best", "no difference"],
+)
+def test_the_fastest_number_of_threads_is_taken(
+    clock: Clock, price_s: Callable[[int, int], float], expected: int
+) -> None:
+    target = model(clock, price_s)
+    assert choose_threads(target, PROMPT, 4) == expected
+    assert target.threads == expected
+
+
+class TestMemory:
+    """What one load measured, the next one uses."""
+
+    def tuning(self, clock: Clock, price_s: Callable[[int, int], float] = stairs) -> Tuning:
+        return Tuning(model(clock, price_s), model(clock, stairs), tune_target=True, tune_draft=True, largest=17)
+
+    def fit(self, tuning: Tuning, file: CalibrationFile) -> Costs:
+        return tuning.fit(PROMPT, file, Cancellation(), lambda part: None)
+
+    def test_the_second_load_measures_plain_speed_alone(self, clock: Clock, tmp_path: Path) -> None:
+        file = CalibrationFile(tmp_path / "deep", "key")
+        first = self.fit(self.tuning(clock), file)
+        again = self.tuning(clock)
+        second = self.fit(again, file)
+        assert second.rounds_s == pytest.approx(first.rounds_s)
+        assert isinstance(again.draft, Timed)
+        assert again.draft.calls == []
+
+    def test_a_machine_that_is_slower_today_is_scaled(self, clock: Clock, tmp_path: Path) -> None:
+        file = CalibrationFile(tmp_path, "key")
+        first = self.fit(self.tuning(clock), file)
+        slow = self.fit(self.tuning(clock, lambda batch, threads: 2 * stairs(batch, threads)), file)
+        assert slow.round_s(8) == pytest.approx(2 * first.round_s(8))
+
+    def test_a_machine_that_is_another_is_measured_anew(self, clock: Clock, tmp_path: Path) -> None:
+        file = CalibrationFile(tmp_path, "key")
+        self.fit(self.tuning(clock), file)
+        other = self.tuning(clock, lambda batch, threads: 0.1 * batch)
+        assert self.fit(other, file).round_s(8) == pytest.approx(0.8)
+
+    def test_a_busy_machine_is_not_remembered(self, clock: Clock, tmp_path: Path) -> None:
+        calls = iter(range(10_000))
+        file = CalibrationFile(tmp_path, "key")
+        self.fit(self.tuning(clock, lambda batch, threads: 1e-3 * (1 + 3 * (next(calls) % 2))), file)
+        assert file.load() is None
+
+    @pytest.mark.parametrize(
+        "damage", [b"", b"{", b"[]", b'{"costs": {}, "threads": {}}', b"\xff\xfe", b'{"costs": 1}']
+    )
+    def test_a_damaged_file_is_measured_over(self, clock: Clock, tmp_path: Path, damage: bytes) -> None:
+        (tmp_path / "key.json").write_bytes(damage)
+        file = CalibrationFile(tmp_path, "key")
+        assert file.load() is None
+        self.fit(self.tuning(clock), file)
+        assert file.load() is not None
+
+    def test_a_folder_that_cannot_be_written_costs_nothing_but_time(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("not a folder")
+        CalibrationFile(tmp_path / "file", "key").save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {})
+
+    def test_another_model_or_another_way_has_another_key(self, tmp_path: Path) -> None:
+        one, two = tmp_path / "one", tmp_path / "two"
+        one.write_bytes(b"a" * 100)
+        two.write_bytes(b"a" * 99 + b"b")
+        keys = {calibration_key([one], ()), calibration_key([two], ()), calibration_key([one], ("8 threads",))}
+        assert len(keys) == 3
+        assert calibration_key([one], ()) == calibration_key([one], ())
