@@ -1,0 +1,90 @@
+"""One measurement: what is asked of a contestant, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Protocol
+
+from localspec.chat import Message
+from localspec.engine.settings import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The files, and what both engines are told about them."""
+
+    target: Path
+    draft: Path
+    n_ctx: int
+    threads: int
+    draft_threads: int
+    """For the server's draft; ours decides by itself unless told ``--threads``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A prompt of the suite as messages and as the token ids they make."""
+
+    name: str
+    kind: str
+    messages: tuple[Message, ...]
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a contestant is asked."""
+
+    prompt: Ready
+    sampling: Sampling
+    seed: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of it. None where an engine does not say."""
+
+    tokens: list[int]
+    predicted_n: int
+    predicted_ms: float
+    predicted_per_second: float
+    """Tokens over the time of the passes that made them: the server's leaves out the first token and its pass.
+
+    Ours is taken from outside, from the prompt's end to the reply's, so that nothing the engine does goes uncounted.
+    """
+    prompt_ms: float
+    draft_n: int
+    draft_n_accepted: int
+    rounds_n: int | None = None
+    draft_ms: float | None = None
+    verify_ms: float | None = None
+    native_ms: float | None = None
+    """Of predicted_ms, spent inside llama_decode."""
+    told_per_second: float | None = None
+    """What LocalSpec itself says its speed was."""
+    proposed: dict[str, int] = field(default_factory=dict)
+    """Rounds by the number of tokens proposed in them."""
+
+
+class Contestant(Protocol):
+    """An engine in one configuration."""
+
+    @property
+    def name(self) -> str:
+        """As ``--configs`` takes it: "own:auto", "server:3:0.5"."""
+        ...
+
+    def ready(self) -> int:
+        """Be up, and return the id of the process that does the work. What this takes is not measured."""
+        ...
+
+    def run(self, case: Case) -> Run: ...
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name is asked for; no pattern asks for all."""
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,126 @@
+"""Depth policies on recorded traces, with measured prices: what a policy would have cost, without a model.
+
+A policy is a callable. It is given a ``Chain`` at the start of every round and returns how many proposals are
+verified; each ``chain.look()`` is a step of the draft model, is paid for, and gives the probability of the favourite
+that would be proposed next. The same object is called round after round, so it may learn from ``chain.before``.
+``--policy module:factory`` names a callable that makes one from the ``Prices``; ``adaptive_replay.py`` is an example.
+
+Proposals are the draft's favourites, accepted where the recorded text goes on with them: at temperature 0 that is
+what happens, above it the rule of llama-server. Host work is in the prices of rounds only as far as they were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tests.benchmarks.engine.prices import Prices
+from tests.benchmarks.engine.traces import DEEPEST, Place, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The round before."""
+
+    depth: int
+    accepted: int
+    draft_s: float
+    round_s: float
+
+
+@dataclass(slots=True)
+class Chain:
+    """The proposals of one round, as far as the policy has looked."""
+
+    place: Place
+    limit: int
+    """The most that may be proposed."""
+    lag: int
+    """Tokens the first look reads."""
+    before: Before | None
+    prices: Prices
+    looked_n: int = 0
+    spent_s: float = 0.0
+
+    @property
+    def next_lag(self) -> int:
+        """Tokens the next look reads."""
+        return self.lag if self.looked_n == 0 else 1
+
+    def look(self) -> float | None:
+        """The probability of the next favourite; None if there is no next one."""
+        if self.looked_n >= min(self.limit, len(self.place.top)):
+            return None
+        self.spent_s += self.prices.look_s(self.next_lag)
+        self.looked_n += 1
+        return self.place.top[self.looked_n - 1]
+
+
+Policy = Callable[[Chain], int]
+MakePolicy = Callable[[Prices], Policy]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a policy came to on one trace."""
+
+    spent_s: float
+    rounds_n: int
+    proposed_n: int
+    accepted_n: int
+    looked_n: int
+
+
+def replay(trace: Trace, policy: Policy, prices: Prices) -> Outcome:
+    """One reply, round by round."""
+    at, lag, before = 0, 1, None
+    spent_s, rounds_n, proposed_n, accepted_n, looked_n = 0.0, 0, 0, 0, 0
+    while at < len(trace.text):
+        chain = Chain(trace.places[at], len(trace.text) - at - 1, lag, before, prices)
+        depth = min(policy(chain), chain.looked_n)
+        accepted = min(depth, chain.place.matched)
+        before = Before(depth, accepted, chain.spent_s, prices.round_s(depth + 1))
+        at += accepted + 1
+        # The draft keeps what it has read of the accepted tokens; a look reads the proposal before it.
+        lag = (lag if not chain.looked_n else 0) + accepted + 1 - min(max(0, chain.looked_n - 1), accepted)
+        spent_s += before.draft_s + before.round_s
+        rounds_n, looked_n = rounds_n + 1, looked_n + chain.looked_n
+        proposed_n, accepted_n = proposed_n + depth, accepted_n + accepted
+    return Outcome(spent_s, rounds_n, proposed_n, accepted_n, looked_n)
+
+
+def fixed(depth: int, p_min: float, chain: Chain) -> int:
+    """Up to ``depth`` proposals, none from the first favourite on whose probability is under ``p_min``."""
+    for n in range(depth):
+        top = chain.look()
+        if top is None or top < p_min:
+            return n
+    return depth
+
+
+def fixed_policies() -> dict[str, MakePolicy]:
+    """Plain decoding, and every depth with every threshold."""
+    made: dict[str, MakePolicy] = {"plain": lambda _: partial(fixed, 0, 0.0)}
+    for depth in (1, 2, 3, 4, 7, DEEPEST):
+        for p_min in (0.0, 0.3, 0.5, 0.75):
+            name = f"depth {depth}" + (f", p_min {p_min:g}" if p_min else "")
+            made[name] = partial(_constant, depth, p_min)
+    return made
+
+
+def _constant(depth: int, p_min: float, _: Prices) -> Policy:
+    return partial(fixed, depth, p_min)
+
+
+def clairvoyant_s(trace: Trace, prices: Prices) -> float:
+    """The least any sequence of depths could have cost, with the future known; the draft's catching up is free."""
+    best = [0.0] * (len(trace.text) + 1)
+    for at in reversed(range(len(trace.text))):
+        place = trace.places[at]
+        deepest = min(len(place.chain), len(trace.text) - at - 1)
+        best[at] = min(
+            depth * prices.step_s + prices.round_s(depth + 1) + best[at + min(depth, place.matched) + 1]
+            for depth in range(deepest + 1)
+        )
+    return best[0]

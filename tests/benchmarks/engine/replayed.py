@@ -1,0 +1,77 @@
+"""Replays as a table: every policy against plain decoding, and against what could have been."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+
+from tests.benchmarks.engine.prices import Prices
+from tests.benchmarks.engine.replay import MakePolicy, Policy, clairvoyant_s, fixed_policies, replay
+from tests.benchmarks.engine.traces import Trace
+
+HINDSIGHT, CLAIRVOYANT, KEPT = "best fixed for each prompt", "clairvoyant", ", kept"
+
+
+def markdown(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePolicy]) -> str:
+    """Tables by temperature; ``own`` are policies beside the fixed ones."""
+    lines = [_told(prices), ""]
+    for temperature in sorted({trace.temperature for trace in traces}):
+        chosen = [trace for trace in traces if trace.temperature == temperature]
+        found = speed_ups(chosen, prices, own)
+        lines += [f"#### Temperature {temperature:g}, {len(chosen)} replies", "", *_table(found), ""]
+        lines += [*_by_prompt(chosen, found, [*_names(own), "depth 3", HINDSIGHT, CLAIRVOYANT]), ""]
+    return "\n".join(lines)
+
+
+def _told(prices: Prices) -> str:
+    rounds = ", ".join(f"{batch}: {seconds * 1e3:.1f}" for batch, seconds in sorted(prices.rounds_s.items()))
+    look = f"{prices.step_s * 1e3:.2f}, and {prices.catch_up_s * 1e3:.2f} for each token more that it reads"
+    return f"Milliseconds by tokens verified at once: {rounds}; a look {look}."
+
+
+def speed_ups(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePolicy]) -> dict[str, list[float]]:
+    """By policy, the speed on each trace over that of plain decoding.
+
+    Ours come twice: made anew for every reply, and kept from one to the next as a session keeps them.
+    """
+    plain_s = [len(trace.text) * prices.round_s(1) for trace in traces]
+
+    def ratios(policies: Iterable[Policy]) -> list[float]:
+        spent = [replay(trace, policy, prices).spent_s for trace, policy in zip(traces, policies, strict=False)]
+        return [plain / cost for plain, cost in zip(plain_s, spent, strict=True)]
+
+    found = {name: ratios(repeat(make(prices))) for name, make in fixed_policies().items()}
+    best = [max(at) for at in zip(*found.values(), strict=True)]
+    for name, make in own.items():
+        found[name] = ratios(make(prices) for _ in traces)
+        found[name + KEPT] = ratios(repeat(make(prices)))
+    found[HINDSIGHT] = best
+    found[CLAIRVOYANT] = [plain / clairvoyant_s(trace, prices) for plain, trace in zip(plain_s, traces, strict=True)]
+    return found
+
+
+def _names(own: Iterable[str]) -> list[str]:
+    return [name + kept for name in own for kept in ("", KEPT)]
+
+
+def _table(found: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    yield "| policy | x plain, geometric mean | slowest | fastest | slower than plain |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for name, ratios in sorted(found.items(), key=lambda item: -_mean(item[1])):
+        slower = sum(ratio < 1 - 1e-9 for ratio in ratios)
+        yield f"| {name} | {_mean(ratios):.3f} | {min(ratios):.2f} | {max(ratios):.2f} | {slower} of {len(ratios)} |"
+
+
+def _by_prompt(traces: Sequence[Trace], found: Mapping[str, Sequence[float]], columns: Sequence[str]) -> Iterator[str]:
+    yield "| prompt | tokens | first guess right | " + " | ".join(columns) + " |"
+    yield "| --- | ---: | ---: |" + " ---: |" * len(columns)
+    for n, trace in enumerate(traces):
+        right = statistics.fmean(place.matched > 0 for place in trace.places)
+        figures = " | ".join(f"{found[name][n]:.2f}" for name in columns)
+        yield f"| {trace.prompt} | {len(trace.text)} | {right:.2f} | {figures} |"
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, ratios)))

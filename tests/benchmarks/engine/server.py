@@ -1,0 +1,214 @@
+"""llama.cpp's own server as a contestant: one process for each configuration, since none can be changed by request."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.engine import machine
+from tests.benchmarks.engine.case import Case, Pair, Run
+
+PREFIX = "server:"
+START_S = 120.0
+REPLY_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """The options that differ between servers."""
+
+    spec: str | None = None
+    """As ``--spec-type`` takes it; None for no speculation."""
+    n_max: int | None = None
+    p_min: float = 0.0
+
+    @property
+    def name(self) -> str:
+        if self.spec is None:
+            return PREFIX + "plain"
+        if self.spec == "draft-simple":
+            return f"{PREFIX}{self.n_max}:{self.p_min:g}"
+        return PREFIX + self.spec
+
+    def options(self, pair: Pair) -> list[str]:
+        """The command line, program and address apart."""
+        words: dict[str, object] = {
+            "-m": pair.target,
+            "-c": pair.n_ctx,
+            "-t": pair.threads,
+            "-tb": pair.threads,
+            "-np": 1,
+            "--cache-ram": 0,
+            "--spec-type": self.spec or "none",
+        }
+        if self.spec == "draft-simple":
+            words |= {
+                "-md": pair.draft,
+                "-td": pair.draft_threads,
+                "-tbd": pair.draft_threads,
+                "--spec-draft-n-max": self.n_max,
+                "--spec-draft-n-min": 0,
+                "--spec-draft-p-min": self.p_min,
+            }
+        return [str(word) for option in words.items() for word in option] + ["--no-cache-prompt", "--no-ui"]
+
+
+def parse_server(name: str) -> ServerConfig:
+    """A configuration by its name: plain, DEPTH, DEPTH:P_MIN, or another --spec-type at its defaults."""
+    what, _, p_min = name.removeprefix(PREFIX).partition(":")
+    if what == "plain":
+        return ServerConfig()
+    if what.isdigit():
+        return ServerConfig("draft-simple", int(what), float(p_min or 0))
+    return ServerConfig(what)
+
+
+def default_servers() -> list[str]:
+    """No speculation, every depth with every threshold, and the drafter that looks up the context.
+
+    ngram-mod is left out: it keeps what earlier requests said, and the repetitions here are the same requests.
+    """
+    grid = [ServerConfig("draft-simple", n_max, p_min) for n_max in (1, 2, 3, 4, 7, 15) for p_min in (0.0, 0.5, 0.75)]
+    return [config.name for config in (ServerConfig(), *grid, ServerConfig("ngram-simple"))]
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, program: Path, pair: Pair, config: ServerConfig, folder: Path) -> None:
+        self._port = _free_port()
+        self._log = folder / f"{config.name.replace(':', '-')}-{self._port}.log"
+        command = [str(program), *config.options(pair), "--host", "127.0.0.1", "--port", str(self._port)]
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def complete(self, tokens: tuple[int, ...], options: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a ``/completion`` request."""
+        body = json.dumps({"prompt": list(tokens), "cache_prompt": False, "return_tokens": True, **options}).encode()
+        request = urllib.request.Request(f"{self._address}/completion", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=REPLY_S) as answer:
+            result: dict[str, Any] = json.load(answer)
+        return result
+
+    def close(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    @property
+    def _address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def _wait(self) -> None:
+        until = time.monotonic() + START_S
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                break
+            try:
+                with urllib.request.urlopen(f"{self._address}/health", timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.05)
+        raise SystemExit(f"llama-server did not start:\n{self._log.read_text(errors='replace')[-2000:]}")
+
+
+class ServerPool:
+    """Servers that stay loaded, as many as memory holds; the one unused longest goes first. Idle ones only wait."""
+
+    def __init__(self, program: Path, pair: Pair, most: int | None) -> None:
+        self._program = program
+        self._pair = pair
+        self._folder = tempfile.TemporaryDirectory(prefix="localspec-bench-")
+        self._servers: OrderedDict[ServerConfig, Server] = OrderedDict()
+        self._most = most or fitting_servers(pair)
+
+    def get(self, config: ServerConfig) -> Server:
+        """A running server, started if need be."""
+        if config not in self._servers:
+            while len(self._servers) >= self._most:
+                self._servers.popitem(last=False)[1].close()
+            self._servers[config] = Server(self._program, self._pair, config, Path(self._folder.name))
+        self._servers.move_to_end(config)
+        return self._servers[config]
+
+    def close(self) -> None:
+        for server in self._servers.values():
+            server.close()
+        self._folder.cleanup()
+
+
+def fitting_servers(pair: Pair) -> int:
+    """How many servers memory holds: each has repacked weights, caches and buffers of its own; the files are shared."""
+    size = pair.target.stat().st_size + pair.draft.stat().st_size
+    room = machine.available_bytes() - size - 2e9
+    return max(1, int(room // (size + 0.27e9)))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerContestant:
+    """A server in one configuration, running or not."""
+
+    pool: ServerPool
+    config: ServerConfig
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    def ready(self) -> int:
+        return self.pool.get(self.config).process.pid
+
+    def run(self, case: Case) -> Run:
+        answer = self.pool.get(self.config).complete(case.prompt.tokens, _request(case))
+        timings = answer["timings"]
+        if answer["tokens_evaluated"] != len(case.prompt.tokens):
+            raise SystemExit(f"{case.prompt.name}: the server read {answer['tokens_evaluated']} tokens.")
+        return Run(
+            tokens=answer["tokens"],
+            predicted_n=timings["predicted_n"],
+            predicted_ms=timings["predicted_ms"],
+            predicted_per_second=timings["predicted_per_second"],
+            prompt_ms=timings["prompt_ms"],
+            draft_n=timings.get("draft_n", 0),
+            draft_n_accepted=timings.get("draft_n_accepted", 0),
+        )
+
+
+def _request(case: Case) -> dict[str, Any]:
+    """Our four samplers and no others: its default chain has more, which would only cost it time."""
+    sampling = case.sampling
+    common = {"n_predict": case.max_tokens, "seed": case.seed}
+    if sampling.greedy:
+        return {**common, "samplers": ["top_k", "temperature"], "top_k": 1, "temperature": 0.0}
+    return {
+        **common,
+        "samplers": ["top_k", "top_p", "min_p", "temperature"],
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "min_p": sampling.min_p,
+        "temperature": sampling.temperature,
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

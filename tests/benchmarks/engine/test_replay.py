@@ -1,0 +1,72 @@
+"""Laws of the replay: what it says of a policy has to be what the policy would cost."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+
+import pytest
+
+from tests.benchmarks.engine.prices import Prices
+from tests.benchmarks.engine.replay import Chain, clairvoyant_s, fixed, fixed_policies, replay
+from tests.benchmarks.engine.traces import DEEPEST, Place, Trace
+
+PRICES = Prices({1: 0.020, 2: 0.033, 4: 0.032, 8: 0.058, 16: 0.083}, step_s=0.0016, catch_up_s=0.0004)
+
+
+def trace_of(source: random.Random, length: int = 60) -> Trace:
+    """A reply whose proposals are right for runs of random lengths."""
+    text = [source.randrange(50) for _ in range(length)]
+    places = []
+    for at in range(length):
+        matched = min(source.choice((0, 0, 1, 2, 5, DEEPEST)), length - at)
+        chain = text[at : at + matched] + [99] * (DEEPEST - matched)
+        places.append(Place(chain, [source.random() for _ in chain], matched, 0.5))
+    return Trace("p", "hard", 0.0, 0, [1], text, places)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_tokens_are_committed_once(seed: int) -> None:
+    trace = trace_of(random.Random(seed))
+    for make in fixed_policies().values():
+        outcome = replay(trace, make(PRICES), PRICES)
+        assert outcome.accepted_n + outcome.rounds_n == len(trace.text)
+        assert outcome.accepted_n <= outcome.proposed_n <= outcome.looked_n
+
+
+def test_plain_costs_a_pass_a_token() -> None:
+    trace = trace_of(random.Random(0))
+    assert replay(trace, partial(fixed, 0, 0.0), PRICES).spent_s == pytest.approx(60 * 0.020)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_beats_knowing_the_future(seed: int) -> None:
+    trace = trace_of(random.Random(seed))
+    least_s = clairvoyant_s(trace, PRICES)
+    assert all(replay(trace, make(PRICES), PRICES).spent_s >= least_s - 1e-12 for make in fixed_policies().values())
+
+
+def test_the_draft_reads_what_it_has_not_read() -> None:
+    """All of the text is read by the draft just once, when all is accepted: looks and lags have to add up to it."""
+    text = list(range(40))
+    places = [Place(text[at : at + DEEPEST], [1.0] * DEEPEST, min(DEEPEST, 40 - at), 1.0) for at in range(40)]
+    lags: list[int] = []
+
+    def three(chain: Chain) -> int:
+        for n in range(3):
+            lags.append(chain.next_lag)
+            if chain.look() is None:
+                lags.pop()
+                return n
+        return 3
+
+    replay(Trace("p", "copy", 0.0, 0, [1], text, places), three, PRICES)
+    # The last token of the prompt and all of the text but the last proposal and the bonus after it.
+    assert lags[:6] == [1, 1, 1, 2, 1, 1]
+    assert sum(lags) == 39
+
+
+def test_between_measured_sizes_prices_lie_on_a_line() -> None:
+    assert PRICES.round_s(6) == pytest.approx(0.045)
+    assert PRICES.round_s(40) == PRICES.round_s(16)
+    assert Prices.from_dict(PRICES.to_dict()) == PRICES
