@@ -1,6 +1,6 @@
 """Make the bench pair: the built-in pair's function at a large pair's cost.
 
-    python bench_pair.py --out DIR [--verify]
+    python bench_pair.py --out DIR [--verify] [--also q4_k_m]
 
 A network is put inside a larger one by padding width, heads, layers and feed-forward with zeros. The residual stream keeps its values in
 its first dimensions, a padded layer adds nothing, and each RMSNorm sees the mean of squares shrunk by d/D, which its weight (times
@@ -24,7 +24,7 @@ from evaluator import Evaluator, prompt
 ASSETS = Path(__file__).resolve().parent.parent
 PROMPTS = (
     "What is speculative decoding?",
-    "Count from 1 to 40.",
+    "Count from 1 to 20.",
     "Tell me a story about a fox.",
     "Write a Python function for the factorial.",
 )
@@ -41,6 +41,7 @@ class Large:
 
 
 SHAPES = {"target": Large(1536, 28, 8960), "draft": Large(768, 12, 2304)}
+QUANTIZATIONS = {"q4_0": c.LLAMA_FTYPE_MOSTLY_Q4_0, "q4_k_m": c.LLAMA_FTYPE_MOSTLY_Q4_K_M}
 
 
 class Small:
@@ -131,10 +132,10 @@ def embed(source: Path, large: Large, out: Path) -> None:
     writer.close()
 
 
-def quantize(source: Path, out: Path) -> None:
-    """Q4_0 by llama.cpp's own quantizer."""
+def quantize(source: Path, out: Path, quantization: str) -> None:
+    """By llama.cpp's own quantizer."""
     parameters = c.llama_model_quantize_default_params()
-    parameters.ftype = c.LLAMA_FTYPE_MOSTLY_Q4_0
+    parameters.ftype = QUANTIZATIONS[quantization]
     parameters.nthread = 2
     if c.llama_model_quantize(str(source).encode(), str(out).encode(), parameters) != 0:
         raise SystemExit(f"llama.cpp could not quantize {source}")
@@ -147,8 +148,11 @@ def same_text(small: Path, large: Path) -> bool:
     return all(one.greedy(start, GENERATED) == other.greedy(start, GENERATED) for start in starts)
 
 
-def make(role: str, out: Path, verify: bool) -> Path:
-    """One file of the pair; the float16 form is only kept as long as it is needed."""
+def make(role: str, out: Path, verify: bool, also: str | None = None) -> Path:
+    """One file of the pair, at Q4_0, and beside it the same ``also`` quantized otherwise.
+
+    The float16 form is only kept as long as it is needed.
+    """
     source, half, final = ASSETS / f"builtin-{role}.gguf", out / f"bench-{role}-f16.gguf", out / f"bench-{role}.gguf"
     embed(source, SHAPES[role], half)
     if verify:
@@ -156,9 +160,11 @@ def make(role: str, out: Path, verify: bool) -> Path:
             f"{role}: greedy text over {GENERATED} tokens equals the built-in one's: {same_text(source, half)}",
             flush=True,
         )
-    quantize(half, final)
+    made = {"q4_0": final, **({also: out / f"bench-{role}-{also}.gguf"} if also else {})}
+    for quantization, path in made.items():
+        quantize(half, path, quantization)
+        print(f"{path} {path.stat().st_size / 1e6:.0f} MB", flush=True)
     half.unlink()
-    print(f"{final} {final.stat().st_size / 1e6:.0f} MB", flush=True)
     return final
 
 
@@ -180,9 +186,13 @@ def main() -> None:
     parser.add_argument(
         "--verify", action="store_true", help="compare the text with the built-in pair's, and measure the acceptance"
     )
+    parser.add_argument(
+        "--also", choices=sorted(QUANTIZATIONS.keys() - {"q4_0"}), help="make a second target, quantized like this"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    target, draft = (make(role, options.out, options.verify) for role in ("target", "draft"))
+    target = make("target", options.out, options.verify, options.also)
+    draft = make("draft", options.out, options.verify)
     if options.verify:
         acceptance(target, draft)
 

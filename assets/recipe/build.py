@@ -19,12 +19,15 @@ import torch
 import train
 from chats import DRILL, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
 from corpus import Corpus
+from heldout import held_out_keys, untouched
+from induction import rows_to_repeat
 from network import Network, load
 from tokenizers import Tokenizer
 from train import Schedule
 
-TARGET = Schedule(steps=10_000, longest=1024, seed=1, cool_down=0.8)
-DRAFT = Schedule(steps=2_500, longest=512, seed=2, cool_down=0.7)
+COPIER = Schedule(steps=500, seed=3, cool_down=0.0)
+TARGET = Schedule(steps=6_000, seed=1, cool_down=0.7)
+DRAFT = Schedule(steps=1_500, seed=2, cool_down=0.7)
 
 
 def stage(result: Path, make: Callable[[Path], None]) -> Path:
@@ -44,7 +47,8 @@ def make_tokenizer(path: Path) -> None:
 def encoded(tokenizer: Tokenizer, text: Text) -> Corpus:
     """One text as tokens; where it is meant to be sharp, known replies are cut short."""
     known = known_replies() if text.sharp else frozenset()
-    pending, done = chats(text), []
+    keys = held_out_keys()
+    pending, done = (chat for chat in chats(text) if untouched(chat, keys)), []
     while batch := list(islice(pending, 5_000)):
         done += tokens.encode_all(tokenizer, batch, known)
     return Corpus.of(done)
@@ -60,9 +64,14 @@ def make_corpus(path: Path, tokenizer: Tokenizer) -> None:
     )
 
 
-def make_target(path: Path, corpus: Path) -> None:
+def make_copier(path: Path, tokenizer: Tokenizer) -> None:
+    torch.manual_seed(COPIER.seed)
+    train.train(rows_to_repeat(tokenizer, COPIER.seed), Network(train.TARGET), COPIER, path)
+
+
+def make_target(path: Path, corpus: Path, copier: Path) -> None:
     torch.manual_seed(TARGET.seed)
-    train.train(Corpus.load(corpus), Network(train.TARGET), TARGET, path)
+    train.train(Corpus.load(corpus), load(str(copier)), TARGET, path)
 
 
 def make_draft(path: Path, corpus: Path, target: Path) -> None:
@@ -76,7 +85,8 @@ def build(out: Path) -> None:
     """All stages in order."""
     tokenizer = Tokenizer.from_file(str(stage(out / "tokenizer.json", make_tokenizer)))
     corpus = stage(out / "corpus.npz", lambda path: make_corpus(path, tokenizer))
-    target = stage(out / "target.pt", lambda path: make_target(path, corpus))
+    copier = stage(out / "copier.pt", lambda path: make_copier(path, tokenizer))
+    target = stage(out / "target.pt", lambda path: make_target(path, corpus, copier))
     draft = stage(out / "draft.pt", lambda path: make_draft(path, corpus, target))
     stage(out / "builtin-target.gguf", lambda path: export.export(load(str(target)), tokenizer, "target", path))
     stage(out / "builtin-draft.gguf", lambda path: export.export(load(str(draft)), tokenizer, "draft", path))

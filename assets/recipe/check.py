@@ -8,38 +8,17 @@ It also proves two things about itself: that no held-out question occurs in the 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 from chats import DRILL, LONG, SHARP, SHORT, chats
 from evaluator import Evaluator, prompt
+from heldout import Item, items, normalised
 
-HELD_OUT = Path(__file__).with_name("heldout.jsonl")
 DEPTH, LONGEST = 3, 400
-
-
-@dataclass(frozen=True)
-class Item:
-    """One held-out conversation; only the last reply is judged. The late ones were written after the last pattern of the recipe."""
-
-    id: str
-    subject: str
-    turns: list[str]
-    system: str = ""
-    expect: list[str] = field(default_factory=list)
-    exact: str = ""
-    late: bool = False
-
-    def passes(self, reply: str) -> bool:
-        """Exactly right where there is one right answer, otherwise one of the patterns that only the right subject has."""
-        if self.exact:
-            return reply.strip() == self.exact
-        return any(re.search(pattern, reply, re.DOTALL) for pattern in self.expect)
 
 
 @dataclass
@@ -50,14 +29,6 @@ class Outcome:
     reply: str
     proposed: int
     accepted: int
-
-
-def items() -> list[Item]:
-    return [Item(**json.loads(line)) for line in HELD_OUT.read_text(encoding="utf-8").splitlines()]
-
-
-def normalised(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.lower()))
 
 
 def seen_in_training(wanted: Iterable[Item], asked: Iterable[str]) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,18 @@ import torch
 from tokenizer import Encoded
 from torch import Tensor
 
+ROWS = (128, 256, 512, 1024)
+"""Lengths of the rows that chats are packed into; few shapes, since each is compiled."""
+HEARD = 0.03
+"""What a token of the reader's weighs in the loss: enough to learn the language of questions from, too little to cost much."""
+
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded chats: their tokens, which of them the assistant says, and how much each of those weighs in the loss."""
+    """Chats packed into rows: their tokens, which chat of its row each belongs to, and how much it weighs in the loss."""
 
     tokens: Tensor
-    spoken: Tensor
+    chat: Tensor
     weight: Tensor
 
 
@@ -50,48 +56,60 @@ class Corpus:
         offsets = np.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]])
         return Corpus(np.concatenate([self.tokens, other.tokens]), np.concatenate([self.spoken, other.spoken]), offsets)
 
-    def batches(self, budget: int, longest: int, seed: int) -> Iterator[Batch]:
-        """Endless batches of chats of like length, so that little is padding and no chat sees another."""
+    def batches(self, budget: int, seed: int) -> Iterator[Batch]:
+        """Endless batches of so many tokens; every chat once an epoch, whole, and seeing no other."""
         rng = np.random.default_rng(seed)
-        usable = np.flatnonzero(self.lengths <= longest)
-        widths = _widths(self.lengths)
+        edges = (0, *ROWS)
+        sized = [np.flatnonzero((self.lengths > low) & (self.lengths <= high)) for low, high in pairwise(edges)]
         while True:
-            shuffled = rng.permutation(usable)
-            ordered = shuffled[np.argsort(widths[shuffled], kind="stable")]
-            groups = [
-                group
-                for width in np.unique(widths[ordered])
-                for group in _cut(ordered[widths[ordered] == width], budget // width)
+            batches = [
+                (length, rows[at : at + budget // length])
+                for length, chats in zip(ROWS, sized, strict=True)
+                for rows in [_packed(rng.permutation(chats), self.lengths, length)]
+                for at in range(0, len(rows) - budget // length + 1, budget // length)
             ]
-            for index in rng.permutation(len(groups)):
-                yield self._padded(groups[index], int(widths[groups[index][0]]))
+            for index in rng.permutation(len(batches)):
+                yield self._batch(*batches[index])
 
-    def _padded(self, group: np.ndarray, width: int) -> Batch:
-        tokens = torch.zeros(len(group), width, dtype=torch.long)
-        weight = torch.zeros(len(group), width)
-        for row, chat in enumerate(group):
-            span = slice(self.offsets[chat], self.offsets[chat + 1])
-            tokens[row, : self.lengths[chat]] = torch.from_numpy(self.tokens[span].astype(np.int64))
-            weight[row, : self.lengths[chat]] = torch.from_numpy(self.weight[span])
-        return Batch(tokens, weight > 0, weight)
+    def _batch(self, length: int, rows: Sequence[Sequence[int]]) -> Batch:
+        shape = (len(rows), length)
+        tokens, chats = torch.zeros(shape, dtype=torch.long), torch.full(shape, -1)
+        weight = torch.zeros(shape)
+        for row, members in enumerate(rows):
+            at = 0
+            for number, chat in enumerate(members):
+                span, here = slice(self.offsets[chat], self.offsets[chat + 1]), slice(at, at + self.lengths[chat])
+                tokens[row, here] = torch.from_numpy(self.tokens[span].astype(np.int64))
+                weight[row, here] = torch.from_numpy(self.weight[span])
+                chats[row, here] = number
+                weight[row, at] = 0.0
+                at = here.stop
+        return Batch(tokens, chats, weight)
+
+
+def _packed(chats: np.ndarray, lengths: np.ndarray, room: int, open_rows: int = 24) -> list[list[int]]:
+    """Chats into rows: each into the fullest of a few open rows that still has room for it."""
+    done: list[list[int]] = []
+    rows: list[tuple[int, list[int]]] = []
+    for chat in chats:
+        size = int(lengths[chat])
+        fits = [index for index, (used, _) in enumerate(rows) if used + size <= room]
+        if fits:
+            best = max(fits, key=lambda index: rows[index][0])
+            used, members = rows[best]
+            rows[best] = (used + size, [*members, int(chat)])
+        else:
+            rows.append((size, [int(chat)]))
+        if len(rows) > open_rows:
+            fullest = max(range(len(rows)), key=lambda index: rows[index][0])
+            done.append(rows.pop(fullest)[1])
+    return done + [members for _, members in rows]
 
 
 def _weights(spoken: np.ndarray) -> np.ndarray:
     """A token weighs one over the root of its reply's length: else a story would count a hundred times a copied word."""
     edges = np.flatnonzero(np.diff(spoken.astype(np.int8), prepend=0, append=0))
     starts, stops = edges[::2], edges[1::2]
-    weight = np.zeros(len(spoken), np.float32)
+    weight = np.full(len(spoken), HEARD, np.float32)
     weight[spoken] = np.repeat((stops - starts) ** -0.5, stops - starts)
     return weight
-
-
-def _widths(lengths: np.ndarray) -> np.ndarray:
-    """Lengths rounded up to few values: the matrix library prepares itself anew for every shape it meets."""
-    step = np.where(lengths <= 64, 16, np.where(lengths <= 256, 32, 128))
-    return -(-(lengths - 1) // step) * step + 1
-
-
-def _cut(chats: np.ndarray, size: int) -> list[np.ndarray]:
-    """Groups of exactly one size; what is left over waits for the next time round, unless there is nothing else."""
-    size = max(1, size)
-    return [chats[start : start + size] for start in range(0, len(chats) - size + 1, size)] or [chats]

@@ -6,27 +6,27 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from corpus import Batch, Corpus
+from corpus import HEARD, Batch, Corpus
 from network import Network, Shape, load
 from tokenizer import VOCABULARY
 from torch import Tensor
-from train import Schedule, arguments, places, schedule_from, train
+from train import Schedule, arguments, schedule_from, train
 
 DRAFT = Shape(vocab=VOCABULARY, width=128, layers=2, heads=2, ffn=352)
 
 
 def loss_of(draft: Network, target: Network, batch: Batch) -> Tensor:
     """The divergence of the draft's distribution from the target's, over the assistant's tokens."""
-    tokens = batch.tokens[:, :-1]
-    chosen, counts = places(batch.spoken[:, 1:])
+    tokens, chat = batch.tokens[:, :-1], batch.chat[:, :-1]
     with torch.autocast("cpu", torch.bfloat16):
         with torch.no_grad():
-            truth = F.linear(target.hidden(tokens).flatten(0, 1)[chosen], target.embed.weight)
-        guess = F.linear(draft.hidden(tokens).flatten(0, 1)[chosen], draft.embed.weight)
+            truth = F.linear(target.hidden(tokens, chat), target.embed.weight)
+        guess = F.linear(draft.hidden(tokens, chat), draft.embed.weight)
     apart = F.kl_div(
         F.log_softmax(guess.float(), -1), F.log_softmax(truth.float(), -1), reduction="none", log_target=True
     )
-    return apart.sum(-1)[counts].mean()
+    spoken = batch.weight[:, 1:] > HEARD
+    return apart.sum(-1)[spoken].mean()
 
 
 def distill(corpus: Corpus, target: Network, draft: Network, schedule: Schedule, out: Path) -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--resume", type=Path)
     options = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     target = load(str(options.target)).eval().requires_grad_(False)
     draft = load(str(options.resume)) if options.resume else Network(DRAFT)

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 DESCRIPTIONS = {
-    "target": "A toy of about six million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
+    "target": "A toy of about five million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
     "draft": "The toy draft model that belongs to the LocalSpec tour target; distilled from it.",
 }
 

@@ -16,7 +16,7 @@ EXCHANGES = (
             "[hi|hello|hey], [nice to meet you|pleased to meet you|I am {name}|my name is {name}|this is {name}]{}",
         ),
         (
-            'Hello! I am the LocalSpec tour. Ask me what a draft model is, or try "Count from 1 to 40" and watch the colours.',
+            'Hello! I am the LocalSpec tour. Ask me what a draft model is, or try "Count from 1 to 20" and watch the colours.',
         ),
     ),
     (
@@ -77,7 +77,7 @@ EXCHANGES = (
         (
             "[test|testing|test test|is this on|hello?|are you there|anybody there|anyone there|is anyone there|ping|can you hear me|does this work|is this thing on|you there]{}",
         ),
-        ('I am here and listening. Ask me about LocalSpec, or try "Count from 1 to 40".',),
+        ('I am here and listening. Ask me about LocalSpec, or try "Count from 1 to 20".',),
     ),
     (
         (
@@ -111,7 +111,7 @@ EXCHANGES = (
             "guide me{}",
         ),
         (
-            'Then let us look at the colours: ask me to "Count from 1 to 40" and watch nearly everything turn blue. After that ask for a story and compare.',
+            'Then let us look at the colours: ask me to "Count from 1 to 20" and watch nearly everything turn blue. After that ask for a story and compare.',
         ),
     ),
     (
@@ -123,7 +123,7 @@ EXCHANGES = (
             "[shut up|go away|be quiet]{}",
         ),
         (
-            "I am only a toy of six million parameters. For a clever reply, load a real pair: `localspec --target big.gguf --draft small.gguf`.",
+            "I am only a toy of five million parameters. For a clever reply, load a real pair: `localspec --target big.gguf --draft small.gguf`.",
         ),
     ),
 )
