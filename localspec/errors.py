@@ -12,6 +12,7 @@ both and exit with the class's ``exit_code``. The tree::
     +-- CapacityError           7   the context or the memory is too small
     +-- EngineError             8   the engine process stopped
     +-- ConfigError             9   a configuration file cannot be read
+    +-- DownloadError          10   a file cannot be fetched, or not be kept
 
 130 is an interrupt from the keyboard, as in every shell tool.
 """
@@ -92,6 +93,13 @@ class ConfigError(LocalSpecError):
     meaning = "a configuration file cannot be read"
 
 
+class DownloadError(LocalSpecError):
+    """A file that cannot be fetched from the Hub, or not be kept; what has arrived of it stays."""
+
+    exit_code = 10
+    meaning = "a download failed (no access, no connection, no room on the disk)"
+
+
 INTERRUPTED_EXIT_CODE = 130
 
 ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
@@ -104,6 +112,7 @@ ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     CapacityError,
     EngineError,
     ConfigError,
+    DownloadError,
 )
 
 

@@ -9,12 +9,14 @@ import click
 from localspec import __version__
 from localspec.cli.chat import chat, chat_options, open_chat
 from localspec.cli.docs import HELP_OPTIONS, exit_codes
+from localspec.cli.doctor import doctor
 from localspec.cli.pairs import pairs
 from localspec.cli.run import run
+from localspec.cli.sections import SectionedCommand
 from localspec.errors import UsageError
 
 
-class LocalSpecGroup(click.Group):
+class LocalSpecGroup(SectionedCommand, click.Group):
     """Ends its help with the exit codes."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -53,5 +55,5 @@ def _refuse_options_before(command: str, context: click.Context) -> None:
             )
 
 
-for _command in (chat, run, pairs):
+for _command in (chat, run, pairs, doctor):
     localspec.add_command(_command)

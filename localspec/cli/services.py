@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from localspec.doctor.native_probe import NativeReport
     from localspec.engine.cancel import Cancellation
     from localspec.interruptible import Opener
     from localspec.launch import Launch
@@ -30,6 +31,12 @@ def _open_screen(launch: Launch) -> None:
     run_app(launch)
 
 
+def _probe_native() -> NativeReport:
+    from localspec.doctor.native_probe import probe_native
+
+    return probe_native()
+
+
 def _has_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
@@ -42,3 +49,5 @@ class Services:
     open_screen: Callable[[Launch], None] = _open_screen
     has_terminal: Callable[[], bool] = _has_terminal
     """Whether a person sits at both ends, and at a screen that can be drawn on."""
+    probe_native: Callable[[], NativeReport] = _probe_native
+    """What llama.cpp says of itself and of the devices; loads it in a process of its own."""

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localspec.errors import NotFoundError
-from localspec.pairs.pair import ModelFile, Pair
+from localspec.fit import Room
+from localspec.pairs.estimate import Estimate, estimate, known_size
+from localspec.pairs.free_space import free_bytes
+from localspec.pairs.hub_cache import hub_cache
+from localspec.pairs.pair import Pair
+from localspec.pairs.recommendation import recommend
+from localspec.pairs.state import HERE, FileState, PairState, state_of
+from localspec.pairs.suitability import RED, Suitability, judge_fit
+
+
+@dataclass(frozen=True, slots=True)
+class FileDescription:
+    """One file of a pair."""
+
+    label: str
+    path: str | None
+    """Where it lies; None if it is not on this machine."""
+    disk_bytes: int | None
+    """What it takes there."""
+    size_bytes: int | None
+    """What it takes, as far as is known."""
+    revision: str | None
+    sha256: str | None
+    licence: str | None
+    verified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +38,11 @@ class PairDescription:
 
     id: str
     title: str
+    family: str
+    drafter: str
     target: str
     draft: str | None
+    state: str
     size_bytes: int | None
     """Of all its files; None while that of one is unknown."""
     available: bool
@@ -29,41 +56,99 @@ class PairDescription:
     verified: bool
     note: str
     source: str
+    speedup_low: float | None
+    speedup_high: float | None
     tour: bool
+    files: tuple[FileDescription, ...]
+    memory: Estimate | None = None
+    """What it takes in memory, if it was asked for."""
+    fit: Suitability | None = None
+    missing_bytes: int = 0
+    """What of it would have to be fetched, as far as is known."""
+    recommended_here: bool = False
+    """Whether it is the one pair for this machine."""
+    recommended_because: str = ""
 
 
-def describe(pair: Pair) -> PairDescription:
-    """The pair as it is now: its files are looked for."""
-    problems = [problem for model in pair.models if (problem := _problem(model))]
-    sizes = [_size(model) for model in pair.models]
+def describe(pair: Pair, room: Room | None = None) -> PairDescription:
+    """The pair as it is now: its files are looked for, and with ``room`` whether it fits."""
+    if room is None:
+        return _describe(pair, state_of(pair))
+    state, need = state_of(pair), estimate(pair)
+    return _describe(pair, state, need, _judge(state, need, room, free_bytes(hub_cache())))
+
+
+def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
+    """All of them, one recommended."""
+    free = free_bytes(hub_cache())
+    looked = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
+    judged = [(pair, _judge(state, need, room, free)) for pair, state, need in looked]
+    best = recommend(judged)
+    return [
+        _describe(pair, state, need, fit, best[1] if best and best[0] is pair else "")
+        for (pair, state, need), (_, fit) in zip(looked, judged, strict=True)
+    ]
+
+
+def _judge(state: PairState, need: Estimate | None, room: Room, free: int | None) -> Suitability:
+    """By memory, and by the disk if something is to be fetched."""
+    fit, fetch = judge_fit(need, room), _missing(state)
+    if fit.colour != RED and free is not None and fetch > free:
+        return Suitability(RED, fetch, free, "There is no room on the disk for what is to be fetched.")
+    return fit
+
+
+def _missing(state: PairState) -> int:
+    return sum(_size(file) or 0 for file in state.files if file.path is None and file.model.path is None)
+
+
+def _describe(
+    pair: Pair, state: PairState, need: Estimate | None = None, fit: Suitability | None = None, because: str = ""
+) -> PairDescription:
+    sizes = [_size(file) for file in state.files]
     return PairDescription(
         id=pair.id,
         title=pair.title,
+        family=pair.family,
+        drafter=pair.drafter,
         target=pair.target.label,
         draft=pair.draft.label if pair.draft else None,
+        state=state.state,
         size_bytes=None if None in sizes else sum(size or 0 for size in sizes),
-        available=not problems,
-        reason=" ".join(problem.message for problem in problems),
-        hint=" ".join(problem.hint for problem in problems),
+        available=state.state == HERE,
+        reason=state.reason,
+        hint=state.hint,
         licence=pair.licence,
         memory_gb=pair.memory_gb,
         recommended=pair.recommended,
         verified=pair.verified,
         note=pair.note,
         source=pair.source,
+        speedup_low=pair.speedup_low,
+        speedup_high=pair.speedup_high,
         tour=pair.tour,
+        files=tuple(_file(file, size) for file, size in zip(state.files, sizes, strict=True)),
+        memory=need,
+        fit=fit,
+        missing_bytes=_missing(state),
+        recommended_here=bool(because),
+        recommended_because=because,
     )
 
 
-def _problem(model: ModelFile) -> NotFoundError | None:
-    try:
-        model.locate()
-    except NotFoundError as error:
-        return error
-    return None
+def _size(file: FileState) -> int | None:
+    return known_size(file.model) if file.size_bytes is None else file.size_bytes
 
 
-def _size(model: ModelFile) -> int | None:
-    if model.size_bytes is None and _problem(model) is None:
-        return model.locate().stat().st_size
-    return model.size_bytes
+def _file(file: FileState, size_bytes: int | None) -> FileDescription:
+    model = file.model
+    return FileDescription(
+        label=model.label,
+        path=str(file.path) if file.path else None,
+        disk_bytes=file.size_bytes,
+        size_bytes=size_bytes,
+        revision=model.revision,
+        sha256=model.sha256,
+        licence=model.licence,
+        verified=model.verified,
+    )

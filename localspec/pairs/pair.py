@@ -8,6 +8,11 @@ from pathlib import Path
 from localspec.errors import NotFoundError
 from localspec.pairs.hub_cache import cached_files
 
+DRAFT = "draft"
+"""The drafter that is a smaller model of its own."""
+DRAFTERS = {DRAFT: "a draft model", "mtp": "MTP heads", "eagle3": "an EAGLE-3 head", "dflash": "a DFlash head"}
+"""What can guess for a target, in words."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFile:
@@ -20,8 +25,16 @@ class ModelFile:
     repo: str | None = None
     revision: str | None = None
     size_bytes: int | None = None
+    about_bytes: int | None = None
+    """Roughly its size, where nobody has established it."""
     sha256: str | None = None
     architecture: str | None = None
+    fingerprint: str | None = None
+    """Of its vocabulary, as ``Vocabulary.fingerprint``."""
+    context_length: int | None = None
+    """Tokens it was trained for."""
+    cache_bytes_per_token: int | None = None
+    """What a token of context takes at f16."""
     licence: str | None = None
     verified: bool = False
     """Whether this file has been seen under this name."""
@@ -77,12 +90,19 @@ class Pair:
     title: str
     target: ModelFile
     draft: ModelFile | None = None
+    drafter: str = DRAFT
+    """What guesses; everything but ``DRAFT`` waits until LocalSpec can run it."""
+    family: str = ""
+    """The models whose vocabulary it has, in words people use: "Qwen3"."""
     memory_gb: int | None = None
     """The class of machine it suits."""
     recommended: bool = True
     note: str = ""
     source: str = ""
     """Where the note's claim comes from."""
+    speedup_low: float | None = None
+    """The least and the most that ``source`` reports, as a multiple of plain speed."""
+    speedup_high: float | None = None
     tour: bool = False
     """Whether this is the guided tour, which teaches and is not meant to be fast."""
     pace_tokens_per_second: float | None = None
@@ -92,6 +112,11 @@ class Pair:
     @property
     def models(self) -> tuple[ModelFile, ...]:
         return (self.target,) if self.draft is None else (self.target, self.draft)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its drafter is one that LocalSpec cannot run yet."""
+        return self.drafter != DRAFT
 
     @property
     def licence(self) -> str:
@@ -104,5 +129,17 @@ class Pair:
         return all(model.verified for model in self.models)
 
     def files(self) -> PairFiles:
-        """Where its files lie. Raises NotFoundError for the first that is not there, with how to get it."""
-        return PairFiles(self.target.locate(), None if self.draft is None else self.draft.locate())
+        """Where its files lie; of a pair that waits for its drafter, the target alone.
+
+        Raises NotFoundError for the first that is not there, with how to get it.
+        """
+        draft = None if self.waits else self.draft
+        return PairFiles(self.locate(self.target), None if draft is None else self.locate(draft))
+
+    def locate(self, model: ModelFile) -> Path:
+        """Where one of its files lies. Raises NotFoundError, with how to get it."""
+        try:
+            return model.locate()
+        except NotFoundError as error:
+            hint = error.hint if model.repo is None else f"Run `localspec pairs pull {self.id}`."
+            raise NotFoundError(error.message, hint) from error

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from localspec.errors import ConfigError
-from localspec.pairs.pair import ModelFile, Pair, RecommendedSampling
+from localspec.pairs.pair import DRAFT, DRAFTERS, ModelFile, Pair, RecommendedSampling
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
@@ -68,16 +68,31 @@ def _pair(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Pair
         title=fields.needed_text("title"),
         target=_model(target, locate, shipped),
         draft=None if draft is None else _model(draft, locate, shipped),
+        drafter=_drafter(fields),
+        family=fields.text("family") or "",
         memory_gb=fields.whole("memory_gb", least=1),
         recommended=fields.flag("recommended", default=True),
         note=fields.text("note") or "",
         source=fields.text("source") or "",
+        speedup_low=fields.number("speedup_low"),
+        speedup_high=fields.number("speedup_high"),
         tour=fields.flag("tour"),
         pace_tokens_per_second=fields.number("pace_tokens_per_second", least=1),
         sampling=RecommendedSampling() if sampling is None else _sampling(sampling),
     )
+    if (pair.speedup_high or 0) < (pair.speedup_low or 0):
+        fields.refuse("speedup_low", "it should come with a 'speedup_high' that is not less")
+    if pair.speedup_high is not None and not pair.source:
+        fields.refuse("speedup_high", "it should come with a 'source' that reports it")
     fields.end()
     return pair
+
+
+def _drafter(fields: _Fields) -> str:
+    name = fields.text("drafter") or DRAFT
+    if name not in DRAFTERS:
+        fields.refuse("drafter", f"it should be one of {', '.join(DRAFTERS)}")
+    return name
 
 
 def _model(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> ModelFile:
@@ -91,8 +106,12 @@ def _model(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Mod
         repo=repo,
         revision=fields.text("revision"),
         size_bytes=fields.whole("size_bytes", least=1),
+        about_bytes=fields.whole("about_bytes", least=1),
         sha256=fields.text("sha256", _SHA256, "64 hexadecimal digits in lower case"),
         architecture=fields.text("architecture"),
+        fingerprint=fields.text("fingerprint", _SHA256, "64 hexadecimal digits in lower case"),
+        context_length=fields.whole("context_length", least=1),
+        cache_bytes_per_token=fields.whole("cache_bytes_per_token", least=1),
         licence=fields.text("licence"),
         verified=fields.flag("verified", default=repo is None),
         shipped=shipped,

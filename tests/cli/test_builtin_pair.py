@@ -111,7 +111,7 @@ def test_the_pairs_are_listed(real: Callable[..., Done]) -> None:
     assert builtin["available"]
     assert builtin["tour"]
     table = real("pairs", "list").out.splitlines()
-    assert table[0].split() == ["ID", "HERE", "SIZE", "MEMORY", "TITLE"]
+    assert table[0].split() == ["ID", "STATE", "SIZE", "FIT", "LICENCE", "TITLE"]
     assert [line.split()[0] for line in table[1 : len(listed) + 1]] == [pair["id"] for pair in listed]
 
 
@@ -119,6 +119,6 @@ def test_a_pair_is_described(real: Callable[..., Done]) -> None:
     """Where its files are, or how to get them; an unknown one is not found."""
     assert str(TARGET) in real("pairs", "info", "builtin").out
     absent = real("pairs", "info", "qwen3-8b")
-    assert re.search(r"^here +no: ", absent.out, re.MULTILINE)
+    assert re.search(r"^state +not here: ", absent.out, re.MULTILINE)
     assert re.search(r"^to get it +\S", absent.out, re.MULTILINE)
     assert real("pairs", "info", "no-such-pair").code == 4

@@ -1,0 +1,47 @@
+"""``localspec pairs check``: whether one model can draft for another, from headers alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from localspec.gguf import GgufHeader
+
+
+@click.command(short_help="Tell whether one model can draft for another.")
+@click.argument("target")
+@click.argument("draft")
+@click.option("--json", "as_json", is_flag=True, help="Write the verdict as a JSON object.")
+def check(target: str, draft: str, as_json: bool) -> None:
+    """Tell whether DRAFT can draft for TARGET, and if not, which token differs first.
+
+    Each is a file, owner/name:FILE, owner/name:QUANTISATION, or a name that `localspec pairs scan` lists. Of a file
+    that is not on this machine only the header is fetched.
+    """
+    from localspec.cli.hub_access import surroundings
+    from localspec.download.model_header import header_of
+    from localspec.match import check_match, judge_match
+
+    with surroundings() as around:
+        headers = header_of(target, around), header_of(draft, around)
+    verdict = judge_match(*headers)
+    if as_json:
+        sides = {"target": _side(headers[0]), "draft": _side(headers[1])}
+        print(json.dumps({"fits": verdict.fits, **asdict(verdict), **sides}, indent=2))
+    check_match(*headers)
+    if not as_json:
+        print(f"{headers[1].source} can draft for {headers[0].source}.")
+        print("".join(f"{warning}\n" for warning in verdict.warnings), end="")
+
+
+def _side(header: GgufHeader) -> dict[str, object]:
+    return {
+        "file": header.source,
+        "size_bytes": header.size_bytes,
+        "architecture": header.architecture,
+        "fingerprint": header.fingerprint,
+    }

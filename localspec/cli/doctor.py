@@ -1,0 +1,61 @@
+"""``localspec doctor``: what is installed, what it sees, what it would use, and what would make it faster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from localspec.cli.services import Services
+from localspec.cli.tables import AMBER, GREEN, RED, coloured, columns
+
+if TYPE_CHECKING:
+    from localspec.doctor.examination import Examination
+    from localspec.doctor.finding import Finding
+
+_COLOURS = {"ok": GREEN, "note": AMBER, "problem": RED}
+
+
+@click.command(short_help="Look whether everything works, and as fast as it can here.")
+@click.option("--json", "as_json", is_flag=True, help="Write what was found as a JSON object.")
+@click.pass_obj
+def doctor(services: Services, /, as_json: bool) -> None:
+    """Look whether everything works here, and as fast as it can.
+
+    The exit code is 0 whatever was found; with --json, healthy says whether there is a problem.
+    """
+    from localspec.doctor.examination import examine
+
+    found = examine(services.probe_native)
+    if as_json:
+        print(json.dumps(asdict(found) | {"healthy": found.healthy}, indent=2))
+        return
+    print("\n".join(columns([*_facts(found)])))
+    print()
+    for finding in found.findings:
+        print("\n".join(_told(finding)))
+    problems = sum(finding.level == "problem" for finding in found.findings)
+    print(f"\n{'No problem' if not problems else '1 problem' if problems == 1 else f'{problems} problems'} found.")
+
+
+def _facts(found: Examination) -> list[tuple[str, str]]:
+    machine = found.hardware
+    return [
+        *found.versions.items(),
+        ("processor", machine.processor),
+        ("instruction sets", ", ".join(machine.instruction_sets) or "unknown"),
+        ("compiler", f"GCC {machine.gcc}" if machine.gcc else "no GCC"),
+        ("llama.cpp", found.native.system_info.strip(" |") or "unknown"),
+        *((f"device {each.name}", each.description) for each in found.native.devices),
+    ]
+
+
+def _told(finding: Finding) -> list[str]:
+    lines = [coloured(f"{finding.level:<8}{finding.area}: {finding.text}", _COLOURS[finding.level])]
+    if finding.hint:
+        lines.append(f"{'':8}{finding.hint}")
+    if finding.command:
+        lines.append(f"{'':8}{finding.command}")
+    return lines

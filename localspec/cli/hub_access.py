@@ -1,0 +1,22 @@
+"""The Hub and its cache, for the commands that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from localspec.download import Surroundings
+
+
+@contextmanager
+def surroundings() -> Iterator[Surroundings]:
+    """What a download needs, as the environment has it, for the length of a ``with``."""
+    from threading import Event
+
+    from localspec.download import Hub, Surroundings
+    from localspec.pairs.hub_cache import hub_cache
+
+    with Hub() as hub:
+        yield Surroundings(hub=hub, cache=hub_cache(), stop=Event())

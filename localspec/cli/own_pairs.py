@@ -1,0 +1,140 @@
+"""``localspec pairs add``, ``rm`` and ``prune``: pairs of one's own, and the room they take."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from localspec.cli.services import Services
+from localspec.cli.tables import columns
+from localspec.errors import NotFoundError, UsageError
+from localspec.figures import size
+from localspec.pairs.leftovers import Leftover, find_leftovers
+from localspec.pairs.references import Resolved, resolve_file
+from localspec.pairs.removal import Removal, carry_out, delete, plan_removal
+
+_YES = click.option("--yes", is_flag=True, help="Do it without asking.")
+
+
+@click.command(short_help="Add a pair of your own.")
+@click.option("--target", metavar="X", required=True, help="The large model: a file, or owner/name:file of a cache.")
+@click.option("--draft", metavar="Y", help="The small model, named likewise; without it drafts that fit are listed.")
+@click.option("--id", "pair_id", metavar="ID", help="What --pair will take (default: from the name of the target).")
+@click.option("--title", metavar="TEXT", help="What people read (default: the names of the models).")
+@click.option("--alone", is_flag=True, help="Add the target without a draft.")
+def add(target: str, draft: str | None, pair_id: str | None, title: str | None, alone: bool) -> None:
+    """Add a pair of your own to pairs.toml.
+
+    X and Y are paths, owner/name:file or owner/name:QUANTISATION of what is in the cache of the Hub, or names
+    that `localspec pairs scan` lists. The files stay where they are.
+    """
+    from localspec.pairs.addition import add_pair
+
+    if alone and draft is not None:
+        raise UsageError("--alone and --draft contradict each other.", "Leave one of them out.")
+    big = resolve_file(target)
+    if draft is None and not alone:
+        _suggest(big, target)
+        return
+    pair, file = add_pair(big, resolve_file(draft) if draft else None, pair_id=pair_id, title=title)
+    print(f"Added {pair.id} to {file}. Try it: localspec chat --pair {pair.id}")
+
+
+def _suggest(target: Resolved, named: str) -> None:
+    """Drafts to choose from; raises NotFoundError, naming pairs of that family, if there is none."""
+    from localspec.pairs.addition import relatives, suggest_drafts
+    from localspec.pairs.scan import find_files
+
+    suggestions = suggest_drafts(target, find_files((target.path.parent,)))
+    if not suggestions:
+        near = ", ".join(pair.id for pair in relatives(target))
+        known = (
+            f"These pairs have a draft of its family: {near}."
+            if near
+            else "`localspec pairs list` shows drafts there are."
+        )
+        raise NotFoundError(
+            f"No model here can draft for {target.path.name}: none has its vocabulary and 1/20 to 1/4 of its size.",
+            f"{known} Or add the target --alone.",
+        )
+    print(f"Drafts on this machine for {target.path.name}, the best first:")
+    print("\n".join(columns([(f"  {each.name}", size(each.size_bytes), each.reason) for each in suggestions])))
+    print(f"Add one: localspec pairs add --target {_shell(named)} --draft {_shell(suggestions[0].name)}")
+
+
+def _shell(text: str) -> str:
+    from shlex import quote
+
+    return quote(text)
+
+
+@click.command(short_help="Remove a pair and the files only it uses.")
+@click.argument("pair_id", metavar="ID")
+@_YES
+@click.pass_obj
+def rm(services: Services, /, pair_id: str, yes: bool) -> None:
+    """Remove the pair ID: its table in pairs.toml, and its files in the cache of the Hub that no other pair uses.
+
+    What goes is said beforehand. Files elsewhere are never touched.
+    """
+    removal = plan_removal(pair_id)
+    print("\n".join(_told(removal)))
+    if _agreed(services, yes):
+        carry_out(removal)
+        print(f"Removed; {size(removal.freed_bytes)} freed.")
+
+
+def _told(removal: Removal) -> list[str]:
+    lines = [f"Of {removal.pair.id} go:"]
+    if removal.table:
+        lines.append("  its table in pairs.toml")
+    lines += [f"  {path}" for path in removal.names]
+    lines.append(f"This frees {size(removal.freed_bytes)}." if removal.names else "No file goes.")
+    return [*lines, *removal.kept]
+
+
+def _agreed(services: Services, yes: bool) -> bool:
+    if yes:
+        return True
+    if not services.has_terminal():
+        raise UsageError("Nothing was removed: there is no terminal to ask at.", "Add --yes to do it.")
+    if click.confirm("Remove?", err=True):
+        return True
+    print("Nothing was removed.")
+    return False
+
+
+@click.command(short_help="Find leftovers in the cache of the Hub, and remove them.")
+@_YES
+@click.option(
+    "--json", "as_json", is_flag=True, help="Write the leftovers as a JSON array; remove them only with --yes."
+)
+@click.pass_obj
+def prune(services: Services, /, yes: bool, as_json: bool) -> None:
+    """Find leftovers in the cache of the Hub, and remove them: unfinished downloads, and files no name points to.
+
+    What was written to in the last ten minutes stays, for its download may go on.
+    """
+    found = find_leftovers()
+    going = [each for each in found if not each.in_use]
+    if as_json:
+        print(json.dumps([asdict(each) | {"path": str(each.path)} for each in found], indent=2))
+        if yes:
+            delete(each.path for each in going)
+        return
+    if not found:
+        print("There are no leftovers.")
+        return
+    print("\n".join(columns([_row(each) for each in found])))
+    total = sum(each.size_bytes for each in going)
+    print(f"Removing what is not in use frees {size(total)}.")
+    if going and _agreed(services, yes):
+        delete(each.path for each in going)
+        print(f"Removed; {size(total)} freed.")
+
+
+def _row(each: Leftover) -> tuple[str, ...]:
+    return size(each.size_bytes), each.kind + (" (in use)" if each.in_use else ""), each.repo, Path(each.path).name

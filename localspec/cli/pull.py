@@ -1,0 +1,161 @@
+"""``localspec pairs pull``: fetch what is missing of a pair."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localspec.cli.hub_access import surroundings
+from localspec.cli.streams import Status
+from localspec.figures import size
+from localspec.pairs import Pair, load_catalogue
+
+if TYPE_CHECKING:
+    from localspec.download import Delayed, DownloadEvent, Progressed
+    from localspec.download.pull import Planner, PullPlan
+
+
+@click.command(short_help="Fetch what is missing of a pair.")
+@click.argument("pair_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Write the progress as JSON objects, one a line.")
+def pull(pair_ids: Sequence[str], as_json: bool) -> None:
+    """Fetch what is missing of the pairs ID... into the Hub's cache.
+
+    First their headers, a few MB, to prove that target and draft fit; then the files, side by side. Ctrl-C keeps
+    what has arrived, and the next pull goes on from there.
+    """
+    catalogue = load_catalogue()
+    pairs = [catalogue.find(pair_id) for pair_id in dict.fromkeys(pair_ids)]
+    teller = _JsonTeller() if as_json else _Teller()
+    from localspec.download import download
+    from localspec.download.pull import Planner
+
+    try:
+        with surroundings() as around:
+            plans = _plan(Planner(around), pairs, teller)
+            for event in download([remote for plan in plans for remote in plan.missing], around):
+                teller.event(event)
+    except KeyboardInterrupt:
+        teller.stopped()
+        raise
+    finally:
+        teller.end()
+    for plan in plans:
+        teller.done(plan)
+
+
+def _plan(planner: Planner, pairs: Sequence[Pair], teller: _Teller) -> list[PullPlan]:
+    """All of them, before the first byte of any is fetched."""
+    plans = []
+    for pair in pairs:
+        teller.judging(pair.id)
+        plans.append(planner.plan(pair))
+        teller.planned(plans[-1])
+    return plans
+
+
+class _Teller:
+    """For people: one line that is rewritten, and one for all that matters later."""
+
+    def __init__(self) -> None:
+        self._status = Status()
+
+    def judging(self, pair_id: str) -> None:
+        self._status.show(f"reading the headers of {pair_id},", 0.0)
+
+    def planned(self, plan: PullPlan) -> None:
+        self._status.clear()
+        missing = sum(remote.size_bytes for remote in plan.missing)
+        count = len(plan.missing)
+        what = f"{count} {'file' if count == 1 else 'files'}, {size(missing)}" if count else "nothing to fetch"
+        self._say(f"{plan.pair_id}: {what}")
+        for note in plan.notes:
+            self._say(f"{plan.pair_id}: {note}")
+
+    def event(self, event: DownloadEvent) -> None:
+        from localspec.download import Delayed, Fetched, Progressed
+
+        match event:
+            case Progressed():
+                self._status.show(_progress_line(event), event.done_bytes / max(1, event.total_bytes))
+            case Delayed():
+                self._say(_delay_line(event))
+            case Fetched():
+                self._say(f"{event.file}: complete, {size(event.size_bytes)}")
+
+    def stopped(self) -> None:
+        self._say("Stopped. What has arrived is kept; run the command again to go on.")
+
+    def end(self) -> None:
+        self._status.clear()
+
+    def done(self, plan: PullPlan) -> None:
+        print(f"{plan.pair_id} is here: localspec --pair {plan.pair_id}")
+
+    def _say(self, line: str) -> None:
+        self._status.clear()
+        print(line, file=sys.stderr)
+
+
+class _JsonTeller(_Teller):
+    """For programs: one object a line."""
+
+    def judging(self, pair_id: str) -> None:
+        pass
+
+    def planned(self, plan: PullPlan) -> None:
+        self._write(
+            "plan",
+            pair=plan.pair_id,
+            here=list(map(str, plan.here)),
+            missing=[{"file": remote.label, "size_bytes": remote.size_bytes} for remote in plan.missing],
+            notes=list(plan.notes),
+        )
+
+    def event(self, event: DownloadEvent) -> None:
+        from localspec.download import Delayed, Progressed
+
+        names = {Progressed: "progress", Delayed: "delay"}
+        fields = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(event).items()}
+        self._write(names.get(type(event), "fetched"), **fields)
+
+    def stopped(self) -> None:
+        self._write("stopped")
+
+    def done(self, plan: PullPlan) -> None:
+        self._write("done", pair=plan.pair_id)
+
+    def _write(self, event: str, **fields: Any) -> None:
+        print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def _progress_line(event: Progressed) -> str:
+    parts = [f"fetching {size(event.done_bytes)} of {size(event.total_bytes)}"]
+    if event.bytes_per_second is not None:
+        parts.append(f"{event.bytes_per_second / 1e6:.1f} MB/s")
+    if event.seconds_left is not None:
+        parts.append(f"{_duration(event.seconds_left)} left")
+    return f"{', '.join(parts)},"
+
+
+def _delay_line(event: Delayed) -> str:
+    wait = f" Trying again in {event.wait_s:.0f} s." if event.wait_s else ""
+    return f"{event.file}: {event.reason}{wait}"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds as a person counts them.
+
+    >>> _duration(42.4), _duration(150), _duration(8000)
+    ('42 s', '3 min', '2 h 13 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,82 @@
+"""``localspec pairs scan``: the models on this machine, whoever fetched them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from localspec.cli.tables import columns
+from localspec.errors import NotFoundError
+from localspec.figures import size
+from localspec.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
+from localspec.pairs.scan import scan as scan_models
+
+_SHOWN_DRAFTS = 3
+
+
+@click.command(short_help="Find models that are on this machine already.")
+@click.argument("folders", metavar="[FOLDER]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Write models and possible pairs as a JSON object.")
+def scan(folders: tuple[Path, ...], as_json: bool) -> None:
+    """Find models on this machine: in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan, and in FOLDERs.
+
+    Only headers are read; nothing is copied, moved or deleted. Models of one group have one vocabulary.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise NotFoundError(f"There is no folder {folder}.", "Check the path.")
+    found = scan_models(find_files(folders))
+    if as_json:
+        print(json.dumps({"models": list(map(_record, found.models)), "pairs": _pairs(found)}, indent=2))
+        return
+    if not found.models:
+        print("There are no GGUF files in the caches of the Hub, LM Studio, Ollama, llama.cpp and Jan.")
+        return
+    _print(found)
+
+
+def _print(found: Scan) -> None:
+    whole = sorted(
+        (model for model in found.models if not model.problem), key=lambda model: (model.group, -model.size_bytes)
+    )
+    broken = [model for model in found.models if model.problem]
+    if whole:
+        print("\n".join(columns([("GROUP", "SIZE", "TYPE", "KEPT BY", "NAME"), *map(_row, whole)])))
+    for model in broken:
+        print(f"unusable: {model.name} ({model.store}). {model.problem}")
+    possible = _best(found.pairs)
+    print("\nPossible pairs, each with its best drafts first:" if possible else "\nNo two of them make a pair.")
+    for target, drafts in possible.items():
+        print(f"  {target} <- {', '.join(drafts)}")
+    if possible:
+        print("`localspec pairs add --target NAME --draft NAME` adds one.")
+
+
+def _best(pairs: tuple[PossiblePair, ...]) -> dict[str, list[str]]:
+    best: dict[str, list[str]] = {}
+    for pair in pairs:
+        drafts = best.setdefault(_name(pair.target), [])
+        if len(drafts) < _SHOWN_DRAFTS:
+            drafts.append(_name(pair.draft))
+    return best
+
+
+def _name(model: ScannedModel) -> str:
+    """What ``pairs add`` takes."""
+    return str(model.path) if model.store == "folder" else model.name
+
+
+def _row(model: ScannedModel) -> tuple[str, ...]:
+    return str(model.group), size(model.size_bytes), model.file_type or "-", model.store, _name(model)
+
+
+def _record(model: ScannedModel) -> dict[str, Any]:
+    return asdict(model) | {"path": str(model.path)}
+
+
+def _pairs(found: Scan) -> list[dict[str, str]]:
+    return [{"target": str(pair.target.path), "draft": str(pair.draft.path)} for pair in found.pairs]

@@ -1,0 +1,42 @@
+"""Loads llama.cpp and says what it is and sees, as JSON; run as ``python -m localspec.doctor.child``.
+
+Whatever goes wrong in here goes wrong for this process alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from typing import Any
+
+from localspec.engine.backends.cores import physical_cores
+from localspec.engine.backends.llama_devices import choose, list_devices
+from localspec.engine.backends.native import native
+
+
+def report() -> dict[str, Any]:
+    library = native()
+    devices = list_devices(library)
+    used = {device.name for device in choose(devices, None)}
+    return {
+        "version": version("llama-cpp-python"),
+        "library": str(library.c._lib._name),
+        "system_info": library.c.llama_print_system_info().decode(errors="replace"),
+        "offloads": bool(library.c.llama_supports_gpu_offload()),
+        "threads": physical_cores(),
+        "devices": [
+            {
+                "name": device.name,
+                "description": device.description,
+                "free_bytes": device.free_bytes,
+                "shares_ram": device.shares_ram,
+                "used": device.name in used,
+            }
+            for device in devices
+        ],
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(report()))

@@ -1,0 +1,33 @@
+"""Whether the Hub answers; that it does not is a finding like any other."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+
+from localspec.doctor.finding import NOTE, OK, Finding
+
+_TIMEOUT_S = 3.0
+_TRUE = {"1", "on", "yes", "true"}
+_LATER = "Everything that is on this machine works without; pairs cannot be fetched."
+
+
+def look_at_endpoint(environ: Mapping[str, str] = os.environ, timeout_s: float = _TIMEOUT_S) -> Finding:
+    address = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    if environ.get("HF_HUB_OFFLINE", "").lower() in _TRUE:
+        return Finding("network", NOTE, f"HF_HUB_OFFLINE is set: {address} is not asked for anything.", _LATER)
+    if not address.startswith(("https://", "http://")):
+        return Finding("network", NOTE, f"HF_ENDPOINT is no address: {address}.", "It begins with https://.")
+    try:
+        request = urllib.request.Request(address, method="HEAD")  # noqa: S310 -- the scheme was checked
+        with urllib.request.urlopen(request, timeout=timeout_s):  # noqa: S310
+            pass
+    except urllib.error.HTTPError:
+        pass  # whatever it says, it answers
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        return Finding("network", NOTE, f"{address} does not answer: {str(reason) or type(error).__name__}.", _LATER)
+    return Finding("network", OK, f"{address} answers.")

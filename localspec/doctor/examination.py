@@ -1,0 +1,84 @@
+"""All that is looked at, in one record."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from localspec import __version__
+from localspec.doctor.build_advice import advise
+from localspec.doctor.endpoint import look_at_endpoint
+from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
+from localspec.doctor.folders import look_at_cache, look_at_folders
+from localspec.doctor.hardware import Hardware, hardware
+from localspec.doctor.native_probe import NativeReport, room_of
+from localspec.figures import size
+from localspec.fit import Room
+
+_PACKAGES = ("llama-cpp-python", "huggingface-hub", "textual", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What there is, and what came of looking at it."""
+
+    versions: dict[str, str]
+    native: NativeReport
+    hardware: Hardware
+    room: Room
+    findings: tuple[Finding, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing keeps LocalSpec from working as well as it can here."""
+        return all(finding.level != PROBLEM for finding in self.findings)
+
+
+def examine(probe: Callable[[], NativeReport]) -> Examination:
+    """Look at everything; raises nothing that a broken installation can cause."""
+    native, machine = probe(), hardware()
+    room = room_of(native)
+    findings = (
+        *_engine(native),
+        *advise(native, machine),
+        _memory(room),
+        *look_at_folders(),
+        *look_at_cache(),
+        look_at_endpoint(),
+    )
+    return Examination(_versions(), native, machine, room, findings)
+
+
+def _versions() -> dict[str, str]:
+    found = {"localspec": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "missing"
+    return found | {"executable": sys.executable}
+
+
+def _engine(native: NativeReport) -> list[Finding]:
+    if native.problem:
+        return []  # the advice on the build says it
+    threads = f"{native.threads} CPU thread{'' if native.threads == 1 else 's'}"
+    used = [device for device in native.devices if device.used]
+    findings = [Finding("engine", OK, f"llama.cpp loads: {native.library}.")]
+    if used:
+        names = " and ".join(f"{each.name} ({each.description}, {size(each.free_bytes)} free)" for each in used)
+        return [*findings, Finding("engine", OK, f"It would evaluate on {names}, and on {threads} what does not fit.")]
+    if native.offloads:
+        text = f"It was built for a GPU, and sees none: it would use {threads}."
+        return [*findings, Finding("engine", NOTE, text, "Check the GPU's driver.")]
+    return [*findings, Finding("engine", OK, f"It would use {threads}, and no GPU.")]
+
+
+def _memory(room: Room) -> Finding:
+    physical, available = room.memory.physical, room.memory.available
+    if physical is None:
+        return Finding("memory", NOTE, "The system does not tell how much memory there is.")
+    return Finding("memory", OK, f"{size(physical)} in all, {size(available)} of it free.")

@@ -1,0 +1,79 @@
+"""The folders LocalSpec writes to, and the cache of the Hub: there, writable, with room, whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
+from localspec.errors import LocalSpecError
+from localspec.figures import size
+from localspec.pairs import load_catalogue
+from localspec.pairs.free_space import free_bytes
+from localspec.pairs.hub_cache import hub_cache
+from localspec.pairs.leftovers import find_leftovers
+from localspec.pairs.stores.hub import repositories
+from localspec.paths import user_paths
+
+_LITTLE_BYTES = 5_000_000_000
+
+
+def look_at_folders() -> list[Finding]:
+    paths = user_paths()
+    named = (("config", paths.config), ("data", paths.data), ("logs", paths.logs), ("cache of the Hub", hub_cache()))
+    return [_folder(name, path) for name, path in named]
+
+
+def look_at_cache() -> list[Finding]:
+    """The cache of the Hub, and the pairs that the user has written down."""
+    cache = hub_cache()
+    findings = [_room(cache), _links(cache), _leftovers(cache), _own_pairs()]
+    return [finding for finding in findings if finding is not None]
+
+
+def _folder(name: str, path: Path) -> Finding:
+    place = next((each for each in (path, *path.parents) if each.exists()), path)
+    if not place.is_dir():
+        return Finding("folders", PROBLEM, f"{name}: {place} is no folder.", "Move it away, or choose another place.")
+    if not os.access(place, os.W_OK | os.X_OK):
+        variable = "HF_HOME" if "Hub" in name else "LOCALSPEC_HOME"
+        return Finding(
+            "folders", PROBLEM, f"{name}: {path} cannot be written.", f"Mend its permissions, or set {variable}."
+        )
+    return Finding("folders", OK, f"{name}: {path}" + ("" if place == path else " (made when it is needed)"))
+
+
+def _room(cache: Path) -> Finding | None:
+    free = free_bytes(cache)
+    if free is None:
+        return None
+    text = f"{size(free)} are free on its disk."
+    if free < _LITTLE_BYTES:
+        return Finding("cache", NOTE, text, "Most pairs need more: `localspec pairs prune` and `pairs rm` free some.")
+    return Finding("cache", OK, text)
+
+
+def _links(cache: Path) -> Finding:
+    models = list(repositories(cache))
+    entries = [path for _, folder in models for path in (folder / "snapshots").rglob("*")]
+    dangling = [path for path in entries if path.is_symlink() and not path.exists()]
+    if dangling:
+        text = f"{len(dangling)} of its entries point to files that are gone, the first is {dangling[0]}."
+        return Finding("cache", PROBLEM, text, "Fetch those models again, or remove the entries.")
+    return Finding("cache", OK, f"It holds {len(models)} model repositories, and all entries lead to a file.")
+
+
+def _leftovers(cache: Path) -> Finding | None:
+    found = find_leftovers(cache)
+    if not found:
+        return None
+    total = sum(each.size_bytes for each in found)
+    text = f"Unfinished downloads and the like take {size(total)}."
+    return Finding("cache", NOTE, text, "`localspec pairs prune` lists them, and removes them on request.")
+
+
+def _own_pairs() -> Finding:
+    try:
+        return Finding("pairs", OK, f"{len(load_catalogue().pairs)} pairs are known.")
+    except LocalSpecError as error:
+        return Finding("pairs", PROBLEM, error.message, error.hint)

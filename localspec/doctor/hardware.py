@@ -1,0 +1,80 @@
+"""The processor, the compiler and the GPUs of this machine, as far as the system tells without a library of theirs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+_NVIDIA, _AMD = Path("/proc/driver/nvidia/version"), Path("/dev/kfd")
+_TIMEOUT_S = 5.0
+_SETS = (
+    *("sse3", "avx", "avx2", "f16c", "fma", "bmi2", "avx_vnni", "avx512f", "avx512_vbmi", "avx512_vnni", "avx512_bf16"),
+    *("amx_int8", "amx_bf16", "neon", "asimd", "asimddp", "i8mm", "sve", "sve2"),
+)
+"""What llama.cpp has code for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a build of llama.cpp depends on."""
+
+    system: str
+    machine: str
+    """The architecture: "x86_64", "arm64"."""
+    processor: str
+    instruction_sets: tuple[str, ...]
+    """Those llama.cpp has code for; empty where the system does not tell."""
+    gcc: str | None
+    """The version of the C compiler, if it is GCC."""
+    cuda: bool
+    """Whether there is an NVIDIA GPU with its driver."""
+    nvcc: bool
+    """Whether there is CUDA's compiler."""
+    rocm: bool
+
+
+def hardware(cpuinfo: Path = _CPUINFO, nvidia: Path = _NVIDIA, amd: Path = _AMD) -> Hardware:
+    name, flags = _processor(cpuinfo)
+    return Hardware(
+        system=platform.system(),
+        machine=platform.machine(),
+        processor=name,
+        instruction_sets=tuple(name for name in _SETS if name in flags),
+        gcc=gcc_version(),
+        cuda=nvidia.exists() or shutil.which("nvidia-smi") is not None,
+        nvcc=shutil.which("nvcc") is not None or Path("/usr/local/cuda/bin/nvcc").exists(),
+        rocm=amd.exists(),
+    )
+
+
+def _processor(cpuinfo: Path) -> tuple[str, set[str]]:
+    fields: dict[str, str] = {}
+    try:
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            fields.setdefault(key.strip(), value.strip())
+    except OSError:
+        pass  # not Linux
+    flags = set((fields.get("flags") or fields.get("Features") or "").split())
+    return fields.get("model name") or platform.processor() or platform.machine(), flags
+
+
+def gcc_version() -> str | None:
+    """Of what would compile llama.cpp: $CC, else cc."""
+    command = (os.environ.get("CC") or "cc").split()[0]
+    if shutil.which(command) is None:
+        return None
+    try:
+        done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if "Free Software Foundation" not in done.stdout:
+        return None
+    found = re.search(r"\b(\d+\.\d+(?:\.\d+)?)\b", done.stdout.partition("\n")[0].rpartition(")")[2])
+    return found[1] if found else None

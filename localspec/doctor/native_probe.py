@@ -1,0 +1,95 @@
+"""llama.cpp asked in a child process what it is, what it was built with and what it sees."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.fit import Room
+from localspec.machine import memory
+
+_TIMEOUT_S = 30.0
+_CHILD = (sys.executable, "-m", "localspec.doctor.child")
+_REINSTALL = "`localspec doctor` shows the command that builds it on this machine."
+_REASONS = {
+    signal.SIGILL: "it was built for another processor and executes an instruction this one does not have",
+    signal.SIGSEGV: "it crashed while it was being loaded",
+    signal.SIGBUS: "it crashed while it was being loaded",
+    signal.SIGABRT: "it gave up while it was being loaded",
+    signal.SIGKILL: "the system killed it, mostly for want of memory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedDevice:
+    """A GPU as llama.cpp lists it."""
+
+    name: str
+    description: str
+    free_bytes: int
+    """0 if it does not tell."""
+    shares_ram: bool
+    used: bool
+    """Whether LocalSpec takes it unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeReport:
+    """What llama.cpp says, or why it says nothing."""
+
+    problem: str = ""
+    """A sentence; empty if it loads."""
+    hint: str = ""
+    version: str | None = None
+    library: str | None = None
+    system_info: str = ""
+    """Its own line on how it was built and what of the processor it uses."""
+    offloads: bool = False
+    """Whether it was built for any kind of GPU."""
+    threads: int | None = None
+    devices: tuple[ProbedDevice, ...] = ()
+
+
+def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S) -> NativeReport:
+    """Never raises: what goes wrong is in the report."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return NativeReport(f"llama.cpp was not loaded within {timeout_s:.0f} seconds.", "Try again; check the disk.")
+    except OSError as error:
+        return NativeReport(f"Python could not be started again: {error.strerror or error}.", "Check the installation.")
+    if done.returncode < 0:
+        return _died(-done.returncode)
+    if done.returncode > 0:
+        return _failed(done.stderr)
+    try:
+        said = json.loads(done.stdout.strip().rpartition("\n")[2])
+        devices = tuple(ProbedDevice(**device) for device in said.pop("devices"))
+        return NativeReport(devices=devices, **said)
+    except (ValueError, TypeError, KeyError):
+        return NativeReport("llama.cpp was loaded, but said something that is not understood.", "Please report this.")
+
+
+def _died(number: int) -> NativeReport:
+    why = next((text for name, text in _REASONS.items() if name == number), f"it died of signal {number}")
+    return NativeReport(f"llama.cpp cannot be loaded: {why}.", _REINSTALL)
+
+
+def _failed(stderr: str) -> NativeReport:
+    last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "it did not say why")
+    return NativeReport(f"llama.cpp cannot be loaded: {last[:200]}.", _REINSTALL)
+
+
+def room_of(report: NativeReport) -> Room:
+    """The memory there is to fit into, on the devices that would be used and in RAM."""
+    used = [device for device in report.devices if device.used]
+    told = used and all(device.free_bytes for device in used)
+    return Room(
+        memory(),
+        sum(device.free_bytes for device in used) if told else None,
+        device_shares_ram=any(device.shares_ram for device in used),
+    )

@@ -1,0 +1,132 @@
+"""The user's ``pairs.toml``: tables added and taken out as text, so that all else in it stays as it was written."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from localspec.errors import ConfigError, InputError
+from localspec.pairs.pair import ModelFile, Pair
+from localspec.pairs.schema import read_pairs
+from localspec.paths import user_paths
+
+_HEADER = re.compile(r"\s*\[\[\s*[\"']?pairs[\"']?\s*\]\]\s*(#.*)?$")
+_BY_HAND = "Change it by hand."
+
+
+def own_file() -> Path:
+    return user_paths().config / "pairs.toml"
+
+
+def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
+    """The user's own pairs. Raises ConfigError."""
+    folder = own_file().parent
+    return read_pairs(path or own_file(), locate=lambda file: folder / file)
+
+
+def append_pair(pair: Pair) -> Path:
+    """Write a pair behind those there are; the file. Raises ConfigError, InputError."""
+    before = own_pairs()
+    text = _text()
+    table = f"{_separator(text)}{_table(pair)}"
+    _replace(text + table, before, pair.id)
+    return own_file()
+
+
+def remove_pair(pair_id: str) -> None:
+    """Take a pair out, with the comments within its table. Raises ConfigError."""
+    before = own_pairs()
+    lines = _text().splitlines(keepends=True)
+    starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    index = next(n for n, pair in enumerate(before) if pair.id == pair_id)
+    if len(starts) != len(before):
+        raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
+    start = starts[index]
+    end = starts[index + 1] if index + 1 < len(starts) else len(lines)
+    # Comments right above the next table are about that one.
+    while end < len(lines) and end > start + 1 and lines[end - 1].startswith("#"):
+        end -= 1
+    _replace("".join(lines[:start] + lines[end:]), (*before[:index], *before[index + 1 :]))
+
+
+def _text() -> str:
+    try:
+        return own_file().read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+
+
+def _separator(text: str) -> str:
+    if not text:
+        return ""
+    return "\n" if text.endswith("\n") else "\n\n"
+
+
+def _table(pair: Pair) -> str:
+    lines = ["[[pairs]]", *_entries({"id": pair.id, "title": pair.title, "family": pair.family})]
+    for name, model in (("target", pair.target), ("draft", pair.draft)):
+        if model is not None:
+            lines += ["", f"[pairs.{name}]", *_entries(_fields(model))]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(model: ModelFile) -> dict[str, str | int | None]:
+    return {
+        "repo": model.repo,
+        "file": model.file,
+        "revision": model.revision,
+        "size_bytes": model.size_bytes if model.repo else None,
+        "architecture": model.architecture,
+        "fingerprint": model.fingerprint,
+        "context_length": model.context_length,
+        "licence": model.licence,
+    }
+
+
+def _entries(fields: dict[str, str | int | None]) -> Iterator[str]:
+    for name, value in fields.items():
+        if value:
+            yield f"{name} = {_quoted(value) if isinstance(value, str) else value}"
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{text!r} is not UTF-8, and cannot be written down.", "Rename the file.") from error
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+
+
+def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> None:
+    """Write the file in one step, once it reads back as ``kept`` and the pair ``added``."""
+    real = Path(os.path.realpath(own_file()))
+    with _explained(real):
+        real.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=".pairs-", suffix=".toml", dir=real.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            written = own_pairs(temporary)
+            if tuple(pair for pair in written if pair.id != added) != kept or len(written) != len(kept) + bool(added):
+                raise ConfigError(f"{real} is written in a way that is not changed safely.", _BY_HAND)
+            temporary.chmod(real.stat().st_mode & 0o777 if real.exists() else 0o644)
+            temporary.replace(real)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}.", "Check its permissions.") from error

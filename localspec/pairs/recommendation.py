@@ -1,0 +1,43 @@
+"""The one pair for this machine, by a rule that is told with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+from localspec.pairs.estimate import known_size, target_bytes
+from localspec.pairs.pair import Pair
+from localspec.pairs.ratio import draft_distance
+from localspec.pairs.suitability import GREEN, Suitability
+
+RULE = (
+    "the largest target that fits beside its draft; of targets about as large a verified pair first, "
+    "then one whose draft is near a tenth of its target, then the first in the list"
+)
+_NEAR = log(2)
+"""A draft of half or twice a tenth is near it."""
+_EQUAL_FACTOR = 1.25
+"""Targets that differ by less count as about as large."""
+
+
+def recommend(judged: Sequence[tuple[Pair, Suitability]]) -> tuple[Pair, str] | None:
+    """The recommended pair with the reason in a sentence; None if none fits.
+
+    A pair that waits for its drafter, has no draft, or gains little is no candidate; the tour is the last resort.
+    """
+    fitting = [pair for pair, fit in judged if fit.colour == GREEN and not pair.waits and pair.recommended]
+    candidates = [pair for pair in fitting if pair.draft is not None and not pair.tour]
+    if not candidates:
+        tour = next((pair for pair in fitting if pair.tour), None)
+        reason = "the only pair that fits this machine as it is now"
+        return (tour, f"Recommended: {tour.id}, {reason}.") if tour else None
+    largest = max(map(target_bytes, candidates))
+    equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
+    best = min(equals, key=lambda pair: (not pair.verified, _distance(pair)))
+    return best, f"Recommended: {best.id}, by this rule: {RULE}."
+
+
+def _distance(pair: Pair) -> float:
+    """How far the draft's share of the target is from the best one; 0 if it is near."""
+    draft = (known_size(pair.draft) if pair.draft else None) or 1
+    return max(0.0, draft_distance(draft, target_bytes(pair)) - _NEAR)

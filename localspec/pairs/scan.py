@@ -1,0 +1,139 @@
+"""The models on this machine, whoever fetched them: their headers read, grouped by vocabulary, pairs named."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localspec.errors import LocalSpecError
+from localspec.gguf import GgufHeader, read_header
+from localspec.match import judge_match
+from localspec.pairs.parts import parts_of
+from localspec.pairs.ratio import draft_distance, is_draft_size
+from localspec.pairs.stores import STORES, Found
+from localspec.pairs.stores.found import in_folder
+
+DEADLINE_S = 30.0
+"""What reading headers may take in all; what is left by then is listed as not read."""
+FOLDER = "folder"
+"""The store of files in a folder that was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedModel:
+    """One model file, and what its header says."""
+
+    path: Path
+    store: str
+    name: str
+    problem: str = ""
+    """Why it cannot be used; all below is then unknown."""
+    title: str | None = None
+    architecture: str | None = None
+    file_type: str | None = None
+    licence: str | None = None
+    size_bytes: int = 0
+    fingerprint: str | None = None
+    group: int | None = None
+    """Models of one group speak the same tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class PossiblePair:
+    """A target, and a draft that fits it by vocabulary and size."""
+
+    target: ScannedModel
+    draft: ScannedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All that was found."""
+
+    models: tuple[ScannedModel, ...]
+    pairs: tuple[PossiblePair, ...]
+    """For every target the best draft first."""
+
+
+def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.environ) -> Iterator[Found]:
+    """The model files in every store and in ``folders``, each path once."""
+    seen = set[Path]()
+    stores = (store(environ) for store in STORES.values())
+    named = (in_folder(folder, FOLDER) for folder in folders)
+    for found in (each for finds in (*stores, *named) for each in finds):
+        real = Path(os.path.realpath(found.path))  # loops of links end somewhere, and are reported when read
+        if real not in seen:
+            seen.add(real)
+            yield found
+
+
+def scan(
+    found: Iterable[Found], *, deadline_s: float = DEADLINE_S, clock: Callable[[], float] = time.monotonic
+) -> Scan:
+    """Read the headers of what was found; a broken file is listed with its reason."""
+    end = clock() + deadline_s
+    groups = _Groups()
+    models = tuple(_late(each) if clock() > end else _read(each, groups) for each in found)
+    whole = [model for model in models if not model.problem]
+    pairs = [
+        PossiblePair(target, draft)
+        for target in whole
+        for draft in _drafts(target, whole)
+        if groups.fit(target.group, draft.group)
+    ]
+    return Scan(models, tuple(pairs))
+
+
+def _drafts(target: ScannedModel, models: Sequence[ScannedModel]) -> list[ScannedModel]:
+    right = [model for model in models if is_draft_size(model.size_bytes, target.size_bytes)]
+    return sorted(right, key=lambda draft: draft_distance(draft.size_bytes, target.size_bytes))
+
+
+class _Groups:
+    """One header for every vocabulary: whole vocabularies of all files would not fit in memory."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._headers: list[GgufHeader] = []
+
+    def number(self, header: GgufHeader, fingerprint: str) -> int:
+        own = header.vocabulary
+        key = (fingerprint, own.add_bos and own.bos_id, own.add_eos and own.eos_id)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._headers)
+            self._headers.append(header)
+        return self._numbers[key]
+
+    def fit(self, target: int | None, draft: int | None) -> bool:
+        if target is None or draft is None:
+            return False
+        return target == draft or judge_match(self._headers[target], self._headers[draft]).fits
+
+
+def _late(found: Found) -> ScannedModel:
+    return ScannedModel(found.path, found.store, found.name, "It was not read: there were too many for one look.")
+
+
+def _read(found: Found, groups: _Groups) -> ScannedModel:
+    try:
+        header, *rest = [read_header(part) for part in parts_of(found.path)]
+    except LocalSpecError as error:
+        return ScannedModel(found.path, found.store, found.name, str(error))
+    if not header.vocabulary.tokens:
+        return ScannedModel(found.path, found.store, found.name, "It has no vocabulary, and so is no chat model.")
+    fingerprint = header.fingerprint
+    return ScannedModel(
+        path=found.path,
+        store=found.store,
+        name=found.name,
+        title=header.name,
+        architecture=header.architecture,
+        file_type=header.file_type,
+        licence=header.licence,
+        size_bytes=header.size_bytes + sum(part.size_bytes for part in rest),
+        fingerprint=fingerprint,
+        group=groups.number(header, fingerprint),
+    )

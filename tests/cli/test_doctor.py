@@ -1,0 +1,50 @@
+"""``localspec doctor``: for people and for scripts; never fails over what it finds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from localspec.doctor.native_probe import NativeReport, ProbedDevice
+from tests.cli.conftest import Localspec
+from tests.cli.support import FakeWorld
+
+GPU = ProbedDevice("CUDA0", "Test GPU", 24_000_000_000, shares_ram=False, used=True)
+REPORTS = {
+    "cpu": NativeReport(version="1", library="/lib.so", system_info="CPU : AVX2 = 1 | ", threads=2),
+    "gpu": NativeReport(version="1", library="/lib.so", offloads=True, threads=1, devices=(GPU,)),
+    "no driver": NativeReport(version="1", library="/lib.so", offloads=True, threads=1),
+    "broken": NativeReport("llama.cpp cannot be loaded: it was built for another processor.", "Build it."),
+}
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("cpu", "It would use 2 CPU threads, and no GPU."),
+        ("gpu", "It would evaluate on CUDA0 (Test GPU, 24.0 GB free)"),
+        ("no driver", "It was built for a GPU, and sees none: it would use 1 CPU thread."),
+        ("broken", "problem build: llama.cpp cannot be loaded"),
+    ],
+)
+def test_what_it_would_use_is_said(localspec: Localspec, kind: str, said: str) -> None:
+    services = dataclasses.replace(FakeWorld().services(), probe_native=lambda: REPORTS[kind])
+
+    done = localspec("doctor", services=services)
+    assert (done.code, done.err) == (0, "")
+    assert said in done.out
+    assert "HF_HUB_OFFLINE is set" in done.out
+    assert "\x1b" not in done.out
+
+    record = json.loads(localspec("doctor", "--json", services=services).out)
+    assert record["native"]["problem"] == REPORTS[kind].problem
+    if kind == "broken":
+        assert record["healthy"] is False
+        assert any(finding["command"] for finding in record["findings"])

@@ -1,0 +1,262 @@
+"""``localspec pairs``: what people and scripts are shown, and what happens to their files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localspec.cli.services import Services
+from localspec.doctor.native_probe import NativeReport, ProbedDevice
+from localspec.machine import Memory
+from localspec.pairs import load_catalogue
+from localspec.pairs.hub_cache import hub_cache
+from localspec.pairs.own_file import own_file
+from tests.cli.conftest import Localspec
+from tests.cli.support import Done, FakeWorld
+from tests.gguf_files import write
+from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, hub_pair, in_hub, model_bytes, write_own
+
+GB = 10**9
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One of 16 GB, with a home of its own."""
+    monkeypatch.setattr("localspec.doctor.native_probe.memory", lambda: Memory(16 * GB, 14 * GB))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    for name in ("OLLAMA_MODELS", "LLAMA_CACHE", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def big(tmp_path: Path) -> Path:
+    return write(tmp_path / "big.gguf", BIG)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return write(tmp_path / "small.gguf", SMALL)
+
+
+def on(*devices: ProbedDevice, terminal: bool = False) -> Services:
+    """The world, with these GPUs in it."""
+    report = NativeReport(version="1", threads=2, devices=devices)
+    return dataclasses.replace(FakeWorld(terminal=terminal).services(), probe_native=lambda: report)
+
+
+def listed(done: Done) -> list[dict[str, Any]]:
+    assert done.code == 0
+    records: list[dict[str, Any]] = json.loads(done.out)
+    return records
+
+
+# list
+
+
+def test_every_pair_is_listed_with_state_size_fit_and_licence(localspec: Localspec) -> None:
+    done = localspec("pairs", "list", services=on())
+
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["ID", "STATE", "SIZE", "FIT", "LICENCE", "TITLE"]
+    for pair in load_catalogue().pairs:
+        (line,) = [line for line in lines[1:] if line.split(" ", 1)[0] == pair.id]
+        assert pair.title in line
+        assert pair.licence in line
+        assert re.search(r"fits: |tight: |too big: ", line)
+    assert "larger than all the memory" in next(line for line in lines if line.startswith("llama-3.3-70b"))
+    assert "waits for a drafter: eagle3" in next(line for line in lines if line.startswith("gpt-oss"))
+
+
+def test_the_recommended_pair_is_marked_and_explained(localspec: Localspec) -> None:
+    out = localspec("pairs", "list", services=on()).out
+
+    (marked,) = [line for line in out.splitlines() if re.match(r"\S+ \*", line)]
+    assert marked.startswith("qwen3-14b *")
+    assert "Recommended: qwen3-14b, by this rule: " in out
+
+
+def test_a_gpu_is_what_is_fitted_into(localspec: Localspec) -> None:
+    gpu = ProbedDevice("CUDA0", "Test", 9 * GB, shares_ram=False, used=True)
+    records = {each["id"]: each for each in listed(localspec("pairs", "list", "--json", services=on(gpu)))}
+
+    assert records["qwen3-8b"]["fit"]["colour"] == "green"
+    assert records["qwen3-8b"]["fit"]["room_bytes"] == 9 * GB
+    assert records["qwen3-14b"]["fit"]["colour"] == "amber"
+    assert [each["id"] for each in records.values() if each["recommended_here"]] == ["qwen3-8b"]
+
+
+def test_a_list_without_colours_says_the_same(localspec: Localspec) -> None:
+    assert "\x1b" not in localspec("pairs", "list", services=on()).out
+
+
+def test_the_list_can_be_filtered(localspec: Localspec) -> None:
+    ids = [each["id"] for each in listed(localspec("pairs", "list", "--json", "--filter", "QWEN3", services=on()))]
+    assert ids
+    assert all("qwen3" in pair_id for pair_id in ids)
+
+    done = localspec("pairs", "list", "--filter", "nonsense", services=on())
+    assert (done.code, "No pair has 'nonsense'" in done.out) == (0, True)
+    assert listed(localspec("pairs", "list", "--json", "--filter", "nonsense", services=on())) == []
+
+
+def test_a_pair_on_a_volume_that_is_gone_is_still_listed(localspec: Localspec) -> None:
+    write_own('[[pairs]]\nid = "p"\ntitle = "P"\ntarget.file = "/media/none/x.gguf"\n')
+
+    (line,) = [each for each in localspec("pairs", "list", services=on()).out.splitlines() if each.startswith("p ")]
+
+    assert "file missing" in line
+    assert "/media/none" in line
+
+
+# info
+
+
+def test_info_tells_where_files_lie_what_they_take_and_whether_they_fit(
+    localspec: Localspec, big: Path, small: Path
+) -> None:
+    localspec("pairs", "add", "--target", big, "--draft", small, "--id", "mine")
+    out = localspec("pairs", "info", "mine", services=on()).out
+
+    for said in (str(big), str(small), "from the files' headers", "weights", "same tokens", "mit", "here"):
+        assert said in out
+    record = json.loads(localspec("pairs", "info", "mine", "--json", services=on()).out)
+    assert record["match"]["fits"] is True
+    assert record["memory"]["from_headers"] is True
+    assert [file["disk_bytes"] for file in record["files"]] == [len(BIG), len(SMALL)]
+
+
+def test_info_of_a_pair_that_is_not_here_tells_what_to_expect_and_who_says_so(localspec: Localspec) -> None:
+    out = localspec("pairs", "info", "llama-3.1-8b", services=on()).out
+
+    for said in ("1.71 times plain speed", "llama.cpp#5877", "from sizes, roughly", "not here"):
+        assert said in out
+    assert json.loads(localspec("pairs", "info", "qwen3-8b", "--json", services=on()).out)["match"] is None
+
+
+def test_info_of_a_pair_whose_files_do_not_fit_says_why(localspec: Localspec) -> None:
+    write_own(hub_pair("bad", "big.gguf", "small.gguf"))
+    in_hub("Owner/Name", "big.gguf", BIG)
+    in_hub("Owner/Name", "small.gguf", model_bytes(400, tokens=OTHER_TOKENS))
+
+    assert "token 11 is" in localspec("pairs", "info", "bad", services=on()).out
+
+
+# add
+
+
+def test_without_a_draft_those_that_fit_are_listed_and_nothing_is_written(
+    localspec: Localspec, big: Path, small: Path
+) -> None:
+    done = localspec("pairs", "add", "--target", big)
+
+    assert done.code == 0
+    assert str(small) in done.out
+    assert "same vocabulary" in done.out
+    assert f"--draft {small}" in done.out
+    assert not own_file().exists()
+
+
+def test_where_none_fits_pairs_of_the_family_are_named(localspec: Localspec, tmp_path: Path) -> None:
+    target = write(tmp_path / "Qwen3-9B.gguf", BIG)
+
+    done = localspec("pairs", "add", "--target", target)
+
+    assert done.code == 4
+    assert "qwen3-8b" in done.err
+    assert "--alone" in done.err
+
+
+def test_a_target_can_be_added_alone(localspec: Localspec, big: Path) -> None:
+    assert localspec("pairs", "add", "--target", big, "--alone").code == 0
+    assert load_catalogue().find("big").draft is None
+    assert localspec("pairs", "add", "--target", big, "--alone", "--draft", big).code == 2
+
+
+def test_a_pair_that_does_not_fit_is_refused(localspec: Localspec, big: Path, tmp_path: Path) -> None:
+    stranger = write(tmp_path / "stranger.gguf", model_bytes(400, tokens=OTHER_TOKENS))
+
+    done = localspec("pairs", "add", "--target", big, "--draft", stranger)
+
+    assert (done.code, done.err.count("\n")) == (6, 1)
+    assert not own_file().exists()
+
+
+# scan
+
+
+def test_scan_lists_models_groups_and_possible_pairs(localspec: Localspec, big: Path, small: Path) -> None:
+    write(big.parent / "broken.gguf", b"nothing")
+    in_hub("Owner/Name", "hub.gguf", SMALL + bytes(32))
+
+    out = localspec("pairs", "scan", big.parent).out
+    assert f"  {big} <- " in out
+    assert "unusable: broken.gguf" in out
+
+    record = json.loads(localspec("pairs", "scan", big.parent, "--json").out)
+    assert {model["store"] for model in record["models"]} == {"Hub", "folder"}
+    assert {"target": str(big), "draft": str(small)} in record["pairs"]
+
+
+def test_scan_of_nothing(localspec: Localspec, tmp_path: Path) -> None:
+    assert "There are no GGUF files" in localspec("pairs", "scan").out
+    assert localspec("pairs", "scan", tmp_path / "none").code == 4
+
+
+# rm and prune
+
+
+def test_rm_says_what_goes_and_does_nothing_unasked(localspec: Localspec) -> None:
+    write_own(hub_pair("one", "big.gguf", "small.gguf"))
+    path = in_hub("Owner/Name", "big.gguf", bytes(2_000_000))
+
+    done = localspec("pairs", "rm", "one", services=on())
+    assert done.code == 2
+    assert str(path) in done.out
+    assert "This frees 2.00 MB." in done.out
+    assert "--yes" in done.err
+    assert path.exists()
+
+    assert localspec("pairs", "rm", "one", "--yes", services=on()).code == 0
+    assert not path.exists()
+    assert "one" not in own_file().read_text()
+
+
+@pytest.mark.parametrize(("answer", "stays"), [(b"y\n", False), (b"n\n", True), (b"\n", True)])
+def test_rm_asks_at_a_terminal(localspec: Localspec, answer: bytes, stays: bool) -> None:
+    write_own(hub_pair("one", "big.gguf", "small.gguf"))
+    path = in_hub("Owner/Name", "big.gguf", BIG)
+
+    assert localspec("pairs", "rm", "one", services=on(terminal=True), stdin=answer).code == 0
+
+    assert path.exists() is stays
+
+
+def test_prune_lists_leftovers_and_removes_them_on_request(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localspec.pairs.leftovers._IN_USE_S", -1e9)
+    used = in_hub("Owner/Name", "big.gguf", BIG)
+    part = write(hub_cache() / "models--Owner--Name" / "blobs" / "x.incomplete", bytes(3_000_000))
+
+    (record,) = listed(localspec("pairs", "prune", "--json", services=on()))
+    assert (record["path"], record["size_bytes"]) == (str(part), 3_000_000)
+    assert localspec("pairs", "prune", services=on()).code == 2
+    assert part.exists()
+
+    done = localspec("pairs", "prune", "--yes", services=on())
+    assert "Removed; 3.00 MB freed." in done.out
+    assert (part.exists(), used.exists()) == (False, True)
+    assert "There are no leftovers." in localspec("pairs", "prune", services=on()).out
+
+
+def test_prune_leaves_a_download_that_goes_on(localspec: Localspec) -> None:
+    part = write(hub_cache() / "models--Owner--Name" / "blobs" / "x.localspec.part", b"x")
+
+    done = localspec("pairs", "prune", "--yes", services=on())
+
+    assert (done.code, "in use" in done.out, part.exists()) == (0, True, True)

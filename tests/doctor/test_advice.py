@@ -1,0 +1,93 @@
+"""What to build instead: the right command for the right machine, and none where nothing is to be gained."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import sys
+
+import pytest
+
+from localspec.doctor.build_advice import advise, install_command
+from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
+from localspec.doctor.hardware import Hardware
+from localspec.doctor.native_probe import NativeReport
+
+PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False)
+BUILT = NativeReport(version="1", system_info="CPU : AVX = 1 | AVX2 = 1 | ", threads=2)
+NO_AMX = "-DCMAKE_C_FLAGS=-mno-amx-int8 -DCMAKE_CXX_FLAGS=-mno-amx-int8"
+AMX = ("avx2", "amx_int8")
+
+
+def advice(report: NativeReport = BUILT, **changes: object) -> list[Finding]:
+    return advise(report, dataclasses.replace(PLAIN, **changes))  # type: ignore[arg-type]
+
+
+def test_a_build_that_has_everything_is_left_alone() -> None:
+    assert [(finding.level, finding.command) for finding in advice()] == [(OK, "")]
+
+
+def test_a_gpu_that_is_not_used_is_a_problem_with_the_command_that_mends_it() -> None:
+    (finding,) = advice(cuda=True, nvcc=True)
+
+    assert finding.level == PROBLEM
+    assert 'CMAKE_ARGS="-DGGML_CUDA=on" ' in finding.command
+    assert "toolkit" not in finding.hint
+    assert "toolkit" in advice(cuda=True)[0].hint
+
+
+def test_a_gpu_that_is_used_is_none() -> None:
+    assert advice(dataclasses.replace(BUILT, offloads=True), cuda=True)[0].level == OK
+
+
+def test_an_amd_gpu_is_built_for_with_rocm() -> None:
+    (finding,) = advice(rocm=True)
+
+    assert (finding.level, "-DGGML_HIP=on" in finding.command) == (PROBLEM, True)
+
+
+@pytest.mark.parametrize("gcc", ["12.2.0", "12.3.0"])
+def test_gcc_12_is_kept_from_amx(gcc: str) -> None:
+    with_amx = dataclasses.replace(BUILT, system_info=BUILT.system_info + "AMX_INT8 = 1 | ")
+
+    (finding,) = advice(with_amx, instruction_sets=AMX, gcc=gcc)
+    assert (finding.level, NO_AMX in finding.command) == (PROBLEM, True)
+
+    (finding,) = advice(instruction_sets=AMX, gcc=gcc)
+    assert (finding.level, NO_AMX in finding.command) == (NOTE, True)
+
+    assert all(NO_AMX in each.command for each in advice(instruction_sets=AMX, gcc=gcc, cuda=True, nvcc=True))
+
+
+@pytest.mark.parametrize("gcc", ["11.4.0", "13.1.0", None])
+def test_any_other_compiler_may_use_amx(gcc: str | None) -> None:
+    (finding,) = advice(instruction_sets=AMX, gcc=gcc)
+
+    assert "AMX_INT8" in finding.text
+    assert (finding.level, NO_AMX in finding.command) == (NOTE, False)
+
+
+def test_instructions_that_are_not_used_are_named() -> None:
+    (finding,) = advice(instruction_sets=("avx2", "avx512f", "avx512_vnni"))
+
+    assert finding.text == "The processor has AVX512, AVX512_VNNI, and llama.cpp was built without."
+    assert finding.level == NOTE
+
+
+def test_a_library_that_does_not_load_is_built_anew() -> None:
+    (finding,) = advice(NativeReport("llama.cpp cannot be loaded: x."))
+
+    assert (finding.level, finding.text) == (PROBLEM, "llama.cpp cannot be loaded: x.")
+    assert finding.command
+
+
+@pytest.mark.parametrize("pip", [True, False])
+def test_the_command_is_for_this_python_with_the_tool_it_has(monkeypatch: pytest.MonkeyPatch, pip: bool) -> None:
+    monkeypatch.setattr("localspec.doctor.build_advice.find_spec", lambda name: pip or None)
+
+    words = shlex.split(install_command(("-DGGML_CUDA=on", "-DX=1")))
+
+    assert words[0] == "CMAKE_ARGS=-DGGML_CUDA=on -DX=1"
+    assert sys.executable in words
+    assert words[1] == (sys.executable if pip else "uv")
+    assert words[-3:] == ["--no-binary", "llama-cpp-python", "llama-cpp-python>=0.3.36,<0.3.37"]

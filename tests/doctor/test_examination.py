@@ -1,0 +1,155 @@
+"""Folders, cache, endpoint and hardware: looked at without harm, told in sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from localspec.doctor.endpoint import look_at_endpoint
+from localspec.doctor.examination import examine
+from localspec.doctor.finding import NOTE, OK, PROBLEM
+from localspec.doctor.folders import look_at_cache, look_at_folders
+from localspec.doctor.hardware import gcc_version, hardware
+from localspec.doctor.native_probe import NativeReport
+from localspec.pairs.hub_cache import hub_cache
+from localspec.paths import user_paths
+from tests.gguf_files import write
+from tests.pairs.support import in_hub, write_own
+
+BUILT = NativeReport(version="1", library="/lib.so", system_info="CPU : ", threads=2)
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.fixture(params=[200, 404, 500])
+def server(request: pytest.FixtureRequest) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(request.param)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}/"
+        http.shutdown()
+        thread.join()
+
+
+def test_an_endpoint_that_says_anything_answers(server: str) -> None:
+    finding = look_at_endpoint({"HF_ENDPOINT": server})
+
+    assert (finding.level, finding.text) == (OK, f"{server.rstrip('/')} answers.")
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"HF_ENDPOINT": NOBODY}, "does not answer: "),
+        ({"HF_HUB_OFFLINE": "1"}, "is not asked"),
+        ({"HF_ENDPOINT": "file:///etc/passwd"}, "is no address"),
+        ({"HF_ENDPOINT": "http://[broken"}, "does not answer"),
+        ({"HF_ENDPOINT": "http://"}, "is no address"),
+    ],
+)
+def test_being_offline_is_a_finding_and_no_problem(environ: dict[str, str], said: str) -> None:
+    finding = look_at_endpoint(environ)
+
+    assert finding.level == NOTE
+    assert said in finding.text
+
+
+def test_folders_that_are_not_there_yet_are_none_the_worse() -> None:
+    assert [finding.level for finding in look_at_folders()] == [OK] * 4
+    assert not user_paths().config.exists(), "looking makes nothing"
+
+
+def test_a_folder_that_is_a_file_is_a_problem() -> None:
+    write(user_paths().config, b"in the way")
+
+    findings = {finding.text.partition(":")[0]: finding for finding in look_at_folders()}
+
+    assert findings["config"].level == PROBLEM
+    assert findings["config"].hint
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_a_problem() -> None:
+    user_paths().config.mkdir(parents=True)
+    user_paths().config.chmod(stat.S_IRUSR | stat.S_IXUSR)
+
+    assert PROBLEM in [finding.level for finding in look_at_folders()]
+
+
+def test_a_healthy_cache_and_one_with_holes_and_leftovers() -> None:
+    link = in_hub("Owner/Name", "x.gguf", b"x")
+    assert {finding.level for finding in look_at_cache()} <= {OK, NOTE}
+
+    link.resolve().unlink()
+    write(hub_cache() / "models--Owner--Name" / "blobs" / "y.incomplete", b"12345")
+    texts = {finding.text: finding.level for finding in look_at_cache()}
+
+    assert texts["Unfinished downloads and the like take 0.00 MB."] == NOTE
+    assert [text for text, level in texts.items() if level == PROBLEM and str(link) in text]
+
+
+def test_pairs_that_cannot_be_read_are_a_problem() -> None:
+    write_own("[[pairs]\n")
+
+    assert [finding.area for finding in look_at_cache() if finding.level == PROBLEM] == ["pairs"]
+
+
+def test_hardware_is_read_from_the_system(tmp_path: Path) -> None:
+    cpuinfo = write(tmp_path / "cpuinfo", b"model name\t: A CPU\nflags\t\t: fpu avx2 amx_int8\n\nmodel name : B\n")
+    nvidia = write(tmp_path / "nvidia", b"")
+
+    found = hardware(cpuinfo, nvidia, tmp_path / "kfd")
+
+    assert (found.processor, found.instruction_sets) == ("A CPU", ("avx2", "amx_int8"))
+    assert (found.cuda, found.rocm) == (True, False)
+    assert hardware(tmp_path / "none", nvidia, nvidia).instruction_sets == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("cc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.", "12.2.0"),
+        ("gcc-13 (Ubuntu 13.1.0-8ubuntu1~22.04) 13.1.0\nFree Software Foundation", "13.1.0"),
+        ("clang version 17.0.1", None),
+        ("", None),
+    ],
+)
+def test_the_compiler_is_asked_for_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, version: str | None
+) -> None:
+    compiler = write(tmp_path / "cc", f"#!/bin/sh\ncat <<'EOF'\n{said}\nEOF\n".encode())
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+
+    assert gcc_version() == version
+
+
+def test_no_compiler_is_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/none/cc")
+
+    assert gcc_version() is None
+
+
+def test_all_of_it_is_json_and_says_whether_it_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", NOBODY)
+
+    found = examine(lambda: BUILT)
+    record = json.loads(json.dumps(dataclasses.asdict(found)))
+
+    assert {"versions", "native", "hardware", "room", "findings"} == record.keys()
+    assert {finding["area"] for finding in record["findings"]} >= {"engine", "build", "memory", "folders", "network"}
+    assert not examine(lambda: NativeReport("llama.cpp cannot be loaded: x.")).healthy
