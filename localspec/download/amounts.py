@@ -1,0 +1,14 @@
+"""Amounts of data in words."""
+
+from __future__ import annotations
+
+
+def amount(size_bytes: float) -> str:
+    """Bytes, as people read them.
+
+    >>> amount(512), amount(3_145_728), amount(2_497_280_256)
+    ('512 bytes', '3.1 MB', '2.50 GB')
+    """
+    if size_bytes < 1e5:
+        return f"{size_bytes:,.0f} bytes"
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes < 1e9 else f"{size_bytes / 1e9:.2f} GB"

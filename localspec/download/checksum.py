@@ -1,0 +1,31 @@
+"""What a file must hash to, by its ETag on the Hub."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Protocol
+
+_SHA256, _SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
+
+
+class Digest(Protocol):
+    """What ``hashlib`` makes."""
+
+    def update(self, data: bytes | memoryview, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
+def is_checksum(etag: str) -> bool:
+    """Whether an ETag tells the content: the sha256 of a large file, or the git object id of a small one."""
+    return bool(_SHA256.fullmatch(etag) or _SHA1.fullmatch(etag))
+
+
+def digest(etag: str, size_bytes: int) -> Digest:
+    """A digest that ends as ``etag`` over the right ``size_bytes`` bytes."""
+    if _SHA256.fullmatch(etag):
+        return hashlib.sha256()
+    sha1 = hashlib.sha1(usedforsecurity=False)
+    sha1.update(b"blob %d\0" % size_bytes)  # as git names its objects
+    return sha1

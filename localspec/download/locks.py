@@ -1,0 +1,37 @@
+"""One program at a time for each file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
+
+from localspec.errors import DownloadError
+
+_POLL_S = 0.25
+
+
+@contextmanager
+def held(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock that the Hub's own client takes too; ``waiting`` is called while another has it, and may raise.
+
+    The system drops it when its holder dies, however it dies.
+    """
+    lock = FileLock(lock_file, timeout=_POLL_S, mode=0o664, thread_local=False)
+    while True:
+        try:
+            lock.acquire()
+            break
+        except TimeoutError:
+            waiting()
+        except OSError as error:
+            raise DownloadError(
+                f"The lock {lock_file} cannot be taken: {error.strerror or error}.",
+                "Check the permissions of the cache, or set HF_HOME to a folder of your own.",
+            ) from error
+    try:
+        yield
+    finally:
+        lock.release()

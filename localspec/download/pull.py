@@ -1,0 +1,108 @@
+"""What must be fetched for a pair, judged before anything large is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from localspec.download.remote_file import RemoteFile, Repository
+from localspec.download.remote_header import read_remote_header
+from localspec.download.surroundings import Surroundings
+from localspec.errors import DownloadError, NotFoundError
+from localspec.gguf import GgufHeader, read_header
+from localspec.match import check_match, judge_match
+from localspec.pairs.pair import ModelFile, Pair
+from localspec.pairs.parts import parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class PullPlan:
+    """What is to be done for a pair whose target and draft fit each other."""
+
+    pair_id: str
+    here: tuple[Path, ...]
+    """Files that are on this machine already."""
+    missing: tuple[RemoteFile, ...]
+    """Files to fetch."""
+    notes: tuple[str, ...]
+    """What is good to know: a repository that was renamed, what will cost acceptance."""
+
+
+@dataclass(slots=True)
+class Planner:
+    """Plans pairs; asks the Hub about every repository once."""
+
+    around: Surroundings
+    _repositories: dict[tuple[str, str | None], Repository] = field(default_factory=dict)
+
+    def plan(self, pair: Pair) -> PullPlan:
+        """Find what is here and what is not, and prove that the two fit.
+
+        Raises PairMismatchError naming the first token that differs, NotFoundError, ModelFileError, and
+        DownloadError if the Hub has another file than the catalogue means.
+        """
+        here: list[Path] = []
+        missing: list[RemoteFile] = []
+        notes: list[str] = []
+        headers: list[GgufHeader] = []
+        # Of a pair that waits for its drafter, the target can be used alone.
+        for model in (pair.target,) if pair.waits else pair.models:
+            paths = _whole(model)
+            if paths is not None:
+                here += paths
+                headers.append(read_header(paths[0]))
+                continue
+            remotes = list(self._remotes(model, notes))
+            missing += remotes
+            headers.append(read_remote_header(remotes[0], self.around))
+        if len(headers) == 2:
+            check_match(headers[0], headers[1])
+            notes += judge_match(headers[0], headers[1]).warnings
+        return PullPlan(pair.id, tuple(here), tuple(missing), tuple(dict.fromkeys(notes)))
+
+    def _remotes(self, model: ModelFile, notes: list[str]) -> Iterator[RemoteFile]:
+        assert model.repo is not None  # or it would have been found, or refused
+        repository = self._repository(model.repo, model.revision)
+        if repository.renamed:
+            notes.append(f"{repository.name} is now called {repository.current_name}; it was found all the same.")
+        names = parts_of(Path(PurePosixPath(model.file)))
+        for name in names:
+            remote = self.around.patiently(partial(self.around.hub.file, repository, name.as_posix()))
+            _check_facts(model, remote, alone=len(names) == 1)
+            yield remote
+
+    def _repository(self, name: str, revision: str | None) -> Repository:
+        key = name, revision
+        if key not in self._repositories:
+            self._repositories[key] = self.around.patiently(lambda: self.around.hub.repository(name, revision))
+        return self._repositories[key]
+
+
+def _whole(model: ModelFile) -> list[Path] | None:
+    """All parts of a model, if they are here. Raises NotFoundError if it is not the Hub's to give."""
+    try:
+        paths = parts_of(model.locate())
+    except NotFoundError:
+        if model.repo is None:
+            raise
+        return None
+    return paths if all(path.is_file() for path in paths) else None
+
+
+def _check_facts(model: ModelFile, remote: RemoteFile, *, alone: bool) -> None:
+    """What the catalogue knows about a file must be true of the one on the Hub."""
+    first = PurePosixPath(model.file) == PurePosixPath(remote.file)
+    if first and model.size_bytes not in (None, remote.size_bytes):
+        known = f"{model.size_bytes:,} bytes"
+        raise _another(remote, f"{remote.size_bytes:,} bytes long, not {known}")
+    if alone and model.sha256 not in (None, remote.etag):
+        raise _another(remote, f"of the sha256 {remote.etag[:12]}..., not {(model.sha256 or '')[:12]}...")
+
+
+def _another(remote: RemoteFile, how: str) -> DownloadError:
+    return DownloadError(
+        f"{remote.label} is not the file that the catalogue means: it is {how}.",
+        "Its publisher has replaced it. To use it all the same, write the pair into pairs.toml without that figure.",
+    )

@@ -1,0 +1,136 @@
+"""What the Hub, or the way to it, refuses: each in a sentence with the next step."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Protocol
+
+import httpx2
+from huggingface_hub.errors import (
+    DisabledRepoError,
+    GatedRepoError,
+    HfHubHTTPError,
+    OfflineModeIsEnabled,
+    RemoteEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from localspec.download.remote_file import Repository
+from localspec.download.retry import TEMPORARY, asked_wait_s
+from localspec.errors import DownloadError, LocalSpecError, NotFoundError
+
+_CONNECTION = "Check the connection; behind a proxy set HTTPS_PROXY. What has arrived is kept."
+
+
+class Asked(Protocol):
+    """Who was asked, and as whom."""
+
+    @property
+    def endpoint(self) -> str: ...
+
+    @property
+    def token(self) -> str | None: ...
+
+
+class PassingError(DownloadError):
+    """It may go well in a moment; ``asked_s`` is how long the server asked to wait."""
+
+    def __init__(self, message: str, hint: str, asked_s: float | None = None) -> None:
+        super().__init__(message, hint)
+        self.asked_s = asked_s
+
+
+def explain(error: Exception, what: str, asked: Asked) -> LocalSpecError:
+    """The sentence for what went wrong while asking about ``what``: a repository, or a file in one."""
+    if isinstance(error, HfHubHTTPError):
+        return _refused(error, what, asked)
+    if isinstance(error, OfflineModeIsEnabled):
+        return DownloadError(
+            f"{what} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
+        )
+    return unreachable(error, asked.endpoint)
+
+
+def _refused(error: HfHubHTTPError, what: str, asked: Asked) -> LocalSpecError:
+    repo = "/".join(what.split("/")[:2])
+    status = error.response.status_code
+    if isinstance(error, GatedRepoError):
+        return _gated(repo, asked)
+    if isinstance(error, RepositoryNotFoundError):
+        private = "a token that may see it" if asked.token else "HF_TOKEN, or run `hf auth login`"
+        return NotFoundError(
+            f"There is no repository {repo} on {asked.endpoint}, or it is private.",
+            f"Check the name; for a private one set {private}.",
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return NotFoundError(f"{repo} has no such revision.", "Leave the revision out, or take one of its commits.")
+    if isinstance(error, RemoteEntryNotFoundError):
+        return NotFoundError(f"There is no file {what}.", f"{asked.endpoint}/{repo}/tree/main lists its files.")
+    if isinstance(error, DisabledRepoError):
+        return DownloadError(f"The Hub has disabled {repo}.", "Choose another repository with the same model.")
+    if status == 401 and asked.token:
+        return DownloadError("The Hub does not accept the token.", "Set HF_TOKEN anew, or run `hf auth login`.")
+    return refused_status(status, error.response.headers.get("retry-after"), what, asked.endpoint)
+
+
+def _gated(repo: str, asked: Asked) -> DownloadError:
+    terms = f"Accept its terms at {asked.endpoint}/{repo}"
+    if asked.token:
+        return DownloadError(
+            f"{repo} is gated, and your account has no access to it.", f"{terms}, and run the command again."
+        )
+    return DownloadError(
+        f"{repo} is gated.", f"{terms}, then set HF_TOKEN to a token of yours, or run `hf auth login`."
+    )
+
+
+def refused_status(status: int, retry_after: str | None, what: str, host: str) -> DownloadError:
+    """The sentence for a status that has no better one."""
+    if status == 429:
+        asked_s = asked_wait_s(retry_after)
+        when = "in a few minutes" if asked_s is None else f"in {asked_s:.0f} seconds"
+        return PassingError(
+            f"{host} has had too many requests from here.",
+            f"Try again {when}; with a token (HF_TOKEN) the limit is higher. What has arrived is kept.",
+            asked_s,
+        )
+    if status in TEMPORARY:
+        return PassingError(
+            f"{host} cannot answer now (status {status}).",
+            "Try again later; what has arrived is kept.",
+            asked_wait_s(retry_after),
+        )
+    return DownloadError(f"{host} refuses {what} (status {status}).", "Check HF_TOKEN and HF_ENDPOINT.")
+
+
+def unreachable(error: Exception, host: str) -> DownloadError:
+    """The sentence for a connection that failed."""
+    words = str(error) or type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in words or "certificate verify failed" in words:
+        return DownloadError(
+            f"{host} shows a certificate that is not trusted here ({words}).",
+            "Behind a proxy that opens connections, set SSL_CERT_FILE to its certificate; else check the clock.",
+        )
+    if isinstance(error, httpx2.ProxyError):
+        return DownloadError(f"The proxy refuses: {words}.", "Check HTTPS_PROXY and ALL_PROXY.")
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
+        return DownloadError(f"{host} is no address.", "Set HF_ENDPOINT to one that begins with https://.")
+    if isinstance(error, httpx2.TimeoutException):
+        return PassingError(f"{host} does not answer.", _CONNECTION)
+    if isinstance(error, httpx2.ConnectError):
+        return PassingError(f"{host} cannot be reached ({words}).", _CONNECTION)
+    return PassingError(f"The connection to {host} broke ({words}).", _CONNECTION)
+
+
+def missing_file(file: str, repository: Repository) -> NotFoundError:
+    """The sentence for a file that is not in a repository, with the names that come close."""
+    ggufs = [name for name in repository.sizes if name.lower().endswith(".gguf")]
+    close = get_close_matches(file, ggufs, n=3, cutoff=0.5)
+    if close:
+        hint = f"Did you mean {' or '.join(close)}?"
+    elif ggufs:
+        hint = f"It has {', '.join(ggufs[:8])}{', ...' if len(ggufs) > 8 else ''}."
+    else:
+        hint = "It has no GGUF files at all; look for one whose name ends in -GGUF."
+    return NotFoundError(f"{repository.name} has no file {file}.", hint)

@@ -1,0 +1,30 @@
+"""A process that fetches one file and exits: ``python -m tests.download.child REPO FILE``."""
+
+from __future__ import annotations
+
+import sys
+from threading import Event
+
+import httpx2
+
+from localspec.download import Hub, Retry, Surroundings, download
+from localspec.errors import LocalSpecError
+from localspec.pairs.hub_cache import hub_cache
+
+
+def main() -> None:
+    repo, file = sys.argv[1:]
+    with Hub() as hub:
+        hub.client.timeout = httpx2.Timeout(1.0)
+        stop = Event()
+        around = Surroundings(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
+        try:
+            remote = around.patiently(lambda: hub.file(hub.repository(repo), file))
+            for event in download([remote], around):
+                print(type(event).__name__, flush=True)
+        except LocalSpecError as error:
+            sys.exit(f"{error}")
+
+
+if __name__ == "__main__":
+    main()

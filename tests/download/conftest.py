@@ -1,0 +1,32 @@
+"""A Hub on loopback, and a client of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from localspec.download import Hub
+from tests.cli.conftest import localspec as localspec
+from tests.download.support import World
+from tests.hub import HubServer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    # The client asks the real Hub for a list of programs to name in its user agent.
+    monkeypatch.setattr("huggingface_hub.utils._detect_agent._fetch_registry", lambda: None)
+    with HubServer() as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.endpoint)
+        yield server
+
+
+@pytest.fixture
+def world(server: HubServer) -> Iterator[World]:
+    with Hub() as hub:
+        hub.client.timeout = httpx2.Timeout(0.5)
+        yield World(server, hub)

@@ -1,0 +1,194 @@
+"""``localspec pairs pull`` and ``localspec pairs check``, over the real client and a Hub on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localspec.errors import DownloadError, NotFoundError, PairMismatchError
+from localspec.pairs import load_catalogue
+from localspec.pairs.hub_cache import cached_files
+from localspec.paths import user_paths
+from tests.cli.conftest import Localspec
+from tests.download.support import BIG, SMALL
+from tests.gguf_files import TOKENS, Tensor, model, write
+from tests.hub import HubServer, Refuse, Repo
+
+TARGET = model(tensors=[Tensor("token_embd.weight", (64, 1000))])
+DRAFT = model()
+OTHER = model(tokens=(*TOKENS[:9], "zzz", *TOKENS[10:]))
+
+
+def catalogue(**more: str) -> None:
+    extra = {"target": "", "draft": ""} | more
+    text = f"""
+[[pairs]]
+id = "mine"
+title = "Mine"
+[pairs.target]
+repo = "{BIG}"
+file = "big-Q4_K_M.gguf"
+{extra["target"]}
+[pairs.draft]
+repo = "{SMALL}"
+file = "small-Q8_0.gguf"
+{extra["draft"]}
+"""
+    write(user_paths().config / "pairs.toml", text.encode())
+
+
+@pytest.fixture(autouse=True)
+def _pair(server: HubServer) -> None:
+    server.add(BIG, "big-Q4_K_M.gguf", TARGET)
+    server.add(SMALL, "small-Q8_0.gguf", DRAFT)
+    catalogue()
+
+
+def test_pull_brings_a_pair_that_can_then_be_used(localspec: Localspec, server: HubServer) -> None:
+    done = localspec("pairs", "pull", "mine")
+    assert (done.code, done.out) == (0, "mine is here: localspec --pair mine\n"), done.err
+    files = load_catalogue().find("mine").files()
+    assert files.target.read_bytes() == TARGET
+    assert files.draft is not None
+    assert files.draft.read_bytes() == DRAFT
+
+
+def test_pull_of_what_is_here_asks_nobody(localspec: Localspec, server: HubServer) -> None:
+    localspec("pairs", "pull", "mine")
+    server.requests.clear()
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == 0
+    assert "nothing to fetch" in done.err
+    assert server.requests == []
+
+
+def test_pull_refuses_a_mismatch_before_anything_large_is_fetched(localspec: Localspec, server: HubServer) -> None:
+    server.add(SMALL, "small-Q8_0.gguf", OTHER)
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == PairMismatchError.exit_code
+    assert "token 9 is 'abc' in the target and 'zzz' in the draft" in done.err.replace('"', "'")
+    assert cached_files(BIG, "big-Q4_K_M.gguf") == []
+
+
+def test_pull_as_json_is_one_object_a_line(localspec: Localspec) -> None:
+    done = localspec("pairs", "pull", "mine", "--json")
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [event["event"] for event in events if event["event"] != "progress"] == [
+        "plan",
+        "fetched",
+        "fetched",
+        "done",
+    ]
+    assert {file["file"] for file in events[0]["missing"]} == {f"{BIG}/big-Q4_K_M.gguf", f"{SMALL}/small-Q8_0.gguf"}
+    progress = [event for event in events if event["event"] == "progress"]
+    assert progress[-1]["done_bytes"] == progress[-1]["total_bytes"] == len(TARGET) + len(DRAFT)
+    assert done.err == ""
+
+
+def test_pull_brings_every_part_of_a_split_model(localspec: Localspec, server: HubServer) -> None:
+    for number in (1, 2, 3):
+        server.add(BIG, f"sub/big-{number:05}-of-00003.gguf", TARGET if number == 1 else bytes([number]) * 1000)
+    text = (user_paths().config / "pairs.toml").read_text()
+    text = text.replace("big-Q4_K_M.gguf", "sub/big-00001-of-00003.gguf")
+    (user_paths().config / "pairs.toml").write_text(text)
+    assert localspec("pairs", "pull", "mine").code == 0
+    for number in (1, 2, 3):
+        assert cached_files(BIG, f"sub/big-{number:05}-of-00003.gguf")
+
+
+@pytest.mark.parametrize("fact", ["size_bytes = 17", f'sha256 = "{"0" * 64}"'])
+def test_pull_refuses_another_file_than_the_catalogue_means(localspec: Localspec, fact: str) -> None:
+    catalogue(target=fact)
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == DownloadError.exit_code
+    assert "is not the file that the catalogue means" in done.err
+
+
+def test_pull_tells_of_a_renamed_repository(localspec: Localspec, server: HubServer) -> None:
+    server.repos["Owner/New-GGUF"] = server.repos[BIG]
+    server.repos[BIG] = Repo(moved_to="Owner/New-GGUF")
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == 0, done.err
+    assert f"{BIG} is now called Owner/New-GGUF" in done.err
+    assert load_catalogue().find("mine").files()
+
+
+def test_pull_of_a_gated_pair(localspec: Localspec, server: HubServer) -> None:
+    server.repos[BIG].gated = True
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == DownloadError.exit_code
+    assert "is gated" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["nope"], NotFoundError.exit_code), ([], 2), (["mine", "nope"], NotFoundError.exit_code)]
+)
+def test_pull_of_a_pair_that_there_is_not(
+    localspec: Localspec, server: HubServer, arguments: list[str], code: int
+) -> None:
+    assert localspec("pairs", "pull", *arguments).code == code
+    assert server.requests == []
+
+
+def test_pull_stopped_from_the_keyboard_keeps_what_has_arrived(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Iterator[object]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("localspec.download.download", interrupted)
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == 130
+    assert "What has arrived is kept" in done.err
+
+
+# Check
+
+
+def test_check_of_files_here_and_on_the_hub(localspec: Localspec, tmp_path: Path, server: HubServer) -> None:
+    here = write(tmp_path / "here.gguf", TARGET)
+    done = localspec("pairs", "check", here, f"{SMALL}:Q8_0")
+    assert (done.code, done.out) == (0, "small-Q8_0.gguf can draft for here.gguf.\n"), done.err
+    assert localspec("pairs", "check", f"{BIG}:big-Q4_K_M.gguf", here).code == 0
+
+
+def test_check_names_the_first_token_that_differs(localspec: Localspec, tmp_path: Path) -> None:
+    other = write(tmp_path / "other.gguf", OTHER)
+    done = localspec("pairs", "check", f"{BIG}:Q4_K_M", other, "--json")
+    assert done.code == PairMismatchError.exit_code
+    verdict = json.loads(done.out)
+    assert (verdict["fits"], verdict["token_id"]) == (False, 9)
+    assert verdict["draft"]["file"] == "other.gguf"
+
+
+def test_check_uses_what_is_in_the_cache(localspec: Localspec, server: HubServer) -> None:
+    localspec("pairs", "pull", "mine")
+    server.requests.clear()
+    assert localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:small-Q8_0.gguf").code == 0
+    assert server.requests == []
+
+
+def test_check_offline_of_what_is_not_here(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:Q8_0")
+    assert done.code == DownloadError.exit_code
+    assert "HF_HUB_OFFLINE" in done.err
+
+
+@pytest.mark.parametrize("name", ["nowhere.gguf", f"{BIG}:Q2_K", "Owner/Nothing:Q4_0", "Owner/Nothing"])
+def test_check_of_what_is_not_there(localspec: Localspec, name: str) -> None:
+    done = localspec("pairs", "check", name, name)
+    assert done.code == NotFoundError.exit_code
+    assert "Traceback" not in done.err
+
+
+def test_a_hub_that_hiccups_is_asked_again(
+    localspec: Localspec, server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("localspec.download.surroundings.Surroundings.pause", lambda self, seconds: None)
+    server.api_faults = [Refuse(503), Refuse(502)]
+    assert localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:Q8_0").code == 0

@@ -1,0 +1,94 @@
+"""The header of a remote file costs little, whatever the file weighs."""
+
+from __future__ import annotations
+
+import pytest
+
+from localspec.download import Repository, read_remote_header
+from localspec.download.choice import choose_file
+from localspec.errors import LocalSpecError, ModelFileError, NotFoundError, UsageError
+from localspec.match import judge_match
+from tests.download.support import BIG, World
+from tests.gguf_files import TOKENS, Tensor, model
+from tests.hub import Cut, IgnoreRange, Refuse
+
+LARGE = 5 * 10**9
+VOCABULARY = (*TOKENS, *(f"token{n}" for n in range(150_000)))
+
+
+def large_model(tokens: tuple[str, ...] = VOCABULARY) -> bytes:
+    return model(tokens=tokens, tensors=()) + bytes(64)
+
+
+def test_a_file_of_5_gb_is_judged_after_less_than_16_mb(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model(), size_bytes=LARGE)
+    other = (*VOCABULARY[:100_000], "another", *VOCABULARY[100_001:])
+    world.server.add(BIG, "b.gguf", large_model(other), size_bytes=LARGE)
+    headers = [read_remote_header(world.remote(file=name), world.around()) for name in ("a.gguf", "b.gguf")]
+    assert [header.size_bytes for header in headers] == [LARGE, LARGE]
+    assert judge_match(headers[0], headers[1]).token_id == 100_000
+    assert world.server.sent_bytes < 2 * 16 * 10**6
+    assert len(headers[0].vocabulary.tokens) == len(VOCABULARY)
+
+
+def test_a_connection_that_breaks_is_taken_up_again(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model())
+    world.server.faults = [Cut(1000), Refuse(503), Refuse(429, retry_after="2")]
+    assert read_remote_header(world.remote(file="a.gguf"), world.around()).architecture == "llama"
+    assert world.waits == [0.75, 1.5, 2.5]
+
+
+def test_a_server_without_ranges_serves_too(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model())
+    world.server.faults = [IgnoreRange()] * 3
+    header = read_remote_header(world.remote(file="a.gguf"), world.around())
+    assert header.vocabulary.tokens == VOCABULARY
+
+
+def test_a_file_that_is_too_short_for_its_tensors_is_told_without_fetching_them(world: World) -> None:
+    world.server.add(BIG, "a.gguf", model(tensors=[Tensor("big", (1000, 1000))])[:5000])
+    with pytest.raises(ModelFileError, match="cut short"):
+        read_remote_header(world.remote(file="a.gguf"), world.around())
+
+
+def repository(*names: str) -> Repository:
+    return Repository(name="O/N", current_name="O/N", revision="main", commit="c", sizes=dict.fromkeys(names, 1))
+
+
+FILES = repository(
+    "N-Q4_K_M.gguf", "N-UD-Q4_K_M.gguf", "N-Q8_0-00001-of-00002.gguf", "N-Q8_0-00002-of-00002.gguf",
+    "mmproj-N-F16.gguf", "sub/N-F16.gguf", "N.UD-Q2_K_XL.gguf", "README.md",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        ("Q4_K_M", "N-Q4_K_M.gguf"),
+        ("q4_k_m", "N-Q4_K_M.gguf"),
+        ("UD-Q4_K_M", "N-UD-Q4_K_M.gguf"),
+        ("Q8_0", "N-Q8_0-00001-of-00002.gguf"),
+        ("F16", "sub/N-F16.gguf"),
+        ("Q2_K_XL", "N.UD-Q2_K_XL.gguf"),
+        ("N-Q4_K_M.gguf", "N-Q4_K_M.gguf"),
+    ],
+)
+def test_a_quantisation_stands_for_its_file(wanted: str, chosen: str) -> None:
+    assert choose_file(FILES, wanted) == chosen
+
+
+@pytest.mark.parametrize(
+    ("repo", "wanted", "kind", "words"),
+    [
+        (FILES, "Q6_K", NotFoundError, "It has F16, Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
+        (FILES, "M-Q4_K_M.gguf", NotFoundError, "Did you mean N-Q4_K_M.gguf"),
+        (repository("README.md"), "Q4_0", NotFoundError, "no GGUF files at all"),
+        (repository("a-Q4_0.gguf", "b-Q4_0.gguf"), "Q4_0", UsageError, "a-Q4_0.gguf, b-Q4_0.gguf"),
+    ],
+)
+def test_what_is_not_there_comes_with_what_is(
+    repo: Repository, wanted: str, kind: type[LocalSpecError], words: str
+) -> None:
+    with pytest.raises(kind) as error:
+        choose_file(repo, wanted)
+    assert words in str(error.value)

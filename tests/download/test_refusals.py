@@ -1,0 +1,160 @@
+"""Each thing the Hub can refuse has its own sentence, with the next step."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from localspec.download import Hub
+from localspec.errors import DownloadError, LocalSpecError, NotFoundError
+from tests.download.support import BIG, World
+from tests.hub import HubServer, Refuse, Repo
+
+
+@pytest.fixture(autouse=True)
+def _files(server: HubServer) -> None:
+    server.add(BIG, "Big-Q4_K_M.gguf", b"x")
+
+
+def refusal(world: World, repo: str = BIG, file: str = "Big-Q4_K_M.gguf", **to: str) -> LocalSpecError:
+    with pytest.raises(LocalSpecError) as error:
+        world.hub.file(world.hub.repository(repo, **to), file)
+    assert error.value.message.endswith(".")
+    assert error.value.hint
+    return error.value
+
+
+def test_a_missing_repository(world: World) -> None:
+    error = refusal(world, "Owner/Nothing")
+    assert isinstance(error, NotFoundError)
+    assert "no repository Owner/Nothing" in error.message
+    assert "HF_TOKEN" in error.hint
+
+
+def test_a_name_that_is_none(world: World) -> None:
+    assert isinstance(refusal(world, "a/b/c"), NotFoundError)
+
+
+def test_a_missing_file_comes_with_names_that_are_close(world: World) -> None:
+    error = refusal(world, file="Big-Q4_K_S.gguf")
+    assert isinstance(error, NotFoundError)
+    assert error.hint == "Did you mean Big-Q4_K_M.gguf?"
+
+
+def test_a_missing_revision(world: World) -> None:
+    assert "no such revision" in refusal(world, revision="gone").message
+
+
+@pytest.mark.parametrize("file", ["../x.gguf", "/etc/x.gguf", "a\\..\\b.gguf", ""])
+def test_a_name_that_leads_out_of_the_repository(world: World, file: str) -> None:
+    assert "is no name of anything" in refusal(world, file=file).message
+
+
+def test_gated_without_a_token(world: World) -> None:
+    world.server.repos[BIG].gated = True
+    error = refusal(world)
+    assert isinstance(error, DownloadError)
+    assert "is gated" in error.message
+    assert f"{world.server.endpoint}/{BIG}" in error.hint
+    assert "HF_TOKEN" in error.hint
+
+
+def test_gated_with_a_token_that_has_no_access(world: World) -> None:
+    world.server.repos[BIG].gated = True
+    world.hub.token = "someone"
+    assert "no access" in refusal(world).message
+
+
+def test_gated_with_access(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.server.repos[BIG].gated = True
+    world.server.repos[BIG].token = "mine"
+    monkeypatch.setenv("HF_TOKEN", "mine")
+    with Hub() as hub:
+        world.hub = hub
+        (path,) = world.fetch([world.remote(file="Big-Q4_K_M.gguf")])
+    assert path.read_bytes() == b"x"
+    # The storage has the signature in its address; the token is none of its business.
+    assert all("authorization" not in headers for headers in world.server.byte_requests())
+
+
+def test_a_token_that_is_not_accepted(world: World) -> None:
+    world.hub.token = "bad"
+    assert "does not accept the token" in refusal(world).message
+
+
+def test_a_renamed_repository_is_found_under_its_old_name(world: World) -> None:
+    world.server.repos["Owner/Old-GGUF"] = Repo(moved_to=BIG)
+    repository = world.hub.repository("Owner/Old-GGUF")
+    assert repository.renamed
+    assert repository.current_name == BIG
+    assert world.hub.file(repository, "Big-Q4_K_M.gguf").repo == "Owner/Old-GGUF"
+
+
+def test_too_many_requests(world: World) -> None:
+    world.server.api_faults = [Refuse(429, retry_after="30")]
+    error = refusal(world)
+    assert "too many requests" in error.message
+    assert "30 seconds" in error.hint
+
+
+def test_a_hub_that_is_down(world: World) -> None:
+    world.server.api_faults = [Refuse(503)]
+    assert "cannot answer now" in refusal(world).message
+
+
+def test_offline(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with Hub() as hub:
+        world.hub = hub
+        assert "HF_HUB_OFFLINE" in refusal(world).message
+    assert world.server.requests == []
+
+
+def closed_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def test_nobody_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed_port()}")
+    with Hub() as hub:
+        world.hub = hub
+        error = refusal(world)
+    assert "cannot be reached" in error.message
+    assert "HTTPS_PROXY" in error.hint
+
+
+def test_a_certificate_that_is_not_trusted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx2
+
+    def refuse(*_: object, **__: object) -> None:
+        raise httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed")
+
+    monkeypatch.setattr("localspec.download.hub.get_hf_file_metadata", refuse)
+    assert "certificate" in refusal(world).message
+
+
+def test_a_network_that_wants_a_sign_in(world: World) -> None:
+    world.server.portal = True
+    assert "does not answer like the Hub" in refusal(world).message
+
+
+def test_a_page_in_place_of_a_file_is_never_installed(world: World) -> None:
+    remote = world.remote(file="Big-Q4_K_M.gguf")
+    world.server.portal = True
+    with pytest.raises(DownloadError):
+        world.fetch([remote])
+    assert not world.layout(remote).blob.exists()
+
+
+@pytest.mark.parametrize("commit", ["elsewhere", "main"])
+def test_a_commit_that_is_none_never_becomes_a_folder(world: World, commit: str) -> None:
+    world.server.repos[BIG].commit = commit
+    assert "does not answer like the Hub" in refusal(world).message
+
+
+def test_an_endpoint_without_checksums(world: World) -> None:
+    world.server.repos[BIG].files["Big-Q4_K_M.gguf"].sha256 = "not-one"
+    assert "hash" in refusal(world).message
