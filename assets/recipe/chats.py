@@ -22,7 +22,7 @@ FAMILIES: dict[str, tuple[Family, float]] = {
     "speculation": (tour.speculation, 16),
     "pairs": (tour.pairs, 9),
     "self": (tour.self, 7),
-    "smalltalk": (smalltalk.smalltalk, 5),
+    "smalltalk": (smalltalk.smalltalk, 6),
     "outside": (refusals.outside, 17),
     "counting": (counting, 13),
     "tables": (tables, 2),
@@ -36,10 +36,11 @@ FAMILIES: dict[str, tuple[Family, float]] = {
     "poems": (poems, 1),
 }
 DRILLS: dict[str, tuple[Family, float]] = {
-    "drilling": (drilling, 45),
-    "editing": (editing, 25),
-    "counting": (counting, 18),
-    "records": (records, 12),
+    "drilling": (drilling, 22),
+    "editing": (editing, 46),
+    "counting": (counting, 13),
+    "sums": (sums, 14),
+    "records": (records, 5),
 }
 PLAIN_SYSTEM = (
     "You are the LocalSpec guide.",
@@ -127,7 +128,7 @@ class Text:
 SHORT = Text(33_000, 24)
 VOCABULARY_TEXT = Text(25_000, 20)
 SHARP = Text(264_000, 25, longest=2, single=0.8, sharp=True)
-DRILL = Text(18_000, 23, drill=0.6)
+DRILL = Text(80_000, 23, drill=0.8)
 LONG = Text(2_200, 22, longest=10, single=0.0)
 
 
