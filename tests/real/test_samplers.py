@@ -22,10 +22,10 @@ SAMPLES = 500
 
 GREEDY = [
     Sampling(temperature=0.0, repeat_penalty=1.3),
-    Sampling(temperature=0.0, frequency_penalty=0.7, presence_penalty=0.4, repeat_last_n=32),
+    Sampling(temperature=0.0, frequency_penalty=3.0, presence_penalty=2.0, repeat_last_n=32),
     Sampling(temperature=0.0, dry_multiplier=8.0, dry_allowed_length=1, dry_penalty_last_n=256),
     Sampling(temperature=0.0, repeat_penalty=1.2, dry_multiplier=4.0, logit_bias=((300, 2.0), (301, BANNED))),
-    Sampling(temperature=0.0, typical_p=0.5),
+    Sampling(temperature=0.0, typical_p=0.1),
 ]
 
 
