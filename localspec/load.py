@@ -91,7 +91,7 @@ class PairInfo:
 
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done ("loading target", "measuring plain speed") and a fraction 0..1."""
+"""Called with what is being done ("loading the target", "measuring this machine") and a fraction 0..1."""
 
 
 class OpenPair(Protocol):

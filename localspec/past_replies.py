@@ -50,10 +50,6 @@ class PastReplies:
                 # Half of the room stays free, so that not every reply from now on writes all of them.
                 self._replace(_newest([*records, record], self._size_bytes // 2))
 
-    def forget(self) -> None:
-        """Delete them all. Raises OSError: whoever asks for this must know that it failed."""
-        self._path.unlink(missing_ok=True)
-
     def _read(self) -> bytes:
         try:
             return self._path.read_bytes()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from localspec.chat import ReplyOptions
+from localspec.chat import TOUR_DEPTH, ReplyOptions
 from localspec.engine.settings import Sampling
 from localspec.launch import Launch
 from localspec.load import LoadOptions
@@ -56,7 +56,8 @@ async def _until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
 def main() -> None:
     """Take the picture."""
     load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
-    launch = Launch(load, ReplyOptions(Sampling(temperature=0)), pair_id="builtin", title="LocalSpec tour", tour=True)
+    reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
+    launch = Launch(load, reply, pair_id="builtin", title="LocalSpec tour", tour=True)
     with tempfile.TemporaryDirectory() as folder:
         svg = asyncio.run(take(launch, Path(folder) / "engine.log"))
     PICTURE.write_text(svg, encoding="utf-8")

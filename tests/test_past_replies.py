@@ -122,10 +122,3 @@ def test_a_folder_that_cannot_be_written_costs_the_reply_alone(tmp_path: Path) -
     past = PastReplies(in_the_way, "vocabulary")
     past.add([1])
     assert past.load() == []
-
-
-def test_what_is_forgotten_is_gone(tmp_path: Path) -> None:
-    past = stored(tmp_path, [[1]])
-    past.forget()
-    assert list(tmp_path.iterdir()) == []
-    past.forget()

@@ -182,18 +182,6 @@ class SuffixAutomaton:
             walker.step(token)
         return walker
 
-    def proposals(self, depth: int, shortest: int = 1) -> list[Guess]:
-        """Up to ``depth`` guesses for what follows the text, each taken to be right for the next.
-
-        They end where no match has ``shortest`` tokens.
-        """
-        walker = self.walk()
-        guesses: list[Guess] = []
-        while len(guesses) < depth and walker.match_length >= shortest and (guess := walker.guess()):
-            guesses.append(guess)
-            walker.step(guess.token)
-        return guesses
-
 
 class Walker:
     """A place after the text, or after any other tokens, and the match that ends there.

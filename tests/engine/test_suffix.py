@@ -101,7 +101,7 @@ def test_proposals_continue_each_other_until_the_match_is_too_short(
     automaton = SuffixAutomaton(longest)
     automaton.extend(text)
     path = list(text)
-    for guess in (proposals := automaton.proposals(depth, shortest)):
+    for guess in (proposals := proposals_of(automaton, depth, shortest)):
         assert guess == expected(text, path, longest)
         assert guess.match_length >= shortest
         path.append(guess.token)
@@ -170,6 +170,16 @@ def test_walking_changes_neither_the_automaton_nor_the_walker_it_was_forked_from
     assert everything(automaton) == before
 
 
+def proposals_of(automaton: SuffixAutomaton, depth: int, shortest: int = 1) -> list[Guess]:
+    """Up to ``depth`` guesses for what follows the text, each taken to be right for the next."""
+    walker = automaton.walk()
+    guesses: list[Guess] = []
+    while len(guesses) < depth and walker.match_length >= shortest and (guess := walker.guess()):
+        guesses.append(guess)
+        walker.step(guess.token)
+    return guesses
+
+
 def tokens_of(guesses: Sequence[Guess]) -> list[int]:
     return [guess.token for guess in guesses]
 
@@ -180,11 +190,11 @@ def after(texts: Sequence[Sequence[int]], context: Sequence[int]) -> Walker:
 
 def test_a_text_that_repeats_itself_up_to_its_end_goes_on_repeating() -> None:
     automaton = automaton_of([[1, 2, 1, 2, 1, 2]])
-    assert tokens_of(automaton.proposals(7)) == [1, 2, 1, 2, 1, 2, 1]
+    assert tokens_of(proposals_of(automaton, 7)) == [1, 2, 1, 2, 1, 2, 1]
 
 
 def test_one_token_over_and_over_goes_on() -> None:
-    assert tokens_of(automaton_of([[7] * 100]).proposals(5)) == [7] * 5
+    assert tokens_of(proposals_of(automaton_of([[7] * 100]), 5)) == [7] * 5
 
 
 def test_the_share_is_of_all_occurrences_but_the_one_at_the_very_end() -> None:
@@ -204,7 +214,7 @@ def test_the_end_of_an_earlier_text_is_an_occurrence_that_nothing_followed() -> 
 
 def test_nothing_is_guessed_without_a_match() -> None:
     assert SuffixAutomaton().walk().guess() is None
-    assert SuffixAutomaton().proposals(4) == []
+    assert proposals_of(SuffixAutomaton(), 4) == []
     assert after([[1, 2, 3]], [9]).guess() is None
     assert after([[1, 2], [3]], [2]).guess() is None
 
