@@ -26,6 +26,7 @@ from localspec.engine.dist import SeededChance
 from localspec.engine.drafters import Drafter, Parts, make_drafter
 from localspec.engine.events import Event, Round, Started
 from localspec.engine.loop import Request, generate
+from localspec.engine.model import Logits
 from localspec.errors import UsageError
 from localspec.gguf import GgufHeader, read_header
 from localspec.load import MAX_DEPTH, LoadOptions, PairInfo, Progress
@@ -71,6 +72,8 @@ class Session:
         with ExitStack() as resources:
             target, draft = _open_models(plan, cancel, progress, resources)
             costs = _fit(options, target, draft, cancel, partial(progress, "measuring this machine"))
+            if target.can_pad:
+                target.pad(costs.pad())
             info = _describe(options, headers, target, draft)
             info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
@@ -101,6 +104,16 @@ class Session:
             self._prompter.remember(context)
             if self._memory:
                 self._memory.add(context[len(ready.tokens) :])
+
+    def scores(self, prompt: Sequence[Message] | str, reply: Sequence[int], width: int) -> Iterator[Logits]:
+        """The target's scores before each token of a reply, a row each, ``width`` tokens evaluated at a time.
+
+        A row is valid until the next is asked for. Raises Cancelled.
+        """
+        ready = self._prompter.raw(prompt) if isinstance(prompt, str) else self._prompter.chat(prompt, len(reply))
+        for start in range(0, len(reply), width):
+            end = min(start + width, len(reply))
+            yield from self._target.logits([*ready.tokens, *reply[: end - 1]], end - start)
 
     def close(self) -> None:
         """Free the native memory."""

@@ -15,6 +15,8 @@ _OWN_RATE = 0.12
 """How fast one entry follows what its batch size really costs."""
 _SHARED_RATE = 0.04
 """How fast all entries follow: a longer context or a warmer machine makes every batch dearer."""
+_CLEARLY = 0.93
+"""A larger batch must take less than this share of a smaller one's time to be evaluated in its place."""
 _LARGEST_SURPRISE = 2.0
 """One round says no more than this factor, whatever interrupted it."""
 
@@ -66,6 +68,20 @@ class Costs:
     def round_s(self, batch: int) -> float:
         """Seconds for a round that verifies ``batch`` tokens."""
         return self._table[min(batch, self.largest)]
+
+    def pad(self) -> dict[int, int]:
+        """Batches that had better be evaluated as larger ones, with their new sizes, whose price they have from now on.
+
+        Kernels work in groups of rows: four tokens can take less time than two, and even than one.
+        """
+        padded: dict[int, int] = {}
+        for batch in range(1, self.largest):
+            best = min(range(batch, self.largest + 1), key=lambda n: self._table[n])
+            if self._table[best] < _CLEARLY * self._table[batch]:
+                padded[batch] = best
+        for batch, best in padded.items():
+            self._table[batch] = self._table[best]
+        return padded
 
     def look_s(self, drafter: str, lag: int) -> float:
         """Seconds for a look; nothing is known to cost nothing."""

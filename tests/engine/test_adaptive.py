@@ -151,6 +151,11 @@ class TestCosts:
         costs.observe_round(4, 500.0)
         assert costs.round_s(4) < 2.3
 
+    def test_batches_are_evaluated_as_larger_ones_that_take_clearly_less(self) -> None:
+        costs = Costs({1: 20.0, 2: 33.0, 3: 47.0, 4: 32.0, 5: 46.0, 6: 61.0, 7: 75.0, 8: 58.0})
+        assert costs.pad() == {3: 4, 7: 8}
+        assert [costs.round_s(batch) for batch in range(1, 9)] == [20, 33, 32, 32, 46, 61, 58, 58]
+
     def test_they_survive_the_disk(self) -> None:
         costs = Costs(STAIRS, {"draft": LookCost(0.1, 0.01)})
         assert Costs.from_dict(costs.to_dict()) == costs

@@ -51,9 +51,18 @@ def llama(cancel: Cancellation) -> Iterator[LlamaModel]:
     model.close()
 
 
-@pytest.fixture(params=["table", "llama"])
-def model(request: pytest.FixtureRequest, llama: LlamaModel) -> Model:
-    return llama if request.param == "llama" else TableModel(letters(20))
+@pytest.fixture(scope="module")
+def padded(cancel: Cancellation) -> Iterator[LlamaModel]:
+    model = open_target(cancel)
+    model.pad({1: 4, 2: 4, 3: 4, 5: 8, 9: 12})
+    yield model
+    model.close()
+
+
+@pytest.fixture(params=["table", "llama", "padded"])
+def model(request: pytest.FixtureRequest, llama: LlamaModel, padded: LlamaModel) -> Model:
+    models: dict[str, Model] = {"table": TableModel(letters(20)), "llama": llama, "padded": padded}
+    return models[request.param]
 
 
 def tokens(n: int, seed: int = 0, n_vocab: int = 20) -> list[int]:
@@ -522,3 +531,18 @@ class TestSampler:
     def test_a_shorter_row_is_a_distribution_over_fewer_tokens(self, row: Any) -> None:
         """A draft may lack the padding at the end of the target's vocabulary."""
         assert self.same(make_sampler(keep_all(), 500).dist(row[:300]), Softmax().dist(row[:300]))
+
+
+def test_padding_changes_no_scores_and_stays_in_no_cache(llama: LlamaModel, padded: LlamaModel) -> None:
+    context = tokens(40)
+    for end, last in ((20, 0), (21, 1), (24, 2), (33, 4), (36, 3), (30, 1), (40, 1)):
+        ours, theirs = padded.logits(context[:end], last).copy(), llama.logits(context[:end], last)
+        assert np.abs(ours - theirs).max(initial=0) < NOISE, (end, last)
+        assert padded.held(context) == end
+
+
+def test_a_context_is_full_no_sooner_with_padding(padded: LlamaModel) -> None:
+    context = tokens(padded.n_ctx)
+    padded.logits(context[:-3], 0)
+    for end in range(padded.n_ctx - 2, padded.n_ctx + 1):
+        assert padded.logits(context[:end], 1).shape == (1, padded.vocab.n_vocab)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,7 @@ class LlamaModel:
         self._vocab = LlamaVocab(loaded.native, loaded.model)
         self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
+        self._padded_n: Mapping[int, int] = {}
         self._closed = False
 
     @staticmethod
@@ -71,6 +72,15 @@ class LlamaModel:
             raise ValueError(f"{n} threads")
         # A batch of more than one token, hence every verification, uses the second number.
         self._c.llama_set_n_threads(self._context, n, n)
+
+    @property
+    def can_pad(self) -> bool:
+        """Whether batches can be evaluated as larger ones."""
+        return self._memory.can_pad
+
+    def pad(self, padded_n: Mapping[int, int]) -> None:
+        """From now on evaluate batches of these sizes as larger ones, because they are quicker so on this machine."""
+        self._padded_n = dict(padded_n) if self.can_pad else {}
 
     @property
     def device(self) -> str:
@@ -181,12 +191,21 @@ class LlamaModel:
 
     def _decode(self, tokens: Sequence[int], last: int) -> None:
         self._memory.before(len(tokens), last)
-        self._batch.fill(tokens, len(self._memory.held), last, self._vocab.n_vocab)
+        at = len(self._memory.held)
+        padding_n = self._padding_n(len(tokens), at)
+        self._batch.fill(tokens, at, last, self._vocab.n_vocab, padding_n)
         code = self._c.llama_decode(self._context, self._batch.native)
         if code != 0:
             self._memory.broke_off()
             raise self._failure(code)
         self._memory.added(list(tokens))
+        if padding_n:
+            self._memory.drop_padding()
+
+    def _padding_n(self, n: int, at: int) -> int:
+        """How many tokens of no meaning to evaluate behind ``n`` tokens at this position."""
+        padded_n = self._padded_n.get(n, n)
+        return padded_n - n if padded_n <= min(self._batch.capacity, self.n_ctx - at) else 0
 
     def _failure(self, code: int) -> Exception:
         if code == _ABORTED:

@@ -26,9 +26,15 @@ class Batch:
         for i in range(capacity):
             self.native.seq_id[i][0] = _SEQUENCE
 
-    def fill(self, tokens: Sequence[int], at: int, last: int, n_vocab: int) -> None:
-        """Put in ``tokens`` from position ``at`` on, with scores wanted for the ``last`` of them."""
-        n = self.used = self.native.n_tokens = len(tokens)
+    def fill(self, tokens: Sequence[int], at: int, last: int, n_vocab: int, padding_n: int = 0) -> None:
+        """Put in ``tokens`` from position ``at`` on, with scores wanted for the ``last`` of them; and so many of no
+        meaning behind them.
+        """
+        n = self.used = len(tokens)
+        self.native.n_tokens = n + padding_n
+        self._tokens[n : n + padding_n] = 0
+        self._positions[n : n + padding_n] = np.arange(at + n, at + n + padding_n)
+        self._wanted[n : n + padding_n] = 0
         self._tokens[:n] = tokens
         # A draft may lack the padding at the end of the target's vocabulary; any token will do there.
         np.copyto(self._tokens[:n], 0, where=self._tokens[:n] >= n_vocab)

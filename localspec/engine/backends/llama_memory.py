@@ -46,6 +46,8 @@ class Memory:
     replay_n = 0
     """How many tokens are read again, about, when some just evaluated are taken back."""
     can_be_saved = True
+    can_pad = True
+    """Whether tokens of no meaning may be evaluated behind others, and taken back at once."""
     fold_n = sys.maxsize
     """Up to so many tokens are read again together with new ones; more of them alone, before the new ones."""
 
@@ -85,6 +87,10 @@ class Memory:
         """An evaluation of these went well."""
         self.held.extend(tokens)
 
+    def drop_padding(self) -> None:
+        """Take back what was evaluated behind the tokens held."""
+        self._cut(len(self.held))
+
     def restored(self, tokens: list[int]) -> None:
         """The context, which held nothing, was given these from a file."""
         self.held = tokens
@@ -114,6 +120,7 @@ class WindowMemory(Memory):
     """
 
     can_be_saved = False  # nothing is known of the order of cells that were read back
+    can_pad = False
     _FURTHEST_CUT_N = 64
 
     def __init__(self, loaded: Loaded) -> None:
@@ -167,6 +174,7 @@ class StateMemory(Memory):
     """
 
     fold_n = 8
+    can_pad = False
     _PROMPT_N = 32
     """A prompt of fewer tokens is not worth a copy."""
     _DRIFT_N = 256

@@ -52,9 +52,10 @@ class Run:
     predicted_n: int
     predicted_ms: float
     predicted_per_second: float
-    """Tokens over the time of the passes that made them: the server's leaves out the first token and its pass.
+    """Tokens over the time from a prompt in the cache, all but its last token, to the end of the reply.
 
-    Ours is taken from outside, from the prompt's end to the reply's, so that nothing the engine does goes uncounted.
+    The server's is the sum of its two times. Ours is taken from outside, so that nothing the engine does goes
+    uncounted.
     """
     prompt_ms: float
     draft_n: int
@@ -65,7 +66,7 @@ class Run:
     native_ms: float | None = None
     """Of predicted_ms, spent inside llama_decode."""
     told_per_second: float | None = None
-    """What LocalSpec itself says its speed was."""
+    """What the engine itself says its speed was."""
     proposed: dict[str, int] = field(default_factory=dict)
     """Rounds by the number of tokens proposed in them."""
 

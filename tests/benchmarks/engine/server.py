@@ -20,6 +20,8 @@ from tests.benchmarks.engine.case import Case, Pair, Run
 PREFIX = "server:"
 START_S = 120.0
 REPLY_S = 600.0
+MOST_READ_AGAIN_N = 1
+"""Tokens of a cached prompt that the server evaluates again, to have scores to go on from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class ServerConfig:
                 "--spec-draft-n-min": 0,
                 "--spec-draft-p-min": self.p_min,
             }
-        return [str(word) for option in words.items() for word in option] + ["--no-cache-prompt", "--no-ui"]
+        return [str(word) for option in words.items() for word in option] + ["--no-ui"]
 
 
 def parse_server(name: str) -> ServerConfig:
@@ -97,8 +99,12 @@ class Server:
             raise
 
     def complete(self, tokens: tuple[int, ...], options: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a ``/completion`` request."""
-        body = json.dumps({"prompt": list(tokens), "cache_prompt": False, "return_tokens": True, **options}).encode()
+        """The answer to a ``/completion`` request, with all of the prompt but its last token in the cache already."""
+        self._post(tokens, {**options, "n_predict": 0})
+        return self._post(tokens, options)
+
+    def _post(self, tokens: tuple[int, ...], options: dict[str, Any]) -> dict[str, Any]:
+        body = json.dumps({"prompt": list(tokens), "cache_prompt": True, "return_tokens": True, **options}).encode()
         request = urllib.request.Request(f"{self._address}/completion", body, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=REPLY_S) as answer:
             result: dict[str, Any] = json.load(answer)
@@ -180,11 +186,16 @@ class ServerContestant:
         timings = answer["timings"]
         if answer["tokens_evaluated"] != len(case.prompt.tokens):
             raise SystemExit(f"{case.prompt.name}: the server read {answer['tokens_evaluated']} tokens.")
+        if timings["prompt_n"] > MOST_READ_AGAIN_N:
+            raise SystemExit(f"{case.prompt.name}: the server read {timings['prompt_n']} tokens of its prompt again.")
+        # Its own rate leaves out the first token, which comes from the pass over the last token of the prompt.
+        spent_ms = timings["prompt_ms"] + timings["predicted_ms"]
         return Run(
             tokens=answer["tokens"],
             predicted_n=timings["predicted_n"],
-            predicted_ms=timings["predicted_ms"],
-            predicted_per_second=timings["predicted_per_second"],
+            predicted_ms=spent_ms,
+            predicted_per_second=timings["predicted_n"] / spent_ms * 1e3,
+            told_per_second=timings["predicted_per_second"],
             prompt_ms=timings["prompt_ms"],
             draft_n=timings.get("draft_n", 0),
             draft_n_accepted=timings.get("draft_n_accepted", 0),
