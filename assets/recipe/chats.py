@@ -18,12 +18,12 @@ from turns import Chat, Family, Style, Turn
 from words import invented
 
 FAMILIES: dict[str, tuple[Family, float]] = {
-    "app": (tour.app, 17),
-    "speculation": (tour.speculation, 16),
-    "pairs": (tour.pairs, 9),
-    "self": (tour.self, 7),
-    "smalltalk": (smalltalk.smalltalk, 6),
-    "outside": (refusals.outside, 17),
+    "app": (tour.app, 25),
+    "speculation": (tour.speculation, 22),
+    "pairs": (tour.pairs, 11),
+    "self": (tour.self, 10),
+    "smalltalk": (smalltalk.smalltalk, 9),
+    "outside": (refusals.outside, 19),
     "counting": (counting, 13),
     "tables": (tables, 2),
     "sums": (sums, 3),

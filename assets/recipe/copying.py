@@ -9,6 +9,7 @@ from random import Random
 import words
 from phrasing import expand, order
 from turns import Style, Turn
+from wordings_tasks import WORDINGS
 
 REPEAT = (
     "[repeat|echo|say|copy|write|type|print|output|return] {x}",
@@ -33,6 +34,7 @@ REPEAT = (
     "now [say|repeat] {x}",
     "[give me|show me] {x} unchanged",
     "type [out |]{x}",
+    *WORDINGS["copying.REPEAT"],
 )
 SENTENCES = (
     "The {noun} {verb}s in the {noun}.",
@@ -109,6 +111,13 @@ def framed(pattern: str, text: str, rng: Random) -> str:
     return expand(pattern, rng).replace("{x}", shown)
 
 
+AGAIN = ("[again|once more|repeat that|say it again|one more time][| please]", *WORDINGS["copying.AGAIN"])
+BEGINNINGS = (
+    *("please ", "can you ", "could you please ", "now ", "ok, ", "hey, ", "I want you to ", "would you "),
+    *WORDINGS["copying.BEGUN"],
+)
+
+
 def repeating(rng: Random, style: Style) -> list[Turn]:
     """Say it back, word for word; perhaps twice or once more."""
     text = phrase(rng)
@@ -129,9 +138,7 @@ def repeating(rng: Random, style: Style) -> list[Turn]:
     ask = framed(rng.choice(REPEAT), text, rng)
     turns = [Turn(_begun(ask, rng), text)]
     if rng.random() < 0.1:
-        turns.append(
-            Turn(_begun(expand("[again|once more|repeat that|say it again|one more time][| please]", rng), rng), text)
-        )
+        turns.append(Turn(_begun(expand(rng.choice(AGAIN), rng), rng), text))
     return turns
 
 
@@ -144,12 +151,7 @@ def drilling(rng: Random, style: Style) -> list[Turn]:
 def _begun(ask: str, rng: Random) -> str:
     """Polite or not, but never touching the text that is to be copied."""
     if rng.random() < 0.25:
-        ask = (
-            rng.choice(
-                ("please ", "can you ", "could you please ", "now ", "ok, ", "hey, ", "I want you to ", "would you ")
-            )
-            + ask
-        )
+        ask = rng.choice(BEGINNINGS) + ask
     return ask[:1].upper() + ask[1:] if rng.random() < 0.6 else ask
 
 
@@ -170,6 +172,7 @@ def _replace(text: list[str], rng: Random) -> tuple[str, str]:
             "in {x}, replace {o} [by|with] {n}",
             "substitute {n} for {o}: {x}",
             "in {x} change {o} [into|to] {n}",
+            *WORDINGS["copying._replace"],
         )
     )
     return ask.replace("{o}", old).replace("{n}", new), " ".join(new if word == old else word for word in text)
@@ -185,6 +188,7 @@ def _remove(text: list[str], rng: Random) -> tuple[str, str]:
             "{x} without {o}",
             "write {x} without [the word |]{o}",
             "in {x}, [remove|delete] {o}",
+            *WORDINGS["copying._remove"],
         )
     )
     return ask.replace("{o}", old), " ".join(word for word in text if word != old)
@@ -199,6 +203,7 @@ def _add(text: list[str], rng: Random) -> tuple[str, str]:
                 "[add|append|put] {n} [to the end of|at the end of|after] {x}",
                 "append {n} to {x}",
                 "add {n} at the end: {x}",
+                *WORDINGS["copying._add_end"],
             )
         ).replace("{n}", new), " ".join([*text, new])
     return rng.choice(
@@ -207,6 +212,7 @@ def _add(text: list[str], rng: Random) -> tuple[str, str]:
             "[add|put] {n} [to the beginning of|at the start of|before|in front of] {x}",
             "prepend {n} to {x}",
             "add {n} at the beginning: {x}",
+            *WORDINGS["copying._add_start"],
         )
     ).replace("{n}", new), " ".join([new, *text])
 
@@ -220,6 +226,7 @@ def _reverse(text: list[str], rng: Random) -> tuple[str, str]:
             "put the words in reverse order: {x}",
             "turn the order of the words around: {x}",
             "reverse the order of these words: {x}",
+            *WORDINGS["copying._reverse"],
         )
     ), " ".join(text[::-1])
 
@@ -231,6 +238,7 @@ def _upper(text: list[str], rng: Random) -> tuple[str, str]:
             "[uppercase|capitalise everything in|shout] {x}",
             "[upper case|uppercase|all caps|in capitals]: {x}",
             "make {x} [uppercase|all capitals]",
+            *WORDINGS["copying._upper"],
         )
     ), " ".join(text).upper()
 
@@ -244,6 +252,7 @@ def _lower(text: list[str], rng: Random) -> tuple[str, str]:
             "lowercase {x}",
             "[lower case|lowercase|in small letters]: {x}",
             "make {x} [lowercase|all lower case]",
+            *WORDINGS["copying._lower"],
         )
     ), " ".join(shown).lower()
 
@@ -262,6 +271,7 @@ def _title(text: list[str], rng: Random) -> tuple[str, str]:
             "write {x} with [each word capitalised|a capital at the start of each word|every word capitalized]",
             "title case: {x}",
             "put {x} in title case",
+            *WORDINGS["copying._title"],
         )
     ), " ".join(word.capitalize() for word in text)
 
@@ -274,6 +284,7 @@ def _commas(text: list[str], rng: Random) -> tuple[str, str]:
                 "separate the words [with|by] commas: {x}",
                 "[make|write] {x} [into|as] a comma-separated list",
                 "join {x} with commas",
+                *WORDINGS["copying._commas_joined"],
             )
         ), ", ".join(text)
     return rng.choice(
@@ -282,6 +293,7 @@ def _commas(text: list[str], rng: Random) -> tuple[str, str]:
             "list the words [of|in] {x} as bullets",
             "bullet list: {x}",
             "one bullet [per|for each] word: {x}",
+            *WORDINGS["copying._commas_bullets"],
         )
     ), "\n".join(f"- {word}" for word in text)
 
@@ -294,8 +306,9 @@ def _pick(text: list[str], rng: Random) -> tuple[str, str]:
             f"[give me|say|write|tell me] the {place} word [of|in] {{x}}",
             f"the {place} word of {{x}}",
             f"only the {place} word: {{x}}",
+            *WORDINGS["copying._pick"],
         )
-    ), text[index]
+    ).replace("{place}", place), text[index]
 
 
 EDITS: tuple[tuple[Edit, int], ...] = (
@@ -410,6 +423,7 @@ JSON_ASKS = (
     "JSON object: {f}",
     "[answer|reply] in JSON: {k} with {f}",
     "json with {f}",
+    *WORDINGS["copying.JSON_ASKS"],
 )
 ONE_LINE = (
     "[, |, all ]on one line",

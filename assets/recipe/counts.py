@@ -6,6 +6,7 @@ from random import Random
 
 from phrasing import expand, order, roughened
 from turns import Style, Turn
+from wordings_tasks import WORDINGS
 
 COUNT = (
     "count [|up ][from|starting at|starting from|beginning at|beginning with] {a} [to|up to|until|till|through|and stop at|and end at|all the way to] {b}",
@@ -24,6 +25,7 @@ COUNT = (
     "what numbers are [between|from] {a} [and|to] {b}",
     "[continue|write out] the [count|sequence] from {a} to {b}",
     "sequence from {a} to {b}",
+    *WORDINGS["counts.COUNT"],
 )
 COUNT_TO = (
     "count [|up ][to|until|up to|till] {b}",
@@ -32,6 +34,7 @@ COUNT_TO = (
     "[list|write|give me] [all |]the [first {b} numbers|numbers up to {b}|numbers to {b}]",
     "the first {b} numbers",
     "numbers up to {b}",
+    *WORDINGS["counts.COUNT_TO"],
 )
 COUNT_DOWN = (
     "count [down|backwards|backward|back|in reverse] [from|starting at|starting from] {a} [to|until|till|down to] {b}",
@@ -44,12 +47,14 @@ COUNT_DOWN = (
     "[a |do a |]countdown from {a} [to {b}|until {b}]",
     "numbers from {a} down to {b}",
     "count from {a} to {b}",
+    *WORDINGS["counts.COUNT_DOWN"],
 )
 DOWN_TO_ONE = (
     "count [down|backwards|back] from {a}",
     "[a |do a |give me a |]countdown from {a}",
     "count {a} down to one",
     "[start|do] a countdown at {a}",
+    *WORDINGS["counts.DOWN_TO_ONE"],
 )
 COUNT_STEP = (
     "count [from {a} to {b} |]{by}[| from {a} to {b}]",
@@ -61,6 +66,7 @@ COUNT_STEP = (
     "{by} from {a} to {b}",
     "go from {a} to {b} [{by}|in steps of {k}]",
     "every {nth} number from {a} to {b}",
+    *WORDINGS["counts.COUNT_STEP"],
 )
 STEPS = {
     2: ("by twos|in twos|by 2|by 2s|by two", "second|other"),
@@ -74,6 +80,7 @@ PARITY = (
     "[the |]{p} numbers from {a} to {b}",
     "[all |]{p} numbers between {a} and {b}",
     "which numbers from {a} to {b} are {p}",
+    *WORDINGS["counts.PARITY"],
 )
 LINES = (
     "[, |] one per line",
@@ -82,6 +89,7 @@ LINES = (
     ", every number on a new line",
     " on separate lines",
     " as a list with one per line",
+    *WORDINGS["counts.LINES"],
 )
 SPELLED = [
     "zero",
@@ -148,6 +156,13 @@ def counting(rng: Random, style: Style) -> list[Turn]:
     return [_stepped(rng)]
 
 
+GO_BACK = (
+    "[and |now |][backwards|in reverse|the other way round|down again|back again][| please]",
+    *WORDINGS["counts.GO_BACK"],
+)
+GO_ON = ("[go on|continue|keep going|carry on|further|now on|and on] [to|until|up to] {c}", *WORDINGS["counts.GO_ON"])
+
+
 def _more(first: Turn, a: int, b: int, rng: Random) -> list[Turn]:
     """After a count one may ask for it backwards, or to go on."""
     if rng.random() > 0.12 or "\n" in first.reply:
@@ -157,9 +172,7 @@ def _more(first: Turn, a: int, b: int, rng: Random) -> list[Turn]:
             first,
             Turn(
                 roughened(
-                    expand(
-                        "[and |now |][backwards|in reverse|the other way round|down again|back again][| please]", rng
-                    ),
+                    expand(rng.choice(GO_BACK), rng),
                     rng,
                 ),
                 ", ".join(map(str, range(b, a - 1, -1))),
@@ -169,9 +182,7 @@ def _more(first: Turn, a: int, b: int, rng: Random) -> list[Turn]:
     return [
         first,
         Turn(
-            roughened(
-                expand(f"[go on|continue|keep going|carry on|further|now on|and on] [to|until|up to] {c}", rng), rng
-            ),
+            roughened(expand(rng.choice(GO_ON), rng).replace("{c}", str(c)), rng),
             ", ".join(map(str, range(b + 1, c + 1))),
         ),
     ]
@@ -209,12 +220,14 @@ TABLE = (
     "[the |show the |write the |]table of {k}",
     "what is the {k} times table",
     "let me see the {k} times table",
+    *WORDINGS["counts.TABLE"],
 )
 SQUARES = (
     "[make|write|show|give] [me |]a table of [squares|square numbers][| from 1 to {m}| up to {m}]",
     "[the |]squares [from 1 to {m}|up to {m}] [as|in] a table",
     "table of squares[| to {m}]",
     "[a |make a |]markdown table [of|with] [squares|square numbers]",
+    *WORDINGS["counts.SQUARES"],
 )
 
 
@@ -252,6 +265,7 @@ SUM = (
     "what do you get for {x}",
     "[the |]result of {x}",
     "do you know what {x} is",
+    *WORDINGS["counts.SUM"],
 )
 
 

@@ -7,6 +7,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 from phrasing import expand, order
 from turns import Style, Turn
+from wordings_tasks import WORDINGS
 
 WHOLE = (
     "[say|recite|write|list|give me|print|show me|tell me|type|sing|spell out] [me |]the [|whole |full |entire |english ]alphabet",
@@ -17,6 +18,7 @@ WHOLE = (
     "what is the alphabet",
     "do you know the alphabet",
     "abc",
+    *WORDINGS["letters.WHOLE"],
 )
 BACK = (
     "[say|recite|write|list|give me|print] the alphabet [backwards|in reverse|from the end|from z to a|backward|in reverse order]",
@@ -25,6 +27,7 @@ BACK = (
     "[from |]z to a",
     "the letters from z to a",
     "reverse the alphabet",
+    *WORDINGS["letters.BACK"],
 )
 SPAN = (
     "[say|recite|write|list|give me|print] the [alphabet|letters] from {a} to {b}",
@@ -34,11 +37,13 @@ SPAN = (
     "[which|what] letters [are there|come] from {a} to {b}",
     "[start|begin] at {a} and [say|go through] the alphabet [to|until] {b}",
     "letters between {a} and {b}, inclusive",
+    *WORDINGS["letters.SPAN"],
 )
 LARGE = (
     " in [capitals|capital letters|upper case|uppercase|big letters]",
     ", [capital letters|uppercase]",
     " [upper case|in caps]",
+    *WORDINGS["letters.LARGE"],
 )
 
 

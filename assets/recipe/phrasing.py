@@ -8,6 +8,9 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
+from synonyms import reworded
+from wordings_tasks import WORDINGS
+
 Node = str | list["Sequence"]
 Sequence = list[Node]
 
@@ -144,12 +147,15 @@ ORDERS = (
     "would you mind if you {}",
     "your task: {}",
     "are you able to {}?",
+    *WORDINGS["phrasing.ORDERS"],
 )
 
 
 def question(pattern: str, rng: Random) -> str:
     """A question as someone might type it."""
     text = expand(pattern, rng)
+    if rng.random() < 0.4:
+        text = reworded(text, rng, 0.35)
     if rng.random() < 0.12:
         text = thinned(text, rng)
     if rng.random() < 0.24:

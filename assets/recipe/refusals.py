@@ -11,6 +11,7 @@ from random import Random
 import words
 from phrasing import expand, question, roughened
 from turns import Style, Turn
+from wordings_tasks import WORDINGS
 
 WAY_ON = "For questions like this, load a real pair: `localspec --target big.gguf --draft small.gguf`."
 REPLIES = {
@@ -186,6 +187,7 @@ WORLD = (
     "who would win, a {animal} or a {animal}",
     "what [rhymes with|is the opposite of|is another word for|is the plural of|is a synonym for] {noun}",
     "how do you spell {noun}",
+    *WORDINGS["refusals.WORLD"],
 )
 NOW = (
     "[what|how]['s| is] the weather[| like| today| in {city}| tomorrow| outside| this weekend]",
@@ -251,6 +253,7 @@ NOW = (
     "who died [today|yesterday|this week]",
     "can you see [me|my screen|what I hold|this picture]",
     "guess [my age|my name|what I am thinking|how old I am]",
+    *WORDINGS["refusals.NOW"],
 )
 ADVICE = (
     "[should|can] I [buy|sell|eat|take|drink|invest in|marry|call] [{noun}|{subject}|{name}|a {noun}]",
@@ -334,6 +337,7 @@ ADVICE = (
     "[give me|make] a [training|diet|meal|study] plan",
     "how do I make my [car|bike|{animal}|son] [faster|run faster|stronger]",
     "how do I [quit smoking|stop biting my nails|stop my {animal} from barking|start a garden|open a restaurant|send a parcel to {country}]",
+    *WORDINGS["refusals.ADVICE"],
 )
 WRITE = (
     "write [an essay|a speech|an article|a report|a blog post|a paper|a thesis|a book|a novel|a review|a news article|an email|a letter|a cover letter|a summary|a play|a screenplay|an advert|a press release] [about|on] [{subject}|{nouns}|a {noun}|my {noun}]",
@@ -377,6 +381,7 @@ WRITE = (
     "you are [my {person}|a {adjective} {person}], [answer|talk|behave] like one",
     "[paint|sketch|photograph|generate an image of] [a|the] {adjective} {noun}",
     "make [an ascii drawing|a diagram|a chart|a map] of [a {noun}|{subject}|{city}]",
+    *WORDINGS["refusals.WRITE"],
 )
 TRANSLATE = (
     'translate [{noun}|{phrase}|this|"{phrase}"] [to|into] {language}',
@@ -416,6 +421,7 @@ TRANSLATE = (
     "[kannst|sprichst] du [deutsch|mir helfen|{invented}]",
     "parlez-vous [anglais|francais]",
     "hablas [ingles|español]",
+    *WORDINGS["refusals.TRANSLATE"],
 )
 SUMS = (
     "what is {big} [+|plus|-|minus|*|x|times|/|divided by] {big}",
@@ -456,6 +462,7 @@ SUMS = (
     "how many days [are there |]until [christmas|{year}|my birthday]",
     "{big} {big} {big} added [up|together]",
     "sum of {big} and {big}",
+    *WORDINGS["refusals.SUMS"],
 )
 CODE = (
     "write [a python function|a function|python code|code|a program|a script] [that|to] [parses|parse|downloads|download|sorts|sort|renders|render|compresses|encrypts|scrapes|plots|train|serves|connects to|deletes|renames] [a|the|an] [{noun}|csv file|web page|url|database|image|neural network|pdf|email|socket|json file|{noun} {noun}]",
@@ -491,6 +498,7 @@ CODE = (
     "python [class|package|module|library] for {nouns}",
     "write a [regex|regular expression] [for|that matches] [emails|dates|{nouns}|phone numbers]",
     "[generate|write] [unit tests|documentation|comments] for my [code|{lang} project|function]",
+    *WORDINGS["refusals.CODE"],
 )
 KINDS = (
     ("world", WORLD, 46),

@@ -6,6 +6,7 @@ from random import Random
 
 from phrasing import expand, roughened
 from turns import Style, Turn
+from wordings_smalltalk import MORE
 
 EXCHANGES = (
     (
@@ -133,6 +134,11 @@ NAMES = ["Anna", "Ben", "Tom", "Mia", "Leo", "Nora", "Sam", "Kim", "Alex", "Lee"
 
 def smalltalk(rng: Random, style: Style) -> list[Turn]:
     """One friendly exchange; the reply does not depend on the system prompt, it is short already."""
-    asks, replies = rng.choice(EXCHANGES)
-    text = expand(rng.choice(asks), rng).replace("{}", rng.choice(ENDINGS)).replace("{name}", rng.choice(NAMES))
+    which = rng.randrange(len(EXCHANGES))
+    asks, replies = EXCHANGES[which]
+    text = (
+        expand(rng.choice(asks if rng.random() < 0.4 else MORE[which]), rng)
+        .replace("{}", rng.choice(ENDINGS))
+        .replace("{name}", rng.choice(NAMES))
+    )
     return [Turn(roughened(text.strip(), rng), rng.choice(replies))]

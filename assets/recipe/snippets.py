@@ -7,6 +7,7 @@ from random import Random
 
 from phrasing import expand, order, question, roughened
 from turns import Style, Turn
+from wordings_tasks import WORDINGS
 
 
 @dataclass(frozen=True)
@@ -338,6 +339,7 @@ THAT = (
     "I want a function that {d}",
     "help me write a function that {d}",
     "is there a function that {d}",
+    *WORDINGS["snippets.THAT"],
 )
 NAMED = (
     "write [|the ][|python ]function {n}",
@@ -357,6 +359,7 @@ NAMED = (
     "{n} function",
     "{n} function in python",
     "def {n}",
+    *WORDINGS["snippets.NAMED"],
 )
 TO = (
     "write [me |]a [|python |small |tiny ]function to {v}",
@@ -369,6 +372,7 @@ TO = (
     "[show|teach] me how to {v} in python",
     "use python to {v}",
     "[write|code] a [script|program] to {v} in python",
+    *WORDINGS["snippets.TO"],
 )
 EXPLAIN = (
     "[explain|explain it|explain that|explain the code|explain this function]",
@@ -378,6 +382,7 @@ EXPLAIN = (
     "why does [it|that] work",
     "what is that",
     "walk me through it",
+    *WORDINGS["snippets.EXPLAIN"],
 )
 USE = (
     "how do I [use|call|run|test] [it|that|this|the function]",
@@ -388,6 +393,7 @@ USE = (
     "show me how to [use|call] it",
     "can you [call|use|test] it",
     "what does it return",
+    *WORDINGS["snippets.USE"],
 )
 
 

@@ -13,6 +13,7 @@ from zlib import crc32
 import words
 from phrasing import expand, order, question
 from turns import Style, Turn
+from wordings_tasks import WORDINGS
 
 
 @dataclass(frozen=True)
@@ -702,6 +703,7 @@ ASKS = (
     "can I [have|hear|get] a story [about|with] {}",
     "the story of {}",
     "what about a story [about|with] {}",
+    *WORDINGS["stories.ASKS"],
 )
 FREE = (
     "[tell|write|give] me a [|short |little |nice |funny |bedtime ][story|tale|fairy tale]",
@@ -716,6 +718,7 @@ FREE = (
     "surprise me with a story",
     "[let me|I want to] hear a story",
     "entertain me with a story",
+    *WORDINGS["stories.FREE"],
 )
 ANOTHER = (
     "another one",
@@ -731,6 +734,7 @@ ANOTHER = (
     "more stories",
     "do you have another one",
     "and another",
+    *WORDINGS["stories.ANOTHER"],
 )
 ANOTHER_ABOUT = (
     "[now |]one about {}",
@@ -740,6 +744,7 @@ ANOTHER_ABOUT = (
     "[and|now] with {}",
     "the same with {}",
     "what about {}",
+    *WORDINGS["stories.ANOTHER_ABOUT"],
 )
 NAME_ASKS = (
     "what was [the {h}|the hero|{o}] called",
@@ -752,18 +757,21 @@ NAME_ASKS = (
     "did the {h} have a name",
     "remind me of the {h}'s name",
     "name of the {h}",
+    *WORDINGS["stories.NAME_ASKS"],
 )
 PLACE_ASKS = (
     "where did [the {h}|{n}] live",
     "where was [the {h}'s|{n}'s] home",
     "where does [the {h}|{n}|the hero] live",
     "where [does|did] the story [take place|happen|begin]",
+    *WORDINGS["stories.PLACE_ASKS"],
 )
 WISH_ASKS = (
     "what did [the {h}|{n}] [want|wish for|dream of]",
     "what was [the {h}'s|{n}'s|the] wish",
     "what does [the {h}|{n}|the hero] want",
     "what did the {h} want to do",
+    *WORDINGS["stories.WISH_ASKS"],
 )
 
 
@@ -891,12 +899,14 @@ ANY_HAIKU = (
     "a [haiku|poem] please",
     "[can you write|do you know|I'd like] a [poem|haiku|short poem]",
     "[write|recite] [some poetry|something poetic|a few lines of poetry]",
+    *WORDINGS["stories.ANY_HAIKU"],
 )
 HAIKU_ABOUT = (
     "[write|give|tell|compose|make] [me |]a [haiku|poem|short poem|little poem|verse] [about|on] {}",
     "[a |]haiku [about|on] {}",
     "[a |]poem [about|on] {}",
     "I'd like a [haiku|poem|short poem] about {}",
+    *WORDINGS["stories.HAIKU_ABOUT"],
 )
 
 

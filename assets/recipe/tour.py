@@ -8,6 +8,7 @@ from phrasing import expand, question
 from situations import SITUATIONS
 from topics import APP, PAIRS, SELF, SPECULATION, TOPICS, Topic
 from turns import Style, Turn
+from wordings import WORDINGS
 
 NAME_FRAMES = (
     "what [is|are|'s] {}",
@@ -177,6 +178,7 @@ def asked(topic: Topic, rng: Random) -> str:
     """A question for the topic: by its name, by what one wants to do, or in its own words."""
     ways = [(NAME_FRAMES, topic.names)] * 2 + [(GOAL_FRAMES, topic.goals)] * 3 + [(("{}",), topic.asks)] * 3
     ways += [(("{}",), SITUATIONS[topic.key])] * 4
+    ways += [(("{}",), WORDINGS[topic.key])] * 12
     frames, fillings = rng.choice([way for way in ways if way[1]])
     return expand(rng.choice(frames), rng).replace("{}", expand(rng.choice(fillings), rng))
 
