@@ -13,6 +13,8 @@ both and exit with the class's ``exit_code``. The tree::
     +-- EngineError             8   the engine process stopped
     +-- ConfigError             9   a configuration file cannot be read
     +-- DownloadError          10   a file cannot be fetched, or not be kept
+    +-- StoreError             11   conversations cannot be stored or read
+    +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
 
 130 is an interrupt from the keyboard, as in every shell tool.
 """
@@ -100,6 +102,20 @@ class DownloadError(LocalSpecError):
     meaning = "a download failed (no access, no connection, no room on the disk)"
 
 
+class StoreError(LocalSpecError):
+    """Conversations that cannot be stored or read now; what was said stays in memory."""
+
+    exit_code = 11
+    meaning = "conversations cannot be stored or read (in use, not writable, no room on the disk)"
+
+
+class CheckFailedError(LocalSpecError):
+    """What was to be shown was not: replies that differ, speed that was lost. Raised after the report."""
+
+    exit_code = 12
+    meaning = "a check failed (verify, or bench with --compare)"
+
+
 INTERRUPTED_EXIT_CODE = 130
 
 ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
@@ -113,6 +129,8 @@ ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     EngineError,
     ConfigError,
     DownloadError,
+    StoreError,
+    CheckFailedError,
 )
 
 

@@ -1,0 +1,144 @@
+"""``localspec history``: the conversations there are, from the shell; no model is needed for it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from localspec.cli.history_files import export, import_
+from localspec.cli.history_rm import restore, rm
+from localspec.cli.history_store import open_history
+from localspec.cli.values import Number
+
+if TYPE_CHECKING:
+    from localspec.store import Store, Summary
+
+_AS_JSON = "as_json"
+
+
+@click.group(short_help="Find, read, export and import conversations.")
+def history() -> None:
+    """Find, read, export and import the conversations of the chat.
+
+    An ID may be cut as short as it can be told from the others. All of this works without any model.
+    """
+
+
+@history.command("list", short_help="List the conversations, the latest first.")
+@click.option("--filter", "text", metavar="TEXT", help="List only titles that have the letters of TEXT in their order.")
+@click.option("--limit", type=Number(click.IntRange(min=1)), metavar="N", help="List at most N.")
+@click.option("--deleted", is_flag=True, help="List those that were deleted in the last 30 days instead.")
+@click.option("--json", _AS_JSON, is_flag=True, help="Write the conversations as a JSON array.")
+def list_conversations(text: str | None, limit: int | None, deleted: bool, as_json: bool) -> None:
+    """List the conversations: pinned ones first, then the latest."""
+    from localspec.store import fuzzy
+    from localspec.store.files.ours import heading_to_dict
+
+    with open_history() as store:
+        everything = store.conversations(deleted=deleted)
+        matches = fuzzy(text, [each.heading.title for each in everything]) if text is not None else None
+        shown = everything if matches is None else [everything[match.index] for match in matches]
+        shown = shown[:limit]
+        if as_json:
+            print(json.dumps([heading_to_dict(e.heading) | {"messages_n": e.messages_n} for e in shown], indent=2))
+        elif shown:
+            print("\n".join(_listed(store, shown, deleted=deleted)))
+            _say_what_was_left(len(everything) if matches is None else len(matches), len(shown))
+        else:
+            print(_nothing(text if everything else None, deleted=deleted))
+
+
+def _listed(store: Store, shown: Sequence[Summary], *, deleted: bool) -> Iterator[str]:
+    from localspec.cli.history_text import cut, local_time
+    from localspec.cli.tables import columns
+
+    short = store.short_ids(deleted=deleted)
+    rows = [
+        (
+            short[each.heading.id] + (" *" if each.heading.pinned else ""),
+            local_time((each.heading.deleted if deleted else None) or each.heading.updated),
+            str(each.messages_n),
+            each.heading.title,
+        )
+        for each in shown
+    ]
+    header = ("ID", "DELETED" if deleted else "LAST SAID", "MESSAGES", "TITLE")
+    yield from map(cut, columns([header, *rows]))
+    if any(each.heading.pinned for each in shown):
+        yield "* is pinned."
+
+
+def _say_what_was_left(all_n: int, shown_n: int) -> None:
+    if all_n > shown_n:
+        print(f"{all_n - shown_n} more; without --limit all are listed.")
+
+
+def _nothing(text: str | None, *, deleted: bool) -> str:
+    if text is not None:
+        return f"No title has the letters of {text!r}. `localspec history search` looks into the messages."
+    if deleted:
+        return "No conversation was deleted in the last 30 days."
+    return "There are no conversations yet. `localspec` opens the chat; what is said there is kept."
+
+
+@history.command(short_help="Show a conversation.")
+@click.argument("beginning", metavar="ID")
+@click.option("--message", metavar="ID", help="Show the branch that has this message, as `history search` names it.")
+@click.option("--all", "everything", is_flag=True, help="Show every version of every message, not one branch.")
+@click.option("--json", _AS_JSON, is_flag=True, help="Write it as a JSON object, the messages without their tokens.")
+def show(beginning: str, message: str | None, everything: bool, as_json: bool) -> None:
+    """Show the conversation ID: the branch that was open last, as plain text."""
+    from localspec.cli.history_text import chosen, conversation_lines, shown_to_dict
+    from localspec.errors import UsageError
+
+    if message is not None and everything:
+        raise UsageError("--message and --all contradict each other.", "Leave one of them out.")
+    with open_history() as store:
+        conversation = store.open_conversation(store.find(beginning))
+        nodes = chosen(conversation.tree, message, everything=everything)
+        if as_json:
+            print(json.dumps(shown_to_dict(conversation, nodes), indent=2, ensure_ascii=_ascii()))
+            return
+        short = store.short_ids()[conversation.id]
+        print("\n".join(conversation_lines(conversation, nodes, short)))
+
+
+def _ascii() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+
+
+@history.command(short_help="Find words in everything that was said.")
+@click.argument("words", metavar="WORDS", nargs=-1, required=True)
+@click.option(
+    "--limit",
+    type=Number(click.IntRange(min=1)),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Show at most N hits.",
+)
+@click.option("--json", _AS_JSON, is_flag=True, help="Write the hits as a JSON array.")
+def search(words: Sequence[str], limit: int, as_json: bool) -> None:
+    """Find messages and titles that have all of WORDS, on every branch, the best and latest first.
+
+    A word finds all that begin with it; "in double quotes" words are found as they stand.
+    """
+    from localspec.cli.history_text import hit_lines, hit_to_dict
+
+    query = " ".join(words)
+    with open_history() as store:
+        hits = store.search(query, limit)
+        if as_json:
+            print(json.dumps([hit_to_dict(hit) for hit in hits], indent=2, ensure_ascii=_ascii()))
+        elif hits:
+            print("\n".join(hit_lines(hits, store.short_ids())))
+        else:
+            print(f"Nothing that was said has {query!r} in it. Fewer words, or only their beginnings, find more.")
+
+
+for _command in (export, import_, rm, restore):
+    history.add_command(_command)

@@ -1,0 +1,101 @@
+"""``localspec history export`` and ``import``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from localspec.cli.history_store import open_history
+from localspec.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from localspec.store import ConversationDocument
+
+FORMATS = ("markdown", "json", "ndjson")
+
+
+@click.command(short_help="Write conversations as Markdown, JSON or NDJSON.")
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Export every conversation.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    default="markdown",
+    show_default=True,
+    help="markdown has the branch that was open last; json has all there is and can be imported; ndjson has one "
+    "object a line, with the rounds and tokens of every reply.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write to FILE, which must not be there yet.",
+)
+def export(beginnings: Sequence[str], everything: bool, kind: str, output: Path | None) -> None:
+    """Write the conversations ID, or with --all every one, to standard output or to FILE."""
+    if bool(beginnings) == everything:
+        raise UsageError("Say which conversations to export.", "Name their IDs, or take --all and no ID.")
+    with open_history() as store:
+        if everything:
+            ids = [each.heading.id for each in store.conversations()]
+        else:
+            ids = list(dict.fromkeys(map(store.find, beginnings)))
+        text = _written((store.document(each) for each in ids), kind)
+        if output is None:
+            sys.stdout.writelines(text)
+        else:
+            _write(output, text)
+            print(f"{len(ids)} conversation{'' if len(ids) == 1 else 's'} written to {output}.", file=sys.stderr)
+
+
+def _written(documents: Iterator[ConversationDocument], kind: str) -> Iterator[str]:
+    from localspec.store.files import to_json, to_markdown, to_ndjson
+
+    if kind == "json":
+        yield to_json(list(documents)) + "\n"
+        return
+    for number, document in enumerate(documents):
+        if kind == "ndjson":
+            yield from (f"{line}\n" for line in to_ndjson(document))
+        else:
+            yield "\n---\n\n" if number else ""
+            yield to_markdown(document)
+
+
+def _write(output: Path, text: Iterator[str]) -> None:
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.writelines(text)
+    except FileExistsError:
+        raise UsageError(f"{output} is there already.", "Choose another name, or move it away.") from None
+    except OSError as error:
+        raise StoreError(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from None
+
+
+@click.command("import", short_help="Read conversations from LocalSpec, ChatGPT or LM Studio.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--copy", "copies", is_flag=True, help="Add conversations that are here already once more.")
+@click.option("--json", "as_json", is_flag=True, help="Write the ids of what was imported as a JSON object.")
+def import_(files: Sequence[Path], copies: bool, as_json: bool) -> None:
+    """Read conversations from FILEs, all of them or, if anything is wrong with one, none.
+
+    FILE is what `localspec history export --format json` wrote, ChatGPT's export (the zip file, or conversations.json
+    in it), or a conversation.json of LM Studio. Branches come along.
+    """
+    from localspec.store.files import read_conversations
+
+    documents = [document for file in files for document in read_conversations(file)]
+    with open_history(make=True) as store:
+        added = store.add(documents, copies=copies)
+    if as_json:
+        print(json.dumps({"imported": list(added.new), "known": list(added.known)}, indent=2))
+        return
+    known = f"; {len(added.known)} more passed over, already here (--copy adds them again)" if added.known else ""
+    print(f"{len(added.new)} conversation{'' if len(added.new) == 1 else 's'} imported{known}.")

@@ -1,0 +1,45 @@
+"""The store as the command line opens it, and the one question it asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from localspec.cli.services import Services
+from localspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from localspec.store import Store
+
+
+@contextmanager
+def open_history(*, make: bool = False) -> Iterator[Store]:
+    """The user's conversations; what is wrong with their file is said.
+
+    Where there is no file the store is empty and in memory, unless ``make`` wants one.
+    """
+    from localspec.store import Store, database_file
+
+    store = Store.open() if make or database_file().exists() else Store.in_memory()
+    try:
+        if store.notice:
+            print(f"localspec: {store.notice}", file=sys.stderr)
+        yield store
+    finally:
+        store.close()
+
+
+def agreed(services: Services, question: str, *, yes: bool) -> bool:
+    """Whether the person wants it. Raises UsageError if there is nobody to ask."""
+    if yes:
+        return True
+    if not services.has_terminal():
+        raise UsageError("Nothing was deleted: there is no terminal to ask at.", "Add --yes to do it.")
+    if click.confirm(question, err=True):
+        return True
+    print("Nothing was deleted.")
+    return False

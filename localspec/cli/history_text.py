@@ -1,0 +1,178 @@
+"""Conversations and hits as a person reads them at a terminal, and as programs do."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from localspec.chat import Role
+from localspec.cli.tables import DIM, coloured
+from localspec.errors import NotFoundError, UsageError
+from localspec.marks import harmless
+from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
+from localspec.store.files.ours import heading_to_dict, node_to_dict
+from localspec.store.moments import to_iso
+
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
+_ENDINGS = {
+    ReplyState.CUT_OFF: "cut off when the program ended",
+    ReplyState.FAILED: "broken off by an error",
+    ReplyState.WRITING: "still being written",
+}
+_SHORT_MESSAGE_ID = 6
+_HIT = "1;33"
+_WIDEST = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+
+
+def local_time(moment: datetime) -> str:
+    """By the clock on the wall."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
+def cut(line: str) -> str:
+    """A line that fits the terminal, if there is one."""
+    line = harmless(line)
+    if not sys.stdout.isatty() or _cells(line) <= (width := shutil.get_terminal_size().columns):
+        return line
+    while _cells(line) >= width:
+        line = line[:-1]
+    return f"{line}…"
+
+
+def chosen(tree: Tree, message: str | None, *, everything: bool) -> Sequence[Node]:
+    """The branch that was open last, the one with ``message``, or all there is in the order of the tree.
+
+    Raises NotFoundError or UsageError for a message that is not there, or not alone.
+    """
+    if everything:
+        return tuple(_all(tree))
+    if message is not None:
+        found = [node.id for node in tree.nodes if node.id.startswith(message.lower()) and node.deleted is None]
+        if not found:
+            raise NotFoundError(f"No message here has an id that begins with {message!r}.", "--all shows them all.")
+        if len(found) > 1:
+            raise UsageError(f"{len(found)} messages begin with {message!r}.", "Give more of the id.")
+        tree.choose(found[0])
+    return tree.path()
+
+
+def _all(tree: Tree) -> Iterator[Node]:
+    waiting = list(reversed(tree.children(None)))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(tree.children(node.id)))
+
+
+def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], short: str) -> Iterator[str]:
+    """Title, then every message under a line that says whose it is and which version of how many."""
+    heading, tree = conversation.heading, conversation.tree
+    yield harmless(heading.title)
+    said = f"{len(nodes)} message{'' if len(nodes) == 1 else 's'}"
+    yield coloured(f"conversation {short}, {said}, last said {local_time(heading.updated)}", DIM)
+    if heading.system:
+        yield ""
+        yield coloured("System", DIM)
+        yield from wrapped(heading.system)
+    before: str | None = None
+    for node in nodes:
+        yield ""
+        yield coloured(_header(tree, node, before), DIM)
+        yield from wrapped(node.content.strip("\n"))
+        before = node.id
+
+
+def _header(tree: Tree, node: Node, before: str | None) -> str:
+    place, of = tree.position(node.id)
+    parts = [_SPEAKERS[node.role], node.id[:_SHORT_MESSAGE_ID], local_time(node.created)]
+    if of > 1:
+        parts.append(f"version {place}/{of}")
+    parent = tree.parent(node.id)
+    if parent is not None and parent != before:
+        parts.append(f"after {parent[:_SHORT_MESSAGE_ID]}")
+    if node.state in _ENDINGS:
+        parts.append(_ENDINGS[node.state])
+    return "  ".join(parts)
+
+
+def wrapped(text: str) -> Iterator[str]:
+    """Lines broken at words to the width of the terminal; code in fences, and what goes into a pipe, as it is."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
+    fenced = False
+    for line in text.split("\n"):
+        shown = harmless(line) if sys.stdout.isatty() else line
+        fence = line.lstrip().startswith(("```", "~~~"))
+        fenced ^= fence
+        yield from [shown] if fenced or fence or not width else broken(shown, width)
+
+
+def broken(line: str, width: int) -> Iterator[str]:
+    """A line in pieces of at most ``width`` cells, further ones indented as the first.
+
+    >>> list(broken("- one two three", 9))
+    ['- one two', 'three']
+    """
+    if _cells(line) <= width:
+        yield line
+        return
+    indent = line[: len(line) - len(line.lstrip())]
+    piece = indent if _cells(indent) < width // 2 else ""
+    indent, empty = piece, True
+    for word in line.split():
+        if not empty and _cells(piece) + 1 + _cells(word) > width >= _cells(word):
+            yield piece
+            piece, empty = indent, True
+        piece, empty = (piece + word, False) if empty else (f"{piece} {word}", False)
+        while _cells(piece) > width:
+            end = next(n for n in range(len(piece), 0, -1) if _cells(piece[:n]) <= width or n == 1)
+            yield piece[:end]
+            piece = indent + piece[end:]
+    yield piece
+
+
+def hit_lines(hits: Sequence[Hit], short_ids: Mapping[str, str]) -> Iterator[str]:
+    """Each hit in two lines, and how to see the first in its place."""
+    for hit in hits:
+        message = (hit.message or "")[:_SHORT_MESSAGE_ID].ljust(_SHORT_MESSAGE_ID)
+        who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
+        yield cut(f"{short_ids[hit.conversation]} {message}  {local_time(hit.at)}  {who} in “{hit.title}”")
+        pieces = [(harmless(piece), marked) for piece, marked in hit.snippet]
+        yield "    " + "".join(coloured(piece, _HIT) if marked else piece for piece, marked in pieces)
+    first = hits[0]
+    message = f" --message {first.message[:_SHORT_MESSAGE_ID]}" if first.message else ""
+    yield ""
+    yield f"In its place: localspec history show {short_ids[first.conversation]}{message}"
+
+
+def hit_to_dict(hit: Hit) -> dict[str, Any]:
+    """A hit as in ``--json``."""
+    return {
+        "conversation": hit.conversation,
+        "message": hit.message,
+        "title": hit.title,
+        "role": hit.role,
+        "at": to_iso(hit.at),
+        "text": hit.text,
+        "snippet": [{"text": text, "hit": marked} for text, marked in hit.snippet],
+    }
+
+
+def shown_to_dict(conversation: StoredConversation, nodes: Sequence[Node]) -> dict[str, Any]:
+    """A conversation with some of its messages, as in ``--json``."""
+    messages = []
+    for node in nodes:
+        place, of = conversation.tree.position(node.id)
+        messages.append({**node_to_dict(node), "version": place, "versions_n": of})
+    return {**heading_to_dict(conversation.heading), "messages": messages}
+
+
+def _cells(text: str) -> int:
+    """How many columns a text takes at a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)

@@ -1,0 +1,39 @@
+"""Conversations on disk: trees of messages, replies with their provenance, search, export and import.
+
+``Store`` is the door; ``StoredConversation`` is what a chat works on, ``Recorder`` takes a reply while it streams,
+and ``Tree`` is what the screen draws from.
+"""
+
+from localspec.store.adding import Added
+from localspec.store.conversation import StoredConversation
+from localspec.store.documents import ConversationDocument, Heading, Summary
+from localspec.store.ids import abbreviated
+from localspec.store.recorder import Recorder
+from localspec.store.replies import ModelFile, ReplyAbout, ReplyPart, StoredReply
+from localspec.store.search import Hit
+from localspec.store.store import Store, database_file
+from localspec.store.titles import FuzzyMatch, fuzzy, title_of
+from localspec.store.tree import Node, ReplyState, Tree
+
+__all__ = [
+    "Added",
+    "ConversationDocument",
+    "FuzzyMatch",
+    "Heading",
+    "Hit",
+    "ModelFile",
+    "Node",
+    "Recorder",
+    "ReplyAbout",
+    "ReplyPart",
+    "ReplyState",
+    "Store",
+    "StoredConversation",
+    "StoredReply",
+    "Summary",
+    "Tree",
+    "abbreviated",
+    "database_file",
+    "fuzzy",
+    "title_of",
+]

@@ -1,0 +1,71 @@
+"""Bringing whole conversations in, all of them or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from localspec.store import rows
+from localspec.store.database import Database
+from localspec.store.documents import ConversationDocument
+from localspec.store.ids import Ids
+
+_OWN_ID = re.compile("[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of conversations that were brought in, by id."""
+
+    new: tuple[str, ...]
+    known: tuple[str, ...]
+    """Those that were here already, by id or by source, and stay as they are."""
+
+
+def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids, *, copies: bool) -> Added:
+    """Store conversations. One that is here is passed over, unless ``copies`` are wanted or it was deleted here.
+
+    Ids that are in use, or not such as ``ids`` makes, are replaced. Raises StoreError.
+    """
+    new, known = [], []
+    with database.transaction() as connection:
+        here = _here(database)
+        for document in documents:
+            heading = document.heading
+            same = here.get(heading.id) or here.get(heading.source or "")
+            if same is not None and not copies:
+                known.append(same)
+                continue
+            fresh = document if _is_free(database, document) else renamed(document, ids)
+            for sql, parameters in rows.insert_document(fresh):
+                connection.execute(sql, parameters)
+            here |= {name: fresh.heading.id for name in (fresh.heading.id, heading.source) if name}
+            new.append(fresh.heading.id)
+    return Added(tuple(new), tuple(known))
+
+
+def renamed(document: ConversationDocument, ids: Ids) -> ConversationDocument:
+    """The same under new ids."""
+    new: dict[str | None, str | None] = {None: None}
+    messages = []
+    for message in document.messages:
+        own = new[message.node.id] = ids()
+        messages.append(replace(message, node=replace(message.node, id=own, parent=new[message.node.parent])))
+    heading = replace(document.heading, id=ids(), leaf=new.get(document.heading.leaf))
+    return ConversationDocument(heading, tuple(messages))
+
+
+def _here(database: Database) -> dict[str, str]:
+    """Conversations that are not deleted, by id and by source."""
+    found = database.query("SELECT id, source FROM conversation WHERE deleted IS NULL")
+    return {str(name): str(own) for own, source in found for name in (own, source) if name}
+
+
+def _is_free(database: Database, document: ConversationDocument) -> bool:
+    """Whether its ids are such as we make, and not in use."""
+    ids = {message.node.id for message in document.messages}
+    if not all(map(_OWN_ID.fullmatch, (document.heading.id, *ids))):
+        return False
+    conversation = database.query("SELECT 1 FROM conversation WHERE id = ?", (document.heading.id,))
+    return not conversation and not any(database.query("SELECT 1 FROM message WHERE id = ?", (own,)) for own in ids)

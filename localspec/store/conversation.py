@@ -1,0 +1,226 @@
+"""A conversation that is open: what is done to it happens in memory at once, and is stored as soon as it can be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from localspec.chat import Message, Role
+from localspec.errors import NotFoundError, StoreError
+from localspec.store import rows
+from localspec.store.database import Database, Statement
+from localspec.store.documents import ConversationDocument, Heading, MessageDocument
+from localspec.store.ids import Ids
+from localspec.store.journal import Journal
+from localspec.store.moments import Clock
+from localspec.store.recorder import Monotonic, Recorder
+from localspec.store.replies import ReplyAbout, ReplyPart, StoredReply
+from localspec.store.titles import title_of
+from localspec.store.tree import Node, ReplyState, Tree, chat_messages
+from localspec.store.writers import Writer
+
+
+class StoredConversation:
+    """Made by ``Store.begin`` and ``Store.open_conversation``.
+
+    No method raises for what is wrong with the disk: ``trouble`` says it, and everything is tried again
+    with the next change. A conversation in which nothing was said is not stored.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        journal: Journal,
+        writer: Writer,
+        heading: Heading,
+        tree: Tree,
+        *,
+        stored: bool,
+        clock: Clock,
+        monotonic: Monotonic,
+        ids: Ids,
+    ) -> None:
+        self.tree = tree
+        """What was said. Change it through this object alone."""
+        self.heading = heading
+        self._database = database
+        self._journal = journal
+        self._writer = writer
+        self._stored = heading if stored else None
+        self._clock = clock
+        self._monotonic = monotonic
+        self._ids = ids
+        self._parts_n: dict[str, int] = {}
+        """Of replies that were begun here; they may not be stored yet."""
+
+    @property
+    def id(self) -> str:
+        return self.heading.id
+
+    @property
+    def title(self) -> str:
+        return self.heading.title
+
+    @property
+    def system(self) -> str | None:
+        return self.heading.system
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why something is not stored yet, here or in another conversation of the store; None if all is."""
+        return self._journal.trouble
+
+    @property
+    def path(self) -> tuple[Node, ...]:
+        """What the reader sees, from the first message to the current leaf."""
+        return self.tree.path()
+
+    def messages(self, leaf: str | None = None) -> list[Message]:
+        """What the model is to be asked to go on from ``leaf``, without an argument from the current one."""
+        return chat_messages(self.system, self.tree.path(leaf))
+
+    def ask(self, text: str) -> Node:
+        """Add a question under the current leaf."""
+        return self._say(Role.USER, text, self._shown_leaf())
+
+    def edit(self, node_id: str, text: str) -> Node:
+        """Another version of a message; the first one and all that followed it stay."""
+        node = self.tree.node(node_id)
+        return self._say(node.role, text, self.tree.parent(node_id))
+
+    def begin_reply(self, about: ReplyAbout, under: str | None = None) -> Recorder:
+        """Begin a reply to a question, without an argument to the current leaf; a further one becomes a sibling."""
+        parent = self._shown_leaf() if under is None else under
+        node = Node(self._ids(), parent, Role.ASSISTANT, "", self._clock(), state=ReplyState.WRITING)
+        return self._record(node, 0, about, rows.insert_node(self.id, node))
+
+    def continue_reply(self, node_id: str, about: ReplyAbout) -> Recorder:
+        """Go on with a reply where it stopped; what comes is added to it, and it becomes the leaf.
+
+        Raises StoreError if what is stored of an earlier day cannot be read now.
+        """
+        node = replace(self.tree.node(node_id), state=ReplyState.WRITING)
+        part = self._parts_n.get(node_id)
+        return self._record(node, len(self._parts(node_id)) if part is None else part, about)
+
+    def choose(self, node_id: str) -> None:
+        """Show another version of a message, with the newest that followed it."""
+        self.tree.choose(node_id)
+        self._store()
+
+    def go_to(self, node_id: str) -> None:
+        """End the path at a message; the next one starts a branch there."""
+        self.tree.go_to(node_id)
+        self._store()
+
+    def delete(self, node_id: str) -> tuple[Node, ...]:
+        """Delete the turn of a message, see ``Tree.delete``; give one of the nodes to ``restore`` to undo it."""
+        last = max((node.deleted for node in self.tree.nodes if node.deleted is not None), default=self._clock())
+        gone = self.tree.delete(node_id, max(self._clock(), last + timedelta(microseconds=1)))
+        self._store(*map(rows.update_deleted, gone))
+        return gone
+
+    def restore(self, node_id: str) -> None:
+        """Undo ``delete``."""
+        self._store(*map(rows.update_deleted, self.tree.restore(node_id)))
+
+    def rename(self, title: str) -> None:
+        """Give it a title; an empty one has it made from the first question again."""
+        given = " ".join(title.split())
+        question = next((node.content for node in self.tree.nodes if node.role is Role.USER), "")
+        self.heading = replace(self.heading, title=given or title_of(question), title_given=bool(given))
+        self._store()
+
+    def pin(self, pinned: bool) -> None:
+        """Keep it at the top of lists, or no more."""
+        self.heading = replace(self.heading, pinned=pinned)
+        self._store()
+
+    def set_system(self, system: str | None) -> None:
+        """The system prompt from the next reply on."""
+        self.heading = replace(self.heading, system=system)
+        self._store()
+
+    def reply(self, node_id: str) -> StoredReply | None:
+        """How a message was written, with its tokens and rounds; None if no model wrote it.
+
+        Raises StoreError if it cannot be read; ValueError if its rounds are damaged.
+        """
+        node = self.tree.node(node_id)
+        parts = self._parts(node_id)
+        return StoredReply(node.content, parts) if parts else None
+
+    def document(self) -> ConversationDocument:
+        """All of it as it is here, to be exported; with the rounds of its replies as far as they are stored."""
+        try:
+            stored = rows.document_of(self._database, self.id).messages
+        except (StoreError, NotFoundError):
+            stored = ()
+        parts = {message.node.id: message.parts for message in stored if message.node.state is not ReplyState.WRITING}
+        messages = (MessageDocument(node, parts.get(node.id, ())) for node in self.tree.nodes)
+        return ConversationDocument(self.heading, tuple(messages))
+
+    def flush(self) -> bool:
+        """Try again to store what is not stored yet; whether all is."""
+        return self._journal.flush()
+
+    def _parts(self, node_id: str) -> tuple[ReplyPart, ...]:
+        return rows.parts_of(self._database, self.tree.node(node_id))
+
+    def _shown_leaf(self) -> str | None:
+        """The last message of the path; the leaf itself may have been deleted."""
+        path = self.tree.path()
+        return path[-1].id if path else None
+
+    def _say(self, role: Role, text: str, parent: str | None) -> Node:
+        node = Node(self._ids(), parent, role, text, self._clock())
+        if role is Role.USER and not self.heading.title_given and not len(self.tree):
+            self.heading = replace(self.heading, title=title_of(text))
+        self._add(node)
+        self._store(rows.insert_node(self.id, node))
+        return node
+
+    def _record(self, node: Node, part: int, about: ReplyAbout, *before: Statement) -> Recorder:
+        if node.id in self.tree:
+            self.tree.replace(node)
+            self.tree.go_to(node.id)
+        else:
+            self._add(node)
+        self._touch()
+        self._parts_n[node.id] = part + 1
+        begun = ReplyPart(about, ReplyState.WRITING, begin=len(node.content))
+        self._store(*before, rows.insert_part(node.id, part, begun, self._writer.sign()))
+        return Recorder(self._journal, node, part, self._monotonic, self._ended)
+
+    def _ended(self, node: Node) -> tuple[Statement, ...]:
+        """A reply is over."""
+        self.tree.replace(replace(node, deleted=self.tree.node(node.id).deleted))
+        self._touch()
+        return self._heading_statements()
+
+    def _add(self, node: Node) -> None:
+        self.tree.add(node)
+        self.tree.go_to(node.id)
+        self._touch()
+
+    def _touch(self) -> None:
+        self.heading = replace(self.heading, updated=self._clock())
+
+    def _store(self, *statements: Statement) -> None:
+        """Write what has changed, and the heading with the leaf."""
+        self.heading = replace(self.heading, leaf=self.tree.leaf)
+        if self._stored or len(self.tree):
+            self._journal.write(*self._heading_statements(), *statements)
+
+    def _heading_statements(self) -> tuple[Statement, ...]:
+        """What brings the stored heading up to date."""
+        before, self._stored = self._stored, self.heading
+        if before is None:
+            return (rows.insert_heading(self.heading),)
+        update = rows.update_heading(before, self.heading)
+        return (update,) if update else ()
+
+    def mark_deleted(self, deleted: datetime | None) -> None:
+        """For the store, which deletes and restores."""
+        self.heading = replace(self.heading, deleted=deleted)
+        self._store()

@@ -1,0 +1,62 @@
+"""What SQLite's errors mean to a person."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from localspec.errors import StoreError
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is broken."""
+    return _code(error) in _DAMAGE or "malformed" in str(error)
+
+
+def marker(path: Path) -> Path:
+    """The file that says that damage was seen, and that the database is to be examined when it is opened next."""
+    return path.with_name(path.name + "-damaged")
+
+
+def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
+    """A sentence and the next step; damage is remembered until the database is opened next."""
+    place = path or "memory"
+    code = _code(error)
+    if code in _BUSY:
+        return StoreError(
+            f"The conversations in {place} are in use by another program.", "It will be tried again; nothing is lost."
+        )
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(
+            f"There is no room on the disk to store conversations in {place}.",
+            "Free some; until then what is said is kept in memory alone.",
+        )
+    if code in _REFUSED:
+        return StoreError(
+            f"Conversations cannot be stored in {place} ({error}).",
+            "Mend the permissions of the file and its folder, or set LOCALSPEC_HOME to a folder of your own.",
+        )
+    if is_damage(error):
+        if path is not None:
+            with suppress(OSError):
+                marker(path).touch(mode=0o600)
+        return StoreError(
+            f"The file of conversations {place} is damaged.",
+            "Start LocalSpec again: it sets the file aside, whole, and begins a new one.",
+        )
+    if code == sqlite3.SQLITE_CONSTRAINT:
+        return StoreError(
+            "Another program has removed the conversation that this belongs to.", "Export it to keep what is shown."
+        )
+    return StoreError(f"The conversations in {place} cannot be read or written ({error}).", "Try again.")
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary code; -1 where Python itself refused."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return -1 if code is None else int(code) & 0xFF

@@ -1,0 +1,42 @@
+"""A conversation for people to read elsewhere: the branch that is shown, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from localspec.chat import Role
+from localspec.figures import sentence
+from localspec.store.documents import ConversationDocument, MessageDocument
+from localspec.store.replies import StoredReply
+from localspec.store.tree import ReplyState
+
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
+_ENDINGS = {
+    ReplyState.CUT_OFF: "Cut off: the program ended in the middle of it.",
+    ReplyState.FAILED: "Broken off by an error.",
+    ReplyState.WRITING: "Still being written.",
+}
+
+
+def to_markdown(document: ConversationDocument) -> str:
+    """The path to the current leaf. Messages stand as they were written, headings in them too."""
+    heading = document.heading
+    by_id = {message.node.id: message for message in document.messages}
+    blocks = [f"# {heading.title}", f"*{heading.created:%Y-%m-%d %H:%M} UTC, conversation {heading.id}*"]
+    if heading.system:
+        blocks.append("\n".join(f"> {line}".rstrip() for line in heading.system.splitlines()))
+    for node in document.tree.path():
+        blocks += _message(by_id[node.id])
+    return "\n\n".join(blocks) + "\n"
+
+
+def _message(message: MessageDocument) -> Iterator[str]:
+    node = message.node
+    pair = message.parts[-1].about.pair_id if message.parts else None
+    yield f"## {_SPEAKERS[node.role]}" + (f" ({pair})" if pair else "")
+    if node.content.strip():
+        yield node.content.strip("\n")
+    if node.state in _ENDINGS:
+        yield f"*{_ENDINGS[node.state]}*"
+    elif message.parts:
+        yield f"*{sentence(StoredReply(node.content, message.parts).to_reply().timings)}*"

@@ -1,0 +1,138 @@
+"""LocalSpec's own JSON: everything, so that what is exported and imported again is the same.
+
+One object: ``format``, ``version``, and ``conversations``, each with its ``messages``, every parent before its
+children. ``reply`` has the parts of what a model wrote, with their rounds as ``localspec run --json`` writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from localspec.chat import Role
+from localspec.store import provenance
+from localspec.store.documents import ConversationDocument, Heading, MessageDocument
+from localspec.store.files.shape import Value
+from localspec.store.files.typed import misfit
+from localspec.store.moments import to_iso
+from localspec.store.replies import ReplyPart
+from localspec.store.replies_json import part_from_dict, part_to_dict
+from localspec.store.titles import UNTITLED
+from localspec.store.tree import Node, ReplyState
+
+FORMAT = "localspec-conversations"
+VERSION = 1
+
+
+def to_json(documents: Sequence[ConversationDocument]) -> str:
+    """Whole conversations."""
+    whole = {"format": FORMAT, "version": VERSION, "conversations": [conversation_to_dict(each) for each in documents]}
+    return json.dumps(whole, indent=1, ensure_ascii=False)
+
+
+def conversation_to_dict(document: ConversationDocument) -> dict[str, Any]:
+    """A conversation with all of its messages."""
+    messages = [message_to_dict(message) for message in document.messages]
+    return {**heading_to_dict(document.heading), "messages": messages}
+
+
+def heading_to_dict(heading: Heading) -> dict[str, Any]:
+    """As in every listing."""
+    return {
+        "id": heading.id,
+        "title": heading.title,
+        "title_given": heading.title_given,
+        "created": to_iso(heading.created),
+        "updated": to_iso(heading.updated),
+        "deleted": _iso(heading.deleted),
+        "pinned": heading.pinned,
+        "system": heading.system,
+        "leaf": heading.leaf,
+        "source": heading.source,
+    }
+
+
+def message_to_dict(message: MessageDocument) -> dict[str, Any]:
+    """A message with its reply, if it is one."""
+    return {**node_to_dict(message.node), "reply": [part_to_dict(part) for part in message.parts]}
+
+
+def node_to_dict(node: Node) -> dict[str, Any]:
+    """A message alone."""
+    return {
+        "id": node.id,
+        "parent": node.parent,
+        "role": node.role,
+        "created": to_iso(node.created),
+        "deleted": _iso(node.deleted),
+        "state": node.state,
+        "content": node.content,
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
+def conversations_of(whole: Value) -> list[ConversationDocument]:
+    """Undo ``to_json``. Raises Malformed."""
+    version = whole.get("version")
+    if version.data != VERSION:
+        raise version.refuse(f"is {version.data!r}; this LocalSpec reads {VERSION}")
+    return [_conversation(each) for each in whole.get("conversations").items()]
+
+
+def _conversation(data: Value) -> ConversationDocument:
+    created, updated = data.get("created").moment(), data.get("updated").moment()
+    if created is None:
+        raise data.get("created").refuse("is missing")
+    heading = Heading(
+        id=data.get("id").text(),
+        created=created,
+        updated=updated or created,
+        title=data.get("title").text_or_none() or UNTITLED,
+        title_given=data.get("title_given").flag(),
+        system=data.get("system").text_or_none(),
+        pinned=data.get("pinned").flag(),
+        leaf=data.get("leaf").text_or_none(),
+        source=data.get("source").text_or_none(),
+    )
+    messages = tuple(_message(each, created) for each in data.get("messages").items())
+    return ConversationDocument(heading, messages)
+
+
+def _message(data: Value, begun: datetime) -> MessageDocument:
+    role = data.get("role")
+    if role.text() not in (Role.USER, Role.ASSISTANT):
+        raise role.refuse(f"is {role.data!r}, not 'user' or 'assistant'")
+    content = data.get("content").text()
+    parts = tuple(_part(each, content) for each in data.get("reply").items())
+    node = Node(
+        id=data.get("id").text(),
+        parent=data.get("parent").text_or_none(),
+        role=Role(role.text()),
+        content=content,
+        created=data.get("created").moment() or begun,
+        deleted=data.get("deleted").moment(),
+        state=parts[-1].state if parts else None,
+    )
+    return MessageDocument(node, parts)
+
+
+def _part(data: Value, content: str) -> ReplyPart:
+    mapping = data.mapping()
+    try:
+        part = part_from_dict(mapping)
+        found = misfit(part)
+        provenance.frame(part.rounds if found is None else ())
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise data.refuse(f"is no part of a reply ({type(error).__name__}: {error})") from error
+    if found is not None:
+        raise data.refuse(f"is no part of a reply ({found})")
+    if not content.startswith("".join(token.text for token in part.tokens), part.begin):
+        raise data.get("rounds").refuse("have tokens that are not the text of the message")
+    if part.state is ReplyState.WRITING:
+        raise data.get("state").refuse("is 'writing': wait for the end of the reply, and export it again")
+    return part

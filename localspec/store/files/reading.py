@@ -1,0 +1,97 @@
+"""From a file to conversations, whoever wrote it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from localspec.errors import InputError, NotFoundError
+from localspec.store.documents import ConversationDocument
+from localspec.store.files import chatgpt, lm_studio, ours
+from localspec.store.files.shape import Malformed, Value
+from localspec.store.moments import from_seconds
+
+_KINDS = "Files of `localspec history export --format json`, ChatGPT's conversations.json and LM Studio's are read."
+_CHATGPT_MEMBER = "conversations.json"
+
+
+def read_conversations(path: Path) -> list[ConversationDocument]:
+    """All conversations of a file; also of a ChatGPT export as it is downloaded, a zip file.
+
+    Raises NotFoundError if it cannot be read, InputError with place and reason if it is not what it should be.
+    """
+    try:
+        data = path.read_bytes()
+        written = from_seconds(path.stat().st_mtime)
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
+    whole = Value(_parsed(path, _unpacked(path, data)))
+    try:
+        match _kind(whole.data):
+            case "ours":
+                documents = ours.conversations_of(whole)
+            case "chatgpt":
+                documents = chatgpt.conversations_of(whole)
+            case "lm-studio":
+                documents = lm_studio.conversations_of(whole, path.name, written)
+            case _:
+                raise InputError(f"{path} has no conversations that LocalSpec knows how to read.", _KINDS)
+        return [_checked(document, number) for number, document in enumerate(documents)]
+    except Malformed as error:
+        raise InputError(f"{path} is malformed: {error}.", "Nothing was imported.") from error
+    except RecursionError:
+        raise InputError(f"{path} is malformed: it is nested too deeply.", "Nothing was imported.") from None
+
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """What a zip file holds under ChatGPT's name; anything else as it is."""
+    if not data.startswith(b"PK"):
+        return data
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            member = next((name for name in archive.namelist() if Path(name).name == _CHATGPT_MEMBER), None)
+            if member is not None:
+                return archive.read(member)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+        raise InputError(f"{path} is a damaged zip file ({error}).", "Download it again.") from error
+    raise InputError(f"{path} has no {_CHATGPT_MEMBER} in it.", _KINDS)
+
+
+def _parsed(path: Path, data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text (byte {error.start}).", _KINDS) from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"{path} is not JSON: {error.msg} at {place}.", _KINDS) from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{path} is not JSON that can be read ({error}).", _KINDS) from None
+
+
+def _kind(data: Any) -> str:
+    """By the fields that each of them cannot be without."""
+    if isinstance(data, dict) and data.get("format") == ours.FORMAT:
+        return "ours"
+    first = data[0] if isinstance(data, list) and data else data
+    if isinstance(first, dict) and "mapping" in first:
+        return "chatgpt"
+    if isinstance(data, dict) and isinstance(data.get("messages"), list):
+        messages = data["messages"]
+        if not messages or (isinstance(messages[0], dict) and "versions" in messages[0]):
+            return "lm-studio"
+    return ""
+
+
+def _checked(document: ConversationDocument, number: int) -> ConversationDocument:
+    """A conversation whose messages make a tree, with a leaf to stand at."""
+    try:
+        tree = document.tree
+    except ValueError as error:
+        raise Malformed(f"conversation {number + 1} ({document.heading.title!r}) is no tree: {error}") from error
+    leaf = tree.leaf or tree.newest_leaf(None)
+    return replace(document, heading=replace(document.heading, leaf=leaf))

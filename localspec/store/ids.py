@@ -1,0 +1,39 @@
+"""Ids of conversations and messages: made by chance, and abbreviated for people."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+
+Ids = Callable[[], str]
+"""Makes a new one."""
+
+
+def new_id() -> str:
+    """Long enough never to come twice."""
+    return secrets.token_hex(8)
+
+
+def abbreviated(ids: Iterable[str], least: int = 4) -> list[str]:
+    """Each id as short as it can be told from the others.
+
+    >>> abbreviated(["abcdef", "abcxyz", "123456"])
+    ['abcd', 'abcx', '1234']
+    """
+    given = list(ids)
+    order = sorted(set(given))
+    short = {}
+    for index, each in enumerate(order):
+        neighbours = order[max(0, index - 1) : index] + order[index + 1 : index + 2]
+        shared = max((_shared(each, other) for other in neighbours), default=0)
+        short[each] = each[: max(least, shared + 1)]
+    return [short[each] for each in given]
+
+
+def _shared(one: str, other: str) -> int:
+    length = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        length += 1
+    return length

@@ -1,0 +1,179 @@
+"""The rounds of a reply in a few bytes a token.
+
+A record is one version byte and a zlib stream of frames, so that records written one after another while a
+reply streams can be joined without being understood. All numbers are unsigned LEB128 ("n" below), times are
+whole microseconds, texts are UTF-8 after their length in bytes, and strings that recur (drafters, reasons)
+stand once at the beginning of their frame::
+
+    frame     n strings, each: n bytes, UTF-8;  n rounds, each a round
+    round     index, drafter, depth, draft time, verify time, total time, why,
+              n tokens, n rejected, n ignored, then those
+    token     id, characters of its text, origin + 4 * drafter
+    proposal  id, drafter, n bytes, its text in UTF-8
+
+A string is named by its place in the frame, counted from 1; 0 is none. An origin is its place in
+``ORIGINS``. The text of a token is not repeated: it is the next so many characters of the message.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+
+from localspec.engine.events import Origin, Proposal, Round, Token
+
+VERSION = 1
+ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
+"""In the order of their codes; never to be changed."""
+
+_CODES = {origin: code for code, origin in enumerate(ORIGINS)}
+
+
+def frame(rounds: Sequence[Round]) -> bytes:
+    """Some rounds, by themselves."""
+    writer = _Writer()
+    for round_ in rounds:
+        writer.round(round_)
+    return writer.frame(len(rounds))
+
+
+def record(frames: Iterable[bytes]) -> bytes:
+    """Frames as they lie in the database."""
+    return bytes([VERSION]) + zlib.compress(b"".join(frames))
+
+
+def frames_of(stored: bytes) -> bytes:
+    """Undo ``record``, up to the borders between frames. Raises ValueError for what is damaged or from the future."""
+    if stored[:1] != bytes([VERSION]):
+        raise ValueError(f"rounds are stored in version {stored[0] if stored else 'none'}, not {VERSION}")
+    try:
+        return zlib.decompress(stored[1:])
+    except zlib.error as error:
+        raise ValueError(f"stored rounds are damaged: {error}") from error
+
+
+def rounds_of(stored: bytes, text: str) -> tuple[Round, ...]:
+    """The rounds again; ``text`` is what their tokens say. Raises ValueError as ``frames_of`` does."""
+    reader = _Reader(frames_of(stored), text)
+    try:
+        return tuple(reader.rounds())
+    except (IndexError, UnicodeDecodeError) as error:
+        raise ValueError("stored rounds are damaged: they end too early") from error
+
+
+class _Writer:
+    """Writes rounds, and collects the strings they name."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._strings: dict[str, int] = {}
+
+    def frame(self, rounds_n: int) -> bytes:
+        body, self._bytes = self._bytes, bytearray()
+        self._number(len(self._strings))
+        for string in self._strings:
+            self._text(string)
+        self._number(rounds_n)
+        return bytes(self._bytes + body)
+
+    def round(self, round_: Round) -> None:
+        number = self._number
+        number(round_.index)
+        number(self._string(round_.drafter))
+        number(round_.depth)
+        for duration_s in (round_.draft_s, round_.verify_s, round_.total_s):
+            number(round(max(duration_s, 0.0) * 1e6))
+        number(self._string(round_.why or None))
+        for kind in (round_.tokens, round_.rejected, round_.ignored):
+            number(len(kind))
+        for token in round_.tokens:
+            number(token.id)
+            number(len(token.text))
+            number(_CODES[token.origin] + 4 * self._string(token.drafter))
+        for proposal in (*round_.rejected, *round_.ignored):
+            number(proposal.id)
+            number(self._string(proposal.drafter))
+            self._text(proposal.text)
+
+    def _string(self, string: str | None) -> int:
+        return 0 if string is None else self._strings.setdefault(string, len(self._strings) + 1)
+
+    def _text(self, text: str) -> None:
+        data = text.encode("utf-8", errors="replace")
+        self._number(len(data))
+        self._bytes += data
+
+    def _number(self, value: int) -> None:
+        while value > 0x7F:
+            self._bytes.append(value & 0x7F | 0x80)
+            value >>= 7
+        self._bytes.append(value)
+
+
+class _Reader:
+    """Reads frames; ``IndexError`` where they end too early."""
+
+    def __init__(self, data: bytes, text: str) -> None:
+        self._data = data
+        self._text = text
+        self._at = 0
+        self._text_at = 0
+        self._strings: list[str] = []
+
+    def rounds(self) -> Iterator[Round]:
+        while self._at < len(self._data):
+            self._strings = [self._read_text() for _ in range(self._number())]
+            for _ in range(self._number()):
+                yield self._round()
+
+    def _round(self) -> Round:
+        index, drafter, depth = self._number(), self._string(self._number()), self._number()
+        draft_s, verify_s, total_s = (self._number() / 1e6 for _ in range(3))
+        why = self._string(self._number()) or ""
+        tokens_n, rejected_n, ignored_n = self._number(), self._number(), self._number()
+        return Round(
+            index=index,
+            drafter=drafter,
+            depth=depth,
+            tokens=tuple([self._token() for _ in range(tokens_n)]),
+            rejected=tuple([self._proposal() for _ in range(rejected_n)]),
+            ignored=tuple([self._proposal() for _ in range(ignored_n)]),
+            draft_s=draft_s,
+            verify_s=verify_s,
+            total_s=total_s,
+            why=why,
+        )
+
+    def _token(self) -> Token:
+        token_id, length, code = self._number(), self._number(), self._number()
+        begin, self._text_at = self._text_at, self._text_at + length
+        return Token(token_id, self._text[begin : begin + length], ORIGINS[code & 3], self._string(code >> 2))
+
+    def _proposal(self) -> Proposal:
+        token_id, drafter = self._number(), self._string(self._number())
+        return Proposal(token_id, self._read_text(), drafter)
+
+    def _string(self, place: int) -> str | None:
+        return None if place == 0 else self._strings[place - 1]
+
+    def _read_text(self) -> str:
+        length = self._number()
+        begin, self._at = self._at, self._at + length
+        if self._at > len(self._data):
+            raise IndexError
+        return self._data[begin : begin + length].decode("utf-8")
+
+    def _number(self) -> int:
+        value = self._data[self._at]
+        self._at += 1
+        if value > 0x7F:
+            value &= 0x7F
+            shift = 7
+            while True:
+                byte = self._data[self._at]
+                self._at += 1
+                value |= (byte & 0x7F) << shift
+                if byte <= 0x7F:
+                    break
+                shift += 7
+        return value

@@ -1,0 +1,115 @@
+"""A reply on its way into the database, written while it streams.
+
+Every write appends what is new, a few times a second; what was stored is not touched again until the
+reply ends. A program that is killed loses what came since the last write, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from localspec.chat import Reply
+from localspec.engine.events import Event, Finished, Round, Started
+from localspec.errors import LocalSpecError, StoreError
+from localspec.store import provenance
+from localspec.store.database import Statement, storable
+from localspec.store.journal import Journal
+from localspec.store.rows import end_part, start_part, update_content
+from localspec.store.tree import Node, ReplyState
+
+INTERVAL_S = 0.4
+"""The longest that text waits to be written, as long as somebody calls ``tick`` or events come."""
+
+Monotonic = Callable[[], float]
+Ended = Callable[[Node], tuple[Statement, ...]]
+"""Told the node as it is at the end; gives what else is to be written with it."""
+
+
+class Recorder:
+    """Takes the events of one reply. Never raises for what is wrong with the disk: see ``trouble``."""
+
+    def __init__(self, journal: Journal, node: Node, part: int, monotonic: Monotonic, ended: Ended) -> None:
+        """``node`` is the message as it is before; what comes is added to its content."""
+        self.node = node
+        """The message; its content and state are up to date once the reply has ended."""
+        self._journal = journal
+        self._part = part
+        self._monotonic = monotonic
+        self._ended = ended
+        self._written_at_s = monotonic()
+        self._unwritten: list[Round] = []
+        self._texts: list[str] = [node.content]
+        self._frames: list[bytes] = []
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why something could not be written yet; it is tried again with every write."""
+        return self._journal.trouble
+
+    @property
+    def ended(self) -> bool:
+        return self.node.state is not ReplyState.WRITING
+
+    def receive(self, event: Event) -> None:
+        """Take in the next event; nothing after the last."""
+        if self.ended:
+            return
+        match event:
+            case Started():
+                self._journal.write(start_part(self.node.id, self._part, event), patient=False)
+            case Round():
+                self._unwritten.append(event)
+                self.tick()
+            case Finished():
+                self._end(ReplyState.DONE, replace(event, text=""), None)
+
+    def fail(self, error: LocalSpecError) -> None:
+        """The reply broke off; what came of it stays."""
+        if not self.ended:
+            self._end(ReplyState.FAILED, None, error)
+
+    def follow(self, reply: Reply) -> None:
+        """End as the chat's reply did, if it did: for a reply that was cut short on the screen."""
+        if reply.error is not None:
+            self.fail(reply.error)
+        elif reply.finished is not None:
+            self.receive(Finished(reply.finished, "", reply.timings))
+
+    def tick(self) -> None:
+        """Write what is due. To be called now and then, for events may stay away."""
+        if self._unwritten and self._monotonic() - self._written_at_s >= INTERVAL_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is new now."""
+        if not self._unwritten or self.ended:
+            return
+        text, frame = self._take()
+        chunk = (self.node.id, len(self._frames) - 1, text, frame)
+        self._journal.write(
+            ("INSERT INTO chunk (message, number, content, rounds) VALUES (?, ?, ?, ?)", chunk), patient=False
+        )
+        self._written_at_s = self._monotonic()
+
+    def _take(self) -> tuple[str, bytes]:
+        """What is new, and from now on is not."""
+        text = storable("".join(token.text for round_ in self._unwritten for token in round_.tokens))
+        frame = provenance.frame(self._unwritten)
+        self._texts.append(text)
+        self._frames.append(frame)
+        self._unwritten = []
+        return text, frame
+
+    def _end(self, state: ReplyState, finished: Finished | None, error: LocalSpecError | None) -> None:
+        """Put text and rounds where those of finished replies lie."""
+        if self._unwritten:
+            self._take()
+        self.node = replace(self.node, content="".join(self._texts), state=state)
+        rounds = provenance.record(self._frames)
+        self._journal.write(
+            update_content(self.node.id, self.node.content),
+            end_part(self.node.id, self._part, state, rounds, finished, error),
+            ("DELETE FROM chunk WHERE message = ?", (self.node.id,)),
+            *self._ended(self.node),
+        )

@@ -1,0 +1,114 @@
+"""Replies as JSON objects and back: in the database, and in what is exported.
+
+Events are written as ``engine.wire`` writes them for scripts. Unknown fields are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from localspec.chat import ReplyOptions
+from localspec.engine.events import Finished, Round, Started
+from localspec.engine.settings import BANNED, Sampling
+from localspec.engine.wire import event_from_dict, event_to_dict
+from localspec.errors import LocalSpecError, error_from_code
+from localspec.store.replies import ModelFile, ReplyAbout, ReplyPart
+from localspec.store.tree import ReplyState
+
+Data = Mapping[str, Any]
+
+
+def about_to_dict(about: ReplyAbout) -> dict[str, Any]:
+    """What a reply is made with."""
+    data = asdict(about)
+    data["options"]["sampling"]["logit_bias"] = [
+        # JSON has no infinity.
+        [token, "ban" if bias == BANNED else bias]
+        for token, bias in about.options.sampling.logit_bias
+    ]
+    return data
+
+
+def about_from_dict(data: Data) -> ReplyAbout:
+    """Undo ``about_to_dict``. Raises KeyError, TypeError or ValueError for what is none."""
+    return ReplyAbout(
+        options=_options(data.get("options") or {}),
+        target=_model_file(data.get("target")),
+        draft=_model_file(data.get("draft")),
+        pair_id=data.get("pair_id"),
+        plain_per_second=data.get("plain_per_second"),
+    )
+
+
+def _options(data: Data) -> ReplyOptions:
+    known = _known(ReplyOptions, data)
+    known["sampling"] = _sampling(data.get("sampling") or {})
+    known["spec"] = None if data.get("spec") is None else tuple(data["spec"])
+    known["stop"] = tuple(data.get("stop") or ())
+    return ReplyOptions(**known)
+
+
+def _sampling(data: Data) -> Sampling:
+    known: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in _known(Sampling, data).items()
+    }
+    biases = data.get("logit_bias") or ()
+    known["logit_bias"] = tuple((int(token), BANNED if bias == "ban" else float(bias)) for token, bias in biases)
+    return Sampling(**known)
+
+
+def _model_file(data: Data | None) -> ModelFile | None:
+    return None if data is None else ModelFile(**_known(ModelFile, data))
+
+
+def _known(kind: type[Any], data: Data) -> dict[str, Any]:
+    return {field.name: data[field.name] for field in fields(kind) if field.name in data}
+
+
+def error_to_dict(error: LocalSpecError | None) -> dict[str, Any] | None:
+    """Why a reply broke off."""
+    return None if error is None else {"code": error.exit_code, "message": error.message, "hint": error.hint}
+
+
+def error_from_dict(data: Data | None) -> LocalSpecError | None:
+    """Undo ``error_to_dict``."""
+    return None if data is None else error_from_code(data["code"], data["message"], data.get("hint", ""))
+
+
+def part_to_dict(part: ReplyPart) -> dict[str, Any]:
+    """A part with all of its rounds."""
+    return {
+        "about": about_to_dict(part.about),
+        "state": part.state,
+        "begin": part.begin,
+        "started": event_to_dict(part.started) if part.started else None,
+        "rounds": [event_to_dict(round_) for round_ in part.rounds],
+        "finished": event_to_dict(part.finished) if part.finished else None,
+        "error": error_to_dict(part.error),
+    }
+
+
+def part_from_dict(data: Data) -> ReplyPart:
+    """Undo ``part_to_dict``. Raises KeyError, TypeError or ValueError for what is none."""
+    rounds = [event_from_dict(round_) for round_ in data.get("rounds") or ()]
+    return ReplyPart(
+        about=about_from_dict(data.get("about") or {}),
+        state=ReplyState(data["state"]),
+        begin=int(data.get("begin") or 0),
+        started=started_from_dict(data.get("started")),
+        rounds=tuple(round_ for round_ in rounds if isinstance(round_, Round)),
+        finished=finished_from_dict(data.get("finished")),
+        error=error_from_dict(data.get("error")),
+    )
+
+
+def started_from_dict(data: Data | None) -> Started | None:
+    event = None if data is None else event_from_dict(data)
+    return event if isinstance(event, Started) else None
+
+
+def finished_from_dict(data: Data | None) -> Finished | None:
+    event = None if data is None else event_from_dict(data)
+    return event if isinstance(event, Finished) else None

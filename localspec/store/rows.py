@@ -1,0 +1,250 @@
+"""Nouns to rows and back: the only module that names columns for reading and writing."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from localspec.chat import Role
+from localspec.engine.events import Finished, Started
+from localspec.engine.wire import event_to_dict
+from localspec.errors import LocalSpecError, NotFoundError
+from localspec.store import provenance
+from localspec.store.database import Database, Row, Statement, storable
+from localspec.store.documents import ConversationDocument, Heading, MessageDocument, Summary
+from localspec.store.moments import from_micros, to_micros
+from localspec.store.replies import ReplyPart
+from localspec.store.replies_json import (
+    about_from_dict,
+    about_to_dict,
+    error_from_dict,
+    error_to_dict,
+    finished_from_dict,
+    started_from_dict,
+)
+from localspec.store.tree import Node, ReplyState
+
+_HEADING = "id, created, updated, title, title_given, system, pinned, deleted, leaf, source"
+_CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
+_NODES = f"""
+    SELECT m.id, m.parent, m.role, m.created, m.deleted,
+        (SELECT state FROM reply WHERE message = m.id ORDER BY part DESC LIMIT 1),
+        m.content || coalesce((SELECT group_concat(content, '') FROM {_CHUNKS}), '')
+    FROM message m WHERE m.conversation = ? ORDER BY m.number
+"""
+_PARTS = """
+    SELECT reply.message, part, state, begin, about, started, rounds, finished, error
+    FROM reply JOIN message ON message.id = reply.message WHERE {where} ORDER BY message.number, part
+"""
+
+
+def insert_heading(heading: Heading) -> Statement:
+    """A new conversation."""
+    values = (
+        heading.id,
+        to_micros(heading.created),
+        to_micros(heading.updated),
+        storable(heading.title),
+        heading.title_given,
+        None if heading.system is None else storable(heading.system),
+        heading.pinned,
+        None if heading.deleted is None else to_micros(heading.deleted),
+        heading.leaf,
+        heading.source,
+    )
+    return f"INSERT INTO conversation ({_HEADING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+
+
+def update_heading(before: Heading, now: Heading) -> Statement | None:
+    """A conversation that has changed; only what has, for another program may change the rest. None if nothing has."""
+    names = [name.strip() for name in _HEADING.split(",")]
+    changed = {
+        name: value
+        for name, value, old in zip(names, insert_heading(now)[1], insert_heading(before)[1], strict=True)
+        if value != old
+    }
+    if not changed:
+        return None
+    columns = ", ".join(f"{name} = ?" for name in changed)
+    return f"UPDATE conversation SET {columns} WHERE id = ?", (*changed.values(), now.id)
+
+
+def insert_node(conversation: str, node: Node) -> Statement:
+    """A new message; its parent must be there."""
+    return (
+        "INSERT INTO message (id, conversation, parent, role, created, deleted, content) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            node.id,
+            conversation,
+            node.parent,
+            node.role,
+            to_micros(node.created),
+            None if node.deleted is None else to_micros(node.deleted),
+            storable(node.content),
+        ),
+    )
+
+
+def update_deleted(node: Node) -> Statement:
+    """A message that was deleted or restored."""
+    deleted = None if node.deleted is None else to_micros(node.deleted)
+    return "UPDATE message SET deleted = ? WHERE id = ?", (deleted, node.id)
+
+
+def update_content(message: str, content: str) -> Statement:
+    return "UPDATE message SET content = ? WHERE id = ?", (storable(content), message)
+
+
+def insert_part(message: str, number: int, part: ReplyPart, writer: str | None = None) -> Statement:
+    """A part of a reply, with its rounds if it has any."""
+    return (
+        """INSERT INTO reply (message, part, state, writer, begin, about, started, rounds, finished, error)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            message,
+            number,
+            part.state,
+            writer,
+            part.begin,
+            json.dumps(about_to_dict(part.about), separators=(",", ":")),
+            _event(part.started),
+            provenance.record([provenance.frame(part.rounds)]) if part.rounds else None,
+            _event(part.finished),
+            _error(part.error),
+        ),
+    )
+
+
+def start_part(message: str, number: int, started: Started) -> Statement:
+    """A part whose prompt is tokenized."""
+    return "UPDATE reply SET started = ? WHERE message = ? AND part = ?", (_event(started), message, number)
+
+
+def end_part(
+    message: str, number: int, state: ReplyState, rounds: bytes, finished: Finished | None, error: LocalSpecError | None
+) -> Statement:
+    """A part that is over."""
+    return (
+        "UPDATE reply SET state = ?, rounds = ?, finished = ?, error = ? WHERE message = ? AND part = ?",
+        (state, rounds, _event(finished), _error(error), message, number),
+    )
+
+
+def headings(database: Database, *, deleted: bool) -> list[Summary]:
+    """Conversations, the pinned ones first, then by when something was said last."""
+    rows = database.query(
+        f"""SELECT {_HEADING},
+            (SELECT count(*) FROM message WHERE conversation = conversation.id AND message.deleted IS NULL)
+        FROM conversation WHERE (deleted IS NOT NULL) = ? ORDER BY pinned DESC, updated DESC, number DESC""",
+        (deleted,),
+    )
+    return [Summary(_heading(row[:-1]), row[-1]) for row in rows]
+
+
+def heading_of(database: Database, conversation: str) -> Heading:
+    """Raises NotFoundError."""
+    rows = database.query(f"SELECT {_HEADING} FROM conversation WHERE id = ?", (conversation,))
+    if not rows:
+        raise NotFoundError(
+            f"There is no conversation {conversation}.", "`localspec history list` shows those there are."
+        )
+    return _heading(rows[0])
+
+
+def nodes_of(database: Database, conversation: str) -> list[Node]:
+    """All messages, what is being written of them included, oldest first."""
+    return [
+        Node(
+            node,
+            parent,
+            Role(role),
+            content,
+            from_micros(created),
+            _moment(deleted),
+            ReplyState(state) if state else None,
+        )
+        for node, parent, role, created, deleted, state, content in database.query(_NODES, (conversation,))
+    ]
+
+
+def parts_of(database: Database, node: Node) -> tuple[ReplyPart, ...]:
+    """How a message was written; empty if no model wrote it."""
+    return _parts(database, "reply.message = ?", node.id, {node.id: node.content}).get(node.id, ())
+
+
+def document_of(database: Database, conversation: str) -> ConversationDocument:
+    """All of a conversation. Raises NotFoundError."""
+    heading = heading_of(database, conversation)
+    nodes = nodes_of(database, conversation)
+    texts = {node.id: node.content for node in nodes}
+    parts = _parts(database, "message.conversation = ?", conversation, texts)
+    return ConversationDocument(heading, tuple(MessageDocument(node, parts.get(node.id, ())) for node in nodes))
+
+
+def insert_document(document: ConversationDocument) -> list[Statement]:
+    """All statements that write a conversation."""
+    statements = [insert_heading(document.heading)]
+    for message in document.messages:
+        statements.append(insert_node(document.heading.id, message.node))
+        statements += [insert_part(message.node.id, number, part) for number, part in enumerate(message.parts)]
+    return statements
+
+
+def _parts(database: Database, where: str, value: str, texts: dict[str, str]) -> dict[str, tuple[ReplyPart, ...]]:
+    found: defaultdict[str, list[ReplyPart]] = defaultdict(list)
+    for message, _, state, begin, about, started, rounds, finished, error in database.query(
+        _PARTS.format(where=where), (value,)
+    ):
+        stored = provenance.record(_chunks(database, message)) if state == ReplyState.WRITING else rounds
+        found[message].append(
+            ReplyPart(
+                about=about_from_dict(json.loads(about)),
+                state=ReplyState(state),
+                begin=begin,
+                started=started_from_dict(_loaded(started)),
+                rounds=provenance.rounds_of(stored, texts[message][begin:]) if stored else (),
+                finished=finished_from_dict(_loaded(finished)),
+                error=error_from_dict(_loaded(error)),
+            )
+        )
+    return {message: tuple(parts) for message, parts in found.items()}
+
+
+def _chunks(database: Database, message: str) -> list[bytes]:
+    """The frames of a reply that is being written."""
+    return [
+        chunk for (chunk,) in database.query("SELECT rounds FROM chunk WHERE message = ? ORDER BY number", (message,))
+    ]
+
+
+def _heading(row: Row) -> Heading:
+    conversation, created, updated, title, title_given, system, pinned, deleted, leaf, source = row
+    return Heading(
+        id=conversation,
+        created=from_micros(created),
+        updated=from_micros(updated),
+        title=title,
+        title_given=bool(title_given),
+        system=system,
+        pinned=bool(pinned),
+        deleted=_moment(deleted),
+        leaf=leaf,
+        source=source,
+    )
+
+
+def _moment(micros: int | None) -> Any:
+    return None if micros is None else from_micros(micros)
+
+
+def _event(event: Any) -> str | None:
+    return None if event is None else json.dumps(event_to_dict(event), separators=(",", ":"))
+
+
+def _error(error: LocalSpecError | None) -> str | None:
+    return None if error is None else json.dumps(error_to_dict(error), separators=(",", ":"))
+
+
+def _loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)

@@ -1,0 +1,103 @@
+"""The tables, as a list of steps that each make the next version from the one before.
+
+A step is never changed once it was released; a change of the tables is a new step at the end. The number
+of steps taken stands in the database (``PRAGMA user_version``).
+
+Times are whole microseconds since 1970 in UTC. ``content`` is what was said; while a reply streams,
+it stays and the rest lies in ``chunk``, appended and never rewritten, until the reply ends.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def conversations_and_messages(connection: sqlite3.Connection) -> None:
+    """Trees of messages."""
+    connection.execute(
+        """CREATE TABLE conversation (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            title TEXT NOT NULL,
+            title_given INTEGER NOT NULL DEFAULT 0,
+            system TEXT,
+            pinned INTEGER NOT NULL DEFAULT 0,
+            created INTEGER NOT NULL,
+            updated INTEGER NOT NULL,
+            deleted INTEGER,
+            leaf TEXT,
+            source TEXT
+        ) STRICT"""
+    )
+    connection.execute(
+        """CREATE TABLE message (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+            parent TEXT REFERENCES message (id) ON DELETE CASCADE,
+            role TEXT NOT NULL,
+            content TEXT NOT NULL,
+            created INTEGER NOT NULL,
+            deleted INTEGER
+        ) STRICT"""
+    )
+    connection.execute("CREATE INDEX message_of ON message (conversation, deleted)")
+    connection.execute("CREATE INDEX message_after ON message (parent)")
+
+
+def replies(connection: sqlite3.Connection) -> None:
+    """What a reply was made with, its rounds and its figures; and where it lies while it streams."""
+    connection.execute(
+        """CREATE TABLE reply (
+            message TEXT NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+            part INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            writer TEXT,
+            begin INTEGER NOT NULL,
+            about TEXT NOT NULL,
+            started TEXT,
+            rounds BLOB,
+            finished TEXT,
+            error TEXT,
+            PRIMARY KEY (message, part)
+        ) STRICT"""
+    )
+    connection.execute("CREATE INDEX reply_writing ON reply (message) WHERE state = 'writing'")
+    connection.execute(
+        """CREATE TABLE chunk (
+            message TEXT NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            content TEXT NOT NULL,
+            rounds BLOB NOT NULL,
+            PRIMARY KEY (message, number)
+        ) STRICT"""
+    )
+
+
+def full_text_search(connection: sqlite3.Connection) -> None:
+    """Words of messages and titles, kept up to date by triggers."""
+    for table, column in (("message", "content"), ("conversation", "title")):
+        index = f"{table}_words"
+        added = f"INSERT INTO {index} (rowid, {column}) VALUES (new.number, new.{column})"
+        taken = f"INSERT INTO {index} ({index}, rowid, {column}) VALUES ('delete', old.number, old.{column})"
+        for statement in (
+            f"""CREATE VIRTUAL TABLE {index} USING fts5 (
+                {column}, content = '{table}', content_rowid = 'number',
+                tokenize = 'unicode61 remove_diacritics 2', prefix = '1 2 3'
+            )""",
+            f"CREATE TRIGGER {index}_added AFTER INSERT ON {table} WHEN new.{column} <> '' BEGIN {added}; END",
+            f"CREATE TRIGGER {index}_taken AFTER DELETE ON {table} WHEN old.{column} <> '' BEGIN {taken}; END",
+            f"""CREATE TRIGGER {index}_new AFTER UPDATE OF {column} ON {table}
+                WHEN new.{column} <> '' AND new.{column} IS NOT old.{column} BEGIN {added}; END""",
+            f"""CREATE TRIGGER {index}_old BEFORE UPDATE OF {column} ON {table}
+                WHEN old.{column} <> '' AND new.{column} IS NOT old.{column} BEGIN {taken}; END""",
+            f"INSERT INTO {index} (rowid, {column}) SELECT number, {column} FROM {table} WHERE {column} <> ''",
+        ):
+            connection.execute(statement)
+
+
+MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search)
+"""Version n of the database is what the first n have made."""

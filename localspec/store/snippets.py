@@ -1,0 +1,106 @@
+"""The text around what was found.
+
+SQLite can do this too, but looks up the whole query anew for each row, which for the beginning of a frequent
+word takes longer than the search.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import islice
+
+Snippet = tuple[tuple[str, bool], ...]
+"""Pieces of text, and which of them were looked for."""
+
+LENGTH = 140
+"""Characters, roughly."""
+_BEFORE = 40
+_LOOKED_AT = 300
+"""So many places of a text are looked at for the one with the most words."""
+_LETTER = r"[^\W_]"
+
+
+class _Fold(dict[int, str]):
+    """For ``str.translate``: every character without case and accents, as one character."""
+
+    def __missing__(self, code: int) -> str:
+        base = unicodedata.normalize("NFKD", chr(code))[:1].lower()[:1] or chr(code)
+        self[code] = base
+        return base
+
+
+_FOLD = _Fold()
+
+
+def pattern(words: str, *, whole: bool) -> re.Pattern[str]:
+    """Finds words in a folded text as full-text search does: one after the other, the last one ``whole`` or begun."""
+    pieces = [re.escape(piece) for piece in re.findall(f"{_LETTER}+", fold(words))]
+    end = f"(?!{_LETTER})" if whole else f"{_LETTER}*"
+    return re.compile(f"(?<!{_LETTER})" + r"[\W_]+".join(pieces) + end)
+
+
+def literal(fragment: str) -> re.Pattern[str]:
+    """Finds a text as it stands."""
+    return re.compile(re.escape(fold(fragment)))
+
+
+def fold(text: str) -> str:
+    """As long as before."""
+    return text.lower() if text.isascii() else text.translate(_FOLD)
+
+
+def snippet(text: str, patterns: Sequence[re.Pattern[str]]) -> Snippet:
+    """Where most of the patterns are near each other; the beginning, if none is found."""
+    folded = fold(text)
+    places = sorted(
+        (found.start(), found.end(), which)
+        for which, each in enumerate(patterns)
+        for found in islice(each.finditer(folded), _LOOKED_AT)
+    )
+    at = max(places, key=lambda place: (_kinds_near(places, place[0]), -place[0]))[0] if places else 0
+    begin = _word_begin(text, max(0, at - _BEFORE), at)
+    end = _word_end(text, min(len(text), begin + LENGTH))
+    pieces: list[tuple[str, bool]] = [("…" if begin else "", False)]
+    done = begin
+    for start, stop, _ in places:
+        if start >= done and start < end:
+            pieces += [(text[done:start], False), (text[start : min(stop, end)], True)]
+            done = min(stop, end)
+    pieces += [(text[done:end], False), ("…" if end < len(text) else "", False)]
+    return _tidy(pieces)
+
+
+def _kinds_near(places: Sequence[tuple[int, int, int]], at: int) -> int:
+    return len({which for start, _, which in places if at <= start < at + LENGTH - _BEFORE})
+
+
+def _word_begin(text: str, begin: int, at: int) -> int:
+    """The next beginning of a word."""
+    if begin == 0:
+        return 0
+    space = next((n for n in range(begin, at) if text[n].isspace()), None)
+    return begin if space is None else space + 1
+
+
+def _word_end(text: str, end: int) -> int:
+    """The last end of a word."""
+    if end == len(text):
+        return end
+    return next((n for n in range(end, max(end - 30, 0), -1) if text[n].isspace()), end)
+
+
+def _tidy(pieces: Sequence[tuple[str, bool]]) -> Snippet:
+    """On one line, neighbours of one kind together."""
+    joined: list[tuple[str, bool]] = []
+    for text, hit in pieces:
+        text = re.sub(r"\s+", " ", text)
+        if joined and joined[-1][1] == hit:
+            joined[-1] = (joined[-1][0] + text, hit)
+        elif text:
+            joined.append((text, hit))
+    if joined:
+        joined[0] = (joined[0][0].lstrip(), joined[0][1])
+        joined[-1] = (joined[-1][0].rstrip(), joined[-1][1])
+    return tuple(piece for piece in joined if piece[0])

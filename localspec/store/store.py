@@ -1,0 +1,236 @@
+"""All conversations of one user, in one file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from localspec.errors import NotFoundError, StoreError, UsageError
+from localspec.paths import user_paths
+from localspec.store import rows
+from localspec.store.adding import Added, add
+from localspec.store.conversation import StoredConversation
+from localspec.store.database import Database
+from localspec.store.documents import ConversationDocument, Heading, Summary
+from localspec.store.ids import Ids, abbreviated, new_id
+from localspec.store.journal import Journal
+from localspec.store.moments import Clock, now, to_micros
+from localspec.store.opening import Opened, open_again, open_file, open_memory
+from localspec.store.recorder import Monotonic
+from localspec.store.recovery import finish_cut_off
+from localspec.store.search import Hit, search
+from localspec.store.tree import Tree
+from localspec.store.writers import Writer
+
+BUSY_S = 2.0
+"""How long to wait for another program that is writing."""
+KEPT = timedelta(days=30)
+"""How long a deleted conversation can be restored."""
+
+
+def database_file() -> Path:
+    """Where conversations are stored."""
+    return user_paths().data / "history.db"
+
+
+class Store:
+    """The conversations of one user. May be used from any thread; ``close`` it at the end.
+
+    Methods that change a conversation that is not open raise StoreError if they cannot.
+    """
+
+    def __init__(
+        self,
+        opened: Opened,
+        path: Path | None,
+        *,
+        clock: Clock = now,
+        monotonic: Monotonic = time.monotonic,
+        ids: Ids = new_id,
+    ) -> None:
+        """Use ``open`` or ``open_or_memory``."""
+        self.path = path
+        """None for one in memory."""
+        self.read_only = opened.read_only
+        self.notice = opened.notice
+        """What the person should know of the file, in a sentence or two; empty if all is well."""
+        self._database = Database(opened.connection, path, opened.notice if opened.read_only else "")
+        self._readers: list[Database] = []
+        self._journal = Journal(self._database)
+        self._writer = Writer(path)
+        self._clock = clock
+        self._monotonic = monotonic
+        self._ids = ids
+        self._open: WeakValueDictionary[str, StoredConversation] = WeakValueDictionary()
+        if not self.read_only:
+            # In use by another program: whoever opens it next does this.
+            with suppress(StoreError):
+                finish_cut_off(self._database, path)
+                self._forget_deleted()
+
+    @staticmethod
+    def open(
+        path: Path | None = None,
+        *,
+        busy_s: float = BUSY_S,
+        clock: Clock = now,
+        monotonic: Monotonic = time.monotonic,
+        ids: Ids = new_id,
+    ) -> Store:
+        """Open the file, which is made if it is not there. Raises StoreError if it can be neither written nor read.
+
+        What a program left behind that was killed is put in order. See ``opening`` for what becomes of files
+        that are damaged, newer, or not to be written; ``notice`` then says it.
+        """
+        path = path or database_file()
+        return Store(open_file(path, clock, busy_s), path, clock=clock, monotonic=monotonic, ids=ids)
+
+    @staticmethod
+    def open_or_memory(path: Path | None = None, *, busy_s: float = BUSY_S) -> Store:
+        """As ``open``; where that is not possible, a store that ends with the program. Never raises StoreError."""
+        try:
+            return Store.open(path, busy_s=busy_s)
+        except StoreError as error:
+            return Store.in_memory(f"{error.message} What is said now is not stored. {error.hint}")
+
+    @staticmethod
+    def in_memory(notice: str = "") -> Store:
+        """A store that ends with the program."""
+        return Store(Opened(open_memory(), notice=notice), None)
+
+    @property
+    def stores(self) -> bool:
+        """Whether what is said outlives the program."""
+        return self.path is not None and not self.read_only
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why something that was said is not stored yet; None if all is. What still waits at ``close`` is lost."""
+        return self._journal.trouble
+
+    def close(self) -> None:
+        """Write what still waits, and close the file."""
+        self._journal.flush()
+        for database in (*self._readers, self._database):
+            database.close()
+        self._writer.close()
+
+    def begin(self, system: str | None = None) -> StoredConversation:
+        """A new conversation; it is stored with its first message."""
+        moment = self._clock()
+        return self._opened(Heading(self._ids(), moment, moment, system=system), Tree(), stored=False)
+
+    def open_conversation(self, conversation: str) -> StoredConversation:
+        """One that is stored, by its whole id; the same object while somebody holds it. Raises NotFoundError."""
+        held = self._open.get(conversation)
+        if held is not None:
+            return held
+        heading = rows.heading_of(self._database, conversation)
+        return self._opened(heading, Tree(rows.nodes_of(self._database, conversation), heading.leaf), stored=True)
+
+    def conversations(self, *, deleted: bool = False) -> list[Summary]:
+        """Those there are, or those that can be restored: pinned ones first, then the latest."""
+        return rows.headings(self._database, deleted=deleted)
+
+    def short_ids(self, *, deleted: bool = False) -> dict[str, str]:
+        """The ids of ``conversations``, each as short as ``find`` needs it."""
+        found = self._database.query("SELECT id FROM conversation WHERE (deleted IS NOT NULL) = ?", (deleted,))
+        ids = [str(conversation) for (conversation,) in found]
+        return dict(zip(ids, abbreviated(ids), strict=True))
+
+    def find(self, beginning: str, *, deleted: bool | None = False) -> str:
+        """The id that begins so. Raises NotFoundError for none, UsageError for several."""
+        found = self._database.query(
+            "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? AND (? IS NULL OR (deleted IS NOT NULL) = ?)",
+            (len(beginning), beginning.lower(), deleted, deleted),
+        )
+        ids = sorted(conversation for (conversation,) in found)
+        if beginning.lower() in ids:
+            return beginning.lower()
+        if not ids or not beginning:
+            which = "deleted conversation" if deleted else "conversation"
+            listing = "localspec history list --deleted" if deleted else "localspec history list"
+            raise NotFoundError(f"No {which} has an id that begins with {beginning!r}.", f"`{listing}` shows them.")
+        if len(ids) > 1:
+            some = ", ".join(abbreviated(ids)[:4])
+            raise UsageError(f"{len(ids)} conversations begin with {beginning!r}: {some}.", "Give more of the id.")
+        return str(ids[0])
+
+    def document(self, conversation: str) -> ConversationDocument:
+        """All of a conversation, every branch and round, as it is exported. Raises NotFoundError."""
+        return rows.document_of(self._database, conversation)
+
+    def search(self, query: str, limit: int = 50) -> list[Hit]:
+        """Messages and titles with these words, the best first; see ``search``. For a thread of its own."""
+        return search(self._reader(), query, limit, self._clock())
+
+    def rename(self, conversation: str, title: str) -> None:
+        """As ``StoredConversation.rename``."""
+        self._change(conversation, lambda held: held.rename(title))
+
+    def pin(self, conversation: str, pinned: bool) -> None:
+        """As ``StoredConversation.pin``."""
+        self._change(conversation, lambda held: held.pin(pinned))
+
+    def delete(self, conversation: str) -> None:
+        """Take it out of lists and search; ``restore`` brings it back, for 30 days."""
+        moment = self._clock()
+        self._change(conversation, lambda held: held.mark_deleted(moment))
+
+    def restore(self, conversation: str) -> None:
+        """Undo ``delete``."""
+        self._change(conversation, lambda held: held.mark_deleted(None))
+
+    def destroy(self, conversation: str) -> None:
+        """Delete it for good, every word of it: the file is left without a trace. Takes a second in a large store."""
+        self._database.query("PRAGMA secure_delete = ON")
+        self._database.run(
+            [
+                ("DELETE FROM conversation WHERE id = ?", (conversation,)),
+                # An index only notes what is deleted; it is gone when its parts are merged.
+                ("INSERT INTO message_words (message_words) VALUES ('optimize')", ()),
+                ("INSERT INTO conversation_words (conversation_words) VALUES ('optimize')", ()),
+            ]
+        )
+        self._database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def add(self, documents: Sequence[ConversationDocument], *, copies: bool = False) -> Added:
+        """Store whole conversations, all or none; see ``adding``. Raises StoreError."""
+        return add(self._database, documents, self._ids, copies=copies)
+
+    def _opened(self, heading: Heading, tree: Tree, *, stored: bool) -> StoredConversation:
+        conversation = StoredConversation(
+            self._database,
+            self._journal,
+            self._writer,
+            heading,
+            tree,
+            stored=stored,
+            clock=self._clock,
+            monotonic=self._monotonic,
+            ids=self._ids,
+        )
+        self._open[heading.id] = conversation
+        return conversation
+
+    def _change(self, conversation: str, change: Callable[[StoredConversation], None]) -> None:
+        held = self.open_conversation(conversation)
+        change(held)
+        if held.trouble is not None:
+            raise held.trouble
+
+    def _forget_deleted(self) -> None:
+        before = to_micros(self._clock() - KEPT)
+        self._database.run([("DELETE FROM conversation WHERE deleted < ?", (before,))])
+
+    def _reader(self) -> Database:
+        """A connection of its own for what may take a while, so that nobody waits for it to write."""
+        if self.path is None or self.read_only:
+            return self._database
+        if not self._readers:
+            self._readers.append(Database(open_again(self.path, BUSY_S), self.path, "This connection only reads."))
+        return self._readers[0]

@@ -1,0 +1,219 @@
+"""``localspec history``: what was said, from the shell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localspec.cli.history_text import broken
+from localspec.store import Store, database_file
+from tests.cli.conftest import Localspec
+from tests.cli.support import FakeWorld
+from tests.store.support import ABOUT, branched, converse
+from tests.store.test_files import CHATGPT
+
+
+@pytest.fixture
+def ids() -> tuple[str, str]:
+    """Of a conversation with branches, and of one with an emoji and a sign that steers terminals."""
+    store = Store.open()
+    talks = branched(store), converse(store, ("日本語 🎉 \x1b[31m", "Certainly. " * 30))
+    store.close()
+    return talks[0].id, talks[1].id
+
+
+def test_nothing_yet_says_what_to_do(localspec: Localspec) -> None:
+    """In every listing, and no file is made by looking."""
+    assert "`localspec` opens the chat" in localspec("history", "list").out
+    assert localspec("history", "list", "--json").out.strip() == "[]"
+    assert "No conversation was deleted" in localspec("history", "list", "--deleted").out
+    assert "Nothing that was said" in localspec("history", "search", "x").out
+    assert localspec("history", "show", "ab").code == 4
+    assert not database_file().exists()
+
+
+def test_a_list_has_the_latest_first(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """With ids that every other command takes; programs get them whole."""
+    done = localspec("history", "list")
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["ID", "LAST", "SAID", "MESSAGES", "TITLE"]
+    assert [line.split()[-1] for line in lines[1:]] == ["[31m", "blue?"]
+    short = [line.split()[0] for line in lines[1:]]
+    assert [whole.startswith(beginning) for whole, beginning in zip(reversed(ids), short, strict=True)] == [True, True]
+    records = json.loads(localspec("history", "list", "--json").out)
+    assert [record["id"] for record in records] == [ids[1], ids[0]]
+    assert records[1]["messages_n"] == 5
+    assert "\x1b" not in done.out
+
+
+def test_a_list_is_filtered_and_cut(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """And says what it leaves out."""
+    assert localspec("history", "list", "--filter", "sky").out.count("\n") == 2
+    assert "No title has the letters of 'zz'" in localspec("history", "list", "--filter", "zz").out
+    assert "1 more; without --limit all are listed." in localspec("history", "list", "--limit", "1").out
+    assert [r["id"] for r in json.loads(localspec("history", "list", "--filter", "wsb", "--json").out)] == [ids[0]]
+
+
+def test_a_conversation_is_shown(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """The branch that was open last, one with a certain message, or all."""
+    out = localspec("history", "show", ids[0][:8]).out
+    assert "Why is the sky blue?" in out
+    assert "version 1/2" in out
+    assert "sea" not in out
+    everything = localspec("history", "show", ids[0], "--all").out
+    assert "Why is the sea blue?" in everything
+    assert "broken off by an error" in everything
+    (sea,) = [
+        m
+        for m in json.loads(localspec("history", "show", ids[0], "--all", "--json").out)["messages"]
+        if "sea" in m["content"]
+    ]
+    assert (sea["version"], sea["versions_n"]) == (2, 2)
+    other = localspec("history", "show", ids[0], "--message", sea["id"][:6])
+    assert "sea" in other.out
+    assert "sky" not in other.out.splitlines()[2:]
+    assert localspec("history", "show", ids[0], "--message", "zz").code == 4
+    assert localspec("history", "show", ids[0], "--message", "zz", "--all").code == 2
+    assert localspec("history", "show", "").code == 4
+
+
+def test_a_hit_leads_to_its_place(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """The command it names shows it."""
+    out = localspec("history", "search", "scatters", "light").out
+    command = out.splitlines()[-1].removeprefix("In its place: localspec ")
+    assert "Because air scatters blue light." in localspec(*command.split()).out
+    (hit,) = json.loads(localspec("history", "search", "scatters", "--json").out)
+    assert (hit["conversation"], hit["role"], hit["title"]) == (ids[0], "assistant", "Why is the sky blue?")
+    assert {"text": "scatters", "hit": True} in hit["snippet"]
+    assert localspec("history", "search").code == 2
+
+
+@pytest.mark.parametrize("kind", ["markdown", "json", "ndjson"])
+def test_what_is_exported_is_the_same_in_a_file(
+    localspec: Localspec, ids: tuple[str, str], tmp_path: Path, kind: str
+) -> None:
+    """And no file is overwritten."""
+    arguments = ("history", "export", "--all", "--format", kind)
+    file = tmp_path / "out"
+    out = localspec(*arguments).out
+    done = localspec(*arguments, "--output", file)
+    assert (done.code, done.out) == (0, "")
+    assert "2 conversations written to" in done.err
+    assert file.read_text(encoding="utf-8") == out
+    assert "日本語" in out
+    assert localspec(*arguments, "-o", file).code == 2
+    assert localspec(*arguments, "-o", tmp_path / "no" / "out").code == 11
+    assert file.read_text(encoding="utf-8") == out
+
+
+def test_an_export_is_of_something(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """Some or all, not both and not neither."""
+    assert localspec("history", "export").code == 2
+    assert localspec("history", "export", ids[0], "--all").code == 2
+    assert localspec("history", "export", ids[0][:6], ids[0]).out.count("# Why is the sky blue?") == 1
+
+
+def test_what_was_exported_comes_back(
+    localspec: Localspec, ids: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another home; once, unless a copy is wanted."""
+    file = tmp_path / "all.json"
+    localspec("history", "export", "--all", "--format", "json", "-o", file)
+    listed = localspec("history", "list", "--json").out
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "elsewhere"))
+    assert "2 conversations imported." in localspec("history", "import", file).out
+    assert localspec("history", "list", "--json").out == listed
+    again = json.loads(localspec("history", "import", file, "--json").out)
+    assert (again["imported"], set(again["known"])) == ([], set(ids))
+    assert "2 more passed over" in localspec("history", "import", file).out
+    assert "2 conversations imported." in localspec("history", "import", file, "--copy").out
+    assert len(json.loads(localspec("history", "list", "--json").out)) == 4
+
+
+def test_a_malformed_file_keeps_all_others_out(localspec: Localspec, tmp_path: Path) -> None:
+    """With a sentence that names the place."""
+    (tmp_path / "good.json").write_text(json.dumps(CHATGPT), encoding="utf-8")
+    bad = json.loads(json.dumps(CHATGPT))
+    bad[0]["mapping"]["q"]["message"]["author"] = 7
+    (tmp_path / "bad.json").write_text(json.dumps(bad), encoding="utf-8")
+    done = localspec("history", "import", tmp_path / "good.json", tmp_path / "bad.json")
+    assert done.code == 3
+    assert "[0].mapping.q.message.author is a whole number, not an object" in done.err
+    assert localspec("history", "list", "--json").out.strip() == "[]"
+
+
+def test_what_is_deleted_can_be_restored(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """By the command that is told; without a terminal nothing goes unasked."""
+    refused = localspec("history", "rm", ids[0])
+    assert (refused.code, "Nothing was deleted" in refused.err) == (2, True)
+    command = localspec("history", "rm", ids[0], "--yes").out.splitlines()[-1].partition("localspec ")[2]
+    assert ids[0] not in localspec("history", "list", "--json").out
+    assert ids[0] in localspec("history", "list", "--deleted", "--json").out
+    assert localspec("history", "show", ids[0]).code == 4
+    assert "Restored: Why is the sky blue?" in localspec(*command.split()).out
+    assert ids[0] in localspec("history", "list", "--json").out
+
+
+@pytest.mark.parametrize(("answer", "left"), [(b"n\n", 2), (b"\n", 2), (b"y\n", 1)])
+def test_a_person_is_asked(localspec: Localspec, ids: tuple[str, str], answer: bytes, left: int) -> None:
+    """Only yes deletes."""
+    localspec("history", "rm", ids[0], world=FakeWorld(terminal=True), stdin=answer)
+    assert len(json.loads(localspec("history", "list", "--json").out)) == left
+
+
+def test_for_good_is_for_good(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """Also of what was deleted before."""
+    localspec("history", "rm", ids[0], "--yes")
+    localspec("history", "rm", ids[0], ids[1], "--forever", "--yes")
+    assert localspec("history", "restore", ids[0]).code == 4
+    assert localspec("history", "list", "--json").out.strip() == "[]"
+
+
+def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """The listing itself stays what programs can read."""
+    database_file().write_bytes(b"no database " * 1000)
+    done = localspec("history", "list", "--json")
+    assert json.loads(done.out) == []
+    assert "was set aside as" in done.err
+
+
+def test_a_reply_that_was_cut_off_is_shown_as_such(localspec: Localspec) -> None:
+    """After a program died."""
+    store = Store.open()
+    talk = store.begin()
+    talk.ask("Go on.")
+    talk.begin_reply(ABOUT)
+    store.close()
+    assert "cut off when the program ended" in localspec("history", "show", talk.id).out
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "pieces"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("  one two three", 8, ["  one", "  two", "  three"]),
+        ("", 5, [""]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("日本語日本", 4, ["日本", "語日", "本"]),
+        ("- 日本語日本", 6, ["- 日本", "語日本"]),
+        ("one" + " " * 9 + "two", 40, ["one" + " " * 9 + "two"]),
+        ("   ", 1, [""]),
+    ],
+)
+def test_lines_are_broken_by_cells(line: str, width: int, pieces: list[str]) -> None:
+    """At words where that is possible."""
+    assert list(broken(line, width)) == pieces
+
+
+def test_history_needs_no_engine() -> None:
+    """Neither llama.cpp nor the screen nor numpy is loaded for it."""
+    code = (
+        "import sys, localspec.store, localspec.store.files, localspec.cli.history_text\n"
+        "print(*[name for name in ('llama_cpp', 'textual', 'numpy', 'jinja2', 'filelock') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

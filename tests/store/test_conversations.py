@@ -1,0 +1,198 @@
+"""What is said is there when the store is opened again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from localspec.chat import Role
+from localspec.errors import NotFoundError, UsageError
+from localspec.store import ReplyState, Store, abbreviated
+from localspec.store.store import KEPT
+from tests.store.support import ABOUT, START, FakeTime, branched, converse, events, open_store
+
+
+def test_a_conversation_is_the_same_when_it_is_opened_again(store: Store, path: Path) -> None:
+    """Every branch, the current one, what was deleted, and how each reply ended."""
+    talk = branched(store)
+    store.close()
+    with_all = open_store(path, first_id=1000).open_conversation(talk.id)
+    assert with_all.tree.nodes == talk.tree.nodes
+    assert (with_all.tree.leaf, with_all.path, with_all.heading) == (talk.tree.leaf, talk.path, talk.heading)
+    assert [node.state for node in with_all.tree.nodes if node.role is Role.ASSISTANT] == [
+        *(ReplyState.DONE,) * 3,
+        ReplyState.FAILED,
+    ]
+
+
+def test_a_reply_has_its_tokens_rounds_and_figures_again(store: Store, path: Path) -> None:
+    """As the chat had them when it ended."""
+    talk = store.begin()
+    talk.ask("Hello?")
+    said = events("Hello to you,", "world.")
+    recorder = talk.begin_reply(ABOUT)
+    for event in said:
+        recorder.receive(event)
+    store.close()
+    reply = open_store(path).open_conversation(talk.id).reply(recorder.node.id)
+    assert reply is not None
+    assert (reply.parts[-1].about, reply.text) == (ABOUT, "Hello to you, world. ")
+    again = reply.to_reply()
+    assert again.rounds == said[1:3]
+    assert again.text == reply.text
+    assert (again.prompt, again.finished, again.timings) == (said[0], said[-1].reason, said[-1].timings)  # type: ignore[union-attr]
+
+
+def test_a_continued_reply_has_the_tokens_of_both_parts(store: Store) -> None:
+    """And the text of both."""
+    talk = converse(store, ("Count.", "one two"))
+    reply = talk.path[-1]
+    recorder = talk.continue_reply(reply.id, ABOUT)
+    for event in events("three four"):
+        recorder.receive(event)
+    stored = talk.reply(reply.id)
+    assert stored is not None
+    assert [part.begin for part in stored.parts] == [0, 8]
+    assert stored.text == "one two three four " == "".join(token.text for token in stored.tokens)
+    assert stored.to_reply().text == stored.text
+    assert stored.to_reply().timings.predicted_n == 4
+    assert talk.tree.position(reply.id) == (1, 1)
+
+
+def test_an_edited_reply_is_continued_after_what_no_model_wrote(store: Store) -> None:
+    """Its tokens are those of the end."""
+    talk = converse(store, ("Count.", "one two"))
+    edited = talk.edit(talk.path[-1].id, "eins zwei ")
+    assert talk.reply(edited.id) is None
+    assert (edited.role, talk.tree.position(edited.id)) == (Role.ASSISTANT, (2, 2))
+    recorder = talk.continue_reply(edited.id, ABOUT)
+    for event in events("drei vier"):
+        recorder.receive(event)
+    stored = talk.reply(edited.id)
+    assert stored is not None
+    assert stored.text == "eins zwei drei vier "
+    assert [token.text for token in stored.tokens] == ["drei ", "vier "]
+
+
+def test_what_nobody_said_anything_in_is_not_stored(store: Store) -> None:
+    """Not even when it is renamed."""
+    talk = store.begin("be brief")
+    talk.rename("Nothing")
+    assert store.conversations() == []
+    talk.ask("Something?")
+    assert [(each.heading.title, each.messages_n) for each in store.conversations()] == [("Nothing", 1)]
+
+
+def test_pinned_conversations_come_first_then_the_latest(store: Store) -> None:
+    """The order of the sidebar."""
+    talks = [converse(store, (f"Question {n}", "Yes.")) for n in range(4)]
+    talks[1].ask("And more?")
+    store.pin(talks[0].id, pinned=True)
+    titles = [each.heading.title for each in store.conversations()]
+    assert titles == ["Question 0", "Question 1", "Question 3", "Question 2"]
+
+
+def test_a_title_is_made_once_and_given_for_good(store: Store) -> None:
+    """A chosen title stays; an empty one gives way to the made one."""
+    talk = converse(store, ("First question? Yes.", "Well."))
+    assert talk.title == "First question?"
+    store.rename(talk.id, "  Mine\n own ")
+    talk.edit(talk.path[0].id, "Another")
+    assert (talk.title, store.conversations()[0].heading.title) == ("Mine own", "Mine own")
+    talk.rename("")
+    assert talk.title == "First question?"
+
+
+def test_a_deleted_conversation_comes_back(store: Store, time: FakeTime) -> None:
+    """It is out of lists and search until then; also while it is open and goes on."""
+    talk = converse(store, ("Where is Atlantis?", "Nowhere."))
+    store.delete(talk.id)
+    talk.ask("Sure?")
+    assert store.conversations() == []
+    assert store.search("Atlantis") == []
+    assert [each.heading.id for each in store.conversations(deleted=True)] == [talk.id]
+    store.restore(talk.id)
+    assert [each.heading.id for each in store.conversations()] == [talk.id]
+    assert len(store.search("Atlantis")) == 1
+
+
+def test_what_was_deleted_long_ago_is_gone(store: Store, path: Path) -> None:
+    """After thirty days, with every word; what was deleted lately is kept."""
+    old, new = converse(store, ("Ancient words", "Yes.")), converse(store, ("Latest words", "Yes."))
+    store.delete(old.id)
+    store.close()
+    late = FakeTime(looks=iter(range(int(KEPT.total_seconds()) + 60, 10**9)))
+    store = open_store(path, late)
+    store.delete(new.id)
+    assert [each.heading.id for each in store.conversations(deleted=True)] == [new.id]
+    with pytest.raises(NotFoundError):
+        store.open_conversation(old.id)
+    assert store._database.query("SELECT count(*) FROM message_words WHERE message_words MATCH 'ancient'") == [(0,)]
+    assert late.now() - START > timedelta(days=30)
+    store.close()
+
+
+def test_destroying_leaves_no_word(store: Store, path: Path) -> None:
+    """Not even in the file."""
+    talk = converse(store, ("Incriminating", "Unmentionable."))
+    store.destroy(talk.id)
+    store.close()
+    assert b"ncriminating" not in path.read_bytes()
+    assert b"nmentionable" not in path.read_bytes()
+
+
+def test_two_deletions_within_a_moment_are_undone_one_by_one(path: Path) -> None:
+    """The clock may stand still."""
+    still = FakeTime(looks=iter([5] * 1000))
+    store = open_store(path, still)
+    talk = converse(store, ("One?", "Yes."), ("Two?", "Yes."))
+    first = talk.delete(talk.path[0].id)
+    talk.delete(talk.path[0].id)
+    talk.restore(first[0].id)
+    assert [node.content for node in talk.path] == ["One?", "Yes. "]
+    store.close()
+
+
+def test_ids_are_abbreviated_and_found(store: Store) -> None:
+    """By any beginning that only one has."""
+    talk = converse(store, ("Hello", "Yes."))
+    other = converse(store, ("Hello", "Yes."))
+    short, _ = abbreviated([talk.id, other.id])
+    assert store.find(short) == talk.id == store.find(talk.id)
+    with pytest.raises(UsageError, match="2 conversations begin with"):
+        store.find("0000")
+    with pytest.raises(NotFoundError, match="begins with 'zz'"):
+        store.find("zz")
+    with pytest.raises(NotFoundError):
+        store.find("")
+    with pytest.raises(NotFoundError, match="no conversation"):
+        store.open_conversation("zz")
+
+
+def test_two_programs_store_side_by_side(path: Path) -> None:
+    """Each sees what the other has stored, and neither undoes what the other has done."""
+    one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)
+    talk = converse(one, ("Hello", "Yes."))
+    same = two.open_conversation(talk.id)
+    two.rename(talk.id, "Renamed elsewhere")
+    talk.ask("Going on?")
+    assert two.conversations()[0].heading.title == "Renamed elsewhere"
+    same.pin(pinned=True)
+    both = one.conversations()[0]
+    assert (both.heading.title, both.heading.pinned, both.messages_n) == ("Renamed elsewhere", True, 3)
+    one.close()
+    two.close()
+
+
+def test_text_that_is_no_unicode_is_stored_as_far_as_it_is(store: Store) -> None:
+    """Half a surrogate pair, a zero byte."""
+    talk = store.begin()
+    node = talk.ask("half \ud83d and \0 zero")
+    assert talk.trouble is None
+    del talk
+    assert (
+        store.open_conversation(store.conversations()[0].heading.id).tree.node(node.id).content
+        == "half \ufffd and \0 zero"
+    )

@@ -1,0 +1,259 @@
+"""Whatever state the file is in: it opens, or a sentence says why not, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from localspec.errors import StoreError
+from localspec.store import Store
+from localspec.store.opening import back_up, open_file
+from localspec.store.schema import MIGRATIONS
+from tests.store.support import FakeTime, converse, open_store
+
+CLOCK = FakeTime().now
+
+
+def test_only_the_owner_can_read_it(path: Path) -> None:
+    """The folder 0700, and the file with all that lies beside it 0600."""
+    store = open_store(path)
+    talk = converse(store, ("Hello", "Yes."))
+    talk.begin_reply(talk.reply(talk.path[-1].id).parts[0].about)  # type: ignore[union-attr]
+    modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert (stat.S_IMODE(path.parent.stat().st_mode), modes) == (0o700, {0o600})
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def at_version(path: Path, version: int) -> None:
+    """A database with a conversation, as the first ``version`` migrations left it."""
+    open_file(path, CLOCK, 0, MIGRATIONS[:version]).connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO conversation (id, title, created, updated, leaf) VALUES ('c', 'Old', 1, 2, 'm')"
+        )
+        connection.execute(
+            "INSERT INTO message (id, conversation, role, content, created) VALUES ('m', 'c', 'user', 'Old words', 1)"
+        )
+        connection.commit()
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_an_older_database_is_copied_and_brought_up_to_date(path: Path, version: int) -> None:
+    """From every earlier version, with all that is in it; the copy is what was."""
+    at_version(path, version)
+    store = open_store(path)
+    assert [each.heading.title for each in store.conversations()] == ["Old"]
+    assert [node.content for node in store.open_conversation("c").path] == ["Old words"]
+    assert [hit.message for hit in store.search("words")] == ["m"]
+    store.close()
+    copy = path.with_name(f"history-before-v{len(MIGRATIONS)}.db")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (version,)
+        assert connection.execute("SELECT content FROM message").fetchall() == [("Old words",)]
+
+
+def test_a_step_that_fails_changes_nothing(path: Path) -> None:
+    """The database stays at its version, and the next start tries again."""
+
+    def broken(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM message")
+        connection.execute("no statement")
+
+    at_version(path, 1)
+    with pytest.raises(StoreError):
+        open_file(path, CLOCK, 0, [MIGRATIONS[0], broken])
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT content FROM message").fetchall() == [("Old words",)]
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def test_a_copy_that_fails_stops_the_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No migration without a copy."""
+    at_version(path, 1)
+    path.with_name(f"history-before-v{len(MIGRATIONS)}.db.part").mkdir()
+    with pytest.raises(StoreError, match="cannot be copied"):
+        open_store(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def test_a_newer_database_is_read_and_not_touched(path: Path) -> None:
+    """It is told, and what is said is kept in memory."""
+    store = open_store(path)
+    talk = converse(store, ("Hello", "Yes."))
+    store.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+    newer = open_store(path)
+    assert newer.read_only
+    assert not newer.stores
+    assert "newer LocalSpec" in newer.notice
+    again = newer.open_conversation(talk.id)
+    again.ask("And now?")
+    assert [node.content for node in again.path] == ["Hello", "Yes. ", "And now?"]
+    assert again.trouble is not None
+    assert newer.search("hello") != []
+    with pytest.raises(StoreError, match="newer"):
+        newer.rename(talk.id, "Other")
+    newer.close()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["text", "cut short", "scribbled over"])
+def test_a_damaged_database_is_set_aside_whole(path: Path, kind: str) -> None:
+    """Under a name that is told; a new one is begun."""
+    store = open_store(path)
+    converse(store, ("Hello", "Yes."))
+    store.close()
+    damaged = {
+        "text": b"this is no database at all, " * 100,
+        "cut short": path.read_bytes()[:5000],
+        "scribbled over": path.read_bytes()[:100] + b"\xaa" * 4000 + path.read_bytes()[4100:],
+    }[kind]
+    path.write_bytes(damaged)
+    path.with_name("history.db-wal").write_bytes(b"the journal")
+    again = open_store(path)
+    (aside,) = path.parent.glob("history-damaged-20261121T*.db")
+    assert str(aside) in again.notice
+    assert aside.read_bytes() == damaged
+    assert aside.with_name(f"{aside.name}-wal").read_bytes() == b"the journal"
+    assert again.stores
+    assert again.conversations() == []
+    converse(again, ("Hello again", "Yes."))
+    again.close()
+    path.write_bytes(damaged)
+    third = open_store(path)
+    assert len(list(path.parent.glob("history-damaged-*.db"))) == 2, "the first is not overwritten"
+    third.close()
+
+
+def test_damage_that_is_met_later_is_looked_into_at_the_next_start(path: Path) -> None:
+    """While it is open, a sentence; then it is set aside."""
+    store = open_store(path)
+    for n in range(60):
+        converse(store, (f"Hello {n} " * 200, "Yes."))
+    store.close()
+    data = bytearray(path.read_bytes())
+    page = len(data) // 4096 // 2
+    for number in range(page, page + 60):
+        data[number * 4096 : number * 4096 + 64] = b"\xaa" * 64
+    path.write_bytes(data)
+    store = open_store(path)
+    assert store.notice == ""
+    with pytest.raises(StoreError, match="damaged"):
+        [*map(store.document, [each.heading.id for each in store.conversations()])]
+    store.close()
+    again = open_store(path)
+    assert "set aside" in again.notice
+    again.close()
+
+
+def test_a_damage_that_was_none_is_forgotten(path: Path) -> None:
+    """The file is examined, found whole, and used."""
+    store = open_store(path)
+    converse(store, ("Hello", "Yes."))
+    store.close()
+    marker = path.with_name("history.db-damaged")
+    marker.touch()
+    again = open_store(path)
+    assert (again.notice, len(again.conversations()), marker.exists()) == ("", 1, False)
+    again.close()
+
+
+def test_one_that_is_held_for_long_is_told(path: Path) -> None:
+    """And the app goes on in memory."""
+    open_store(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="in use by another program"):
+            open_store(path)
+        store = Store.open_or_memory(path, busy_s=0)
+        assert not store.stores
+        assert "is not stored" in store.notice
+        talk = converse(store, ("Hello", "Yes."))
+        assert talk.trouble is None
+        assert len(store.search("hello")) == 1
+        store.close()
+
+
+def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
+    """A file where the folder should be."""
+    (tmp_path / "data").write_text("in the way")
+    with pytest.raises(StoreError, match="cannot be stored in"):
+        open_store(tmp_path / "data" / "history.db")
+    assert not Store.open_or_memory(tmp_path / "data" / "history.db").stores
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can enter."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """Permissions mean nothing to root, so that somebody else looks."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_one_that_may_not_be_written_is_shown(open_folder: Path, killed: bool) -> None:
+    """To a user without the rights; also when a program was killed that wrote it."""
+    path = open_folder / "history.db"
+    store = open_store(path)
+    converse(store, ("Hello", "Yes, certainly."))
+    if killed:
+        path = open_folder / "copy" / "history.db"
+        path.parent.mkdir()
+        for suffix in ("", "-wal", "-shm"):
+            shutil.copy(open_folder / f"history.db{suffix}", path.with_name(path.name + suffix))
+    store.close()
+    for file in path.parent.iterdir():
+        if file.is_file():
+            file.chmod(0o444)
+    path.parent.chmod(0o555)
+    with without_rights():
+        shown = open_store(path)
+        talk = shown.open_conversation(shown.conversations()[0].heading.id)
+        assert [node.content for node in talk.path] == ["Hello", "Yes, certainly. "]
+        assert len(shown.search("hello")) == 1
+        talk.ask("More?")
+        shown.close()
+    assert shown.read_only
+    assert "cannot be written" in shown.notice
+    assert talk.trouble is not None
+    assert "only shown" in talk.trouble.message
+    path.parent.chmod(0o755)
+
+
+def test_a_copy_replaces_an_older_one_only_when_it_is_whole(path: Path) -> None:
+    """A copy that fails leaves the older one."""
+    store = open_store(path)
+    copy = path.with_name("copy.db")
+    copy.write_bytes(b"older")
+    store._database.connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        back_up(connection, copy)
+    assert copy.read_bytes().startswith(b"SQLite format 3")

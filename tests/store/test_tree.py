@@ -1,0 +1,142 @@
+"""Laws of the tree of messages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localspec.chat import Role
+from localspec.store.tree import Node, Tree, chat_messages
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def node(name: str, parent: str | None = None, content: str | None = None) -> Node:
+    """Questions are q..., replies are r... ."""
+    role = Role.USER if name.startswith("q") else Role.ASSISTANT
+    return Node(name, parent, role, name if content is None else content, AT)
+
+
+def ids(nodes: object) -> list[str]:
+    assert isinstance(nodes, tuple)
+    return [each.id for each in nodes]
+
+
+@pytest.fixture
+def tree() -> Tree:
+    """q1 with two replies, of which the first goes on; and another version of q1."""
+    parents = {"q1": None, "r1": "q1", "q2": "r1", "r2": "q2", "r1b": "q1", "q1b": None, "r3": "q1b"}
+    return Tree((node(name, parent) for name, parent in parents.items()), leaf="r2")
+
+
+def test_versions_are_counted_from_one_in_the_order_they_came(tree: Tree) -> None:
+    """What the screen shows as 2/3."""
+    assert [tree.position(name) for name in ("q1", "q1b", "r1", "r1b", "q2")] == [
+        (1, 2),
+        (2, 2),
+        (1, 2),
+        (2, 2),
+        (1, 1),
+    ]
+
+
+def test_choosing_a_version_shows_the_newest_that_followed_it(tree: Tree) -> None:
+    """And going back shows what was there."""
+    tree.choose("q1b")
+    assert ids(tree.path()) == ["q1b", "r3"]
+    tree.choose("r1")
+    assert ids(tree.path()) == ["q1", "r1", "q2", "r2"]
+    tree.choose("q1")
+    assert tree.leaf == "r2", "what is on the path already stays"
+
+
+def test_a_deleted_turn_leaves_what_follows_it(tree: Tree) -> None:
+    """In the middle: a question goes with all of its replies, and what followed each of them stays reachable."""
+    gone = tree.delete("q1", AT)
+    assert ids(gone) == ["q1", "r1", "r1b"]
+    assert ids(tree.path()) == ["q2", "r2"]
+    assert ids(tree.siblings("q2")) == ["q2", "q1b"]
+    tree.restore("r1")
+    assert ids(tree.path()) == ["q1", "r1", "q2", "r2"]
+
+
+def test_deleting_the_last_turn_goes_back_to_the_one_before(tree: Tree) -> None:
+    """Whatever is said next follows what is seen, and undoing shows the turn again."""
+    tree.delete("r2", AT)
+    assert ids(tree.path()) == ["q1", "r1"]
+    assert tree.leaf == "r1"
+    tree.restore("q2")
+    assert tree.leaf == "r2"
+
+
+def test_deleting_one_of_several_replies_shows_another(tree: Tree) -> None:
+    """The question stays."""
+    tree.choose("r1b")
+    assert ids(tree.delete("r1b", AT)) == ["r1b"]
+    assert ids(tree.path()) == ["q1", "r1", "q2", "r2"]
+
+
+def test_undoing_brings_back_only_what_went_together(tree: Tree) -> None:
+    """Two deletions are undone one by one."""
+    tree.delete("r3", AT)
+    tree.delete("q2", AT + timedelta(microseconds=1))
+    tree.restore("q2")
+    assert {each.id for each in tree.nodes if each.deleted} == {"q1b", "r3"}
+
+
+@pytest.mark.parametrize("wrong", [node("q1"), node("r9", "nowhere")])
+def test_what_makes_no_tree_is_refused(tree: Tree, wrong: Node) -> None:
+    """An id that is there, a parent that is not."""
+    with pytest.raises(ValueError, match="there"):
+        tree.add(wrong)
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(("ask", "reply", "again", "edit", "choose", "delete", "undo")), st.integers(0, 99))
+)
+
+
+@given(STEPS)
+def test_no_deed_loses_a_message(steps: list[tuple[str, int]]) -> None:
+    """Whatever is done, every message stays, those not deleted can be chosen, and the path is a way down the tree."""
+    tree, deletions = Tree(), 0
+    for deed, number in steps:
+        nodes = [each for each in tree.nodes if each.deleted is None]
+        chosen = nodes[number % len(nodes)] if nodes else None
+        before = len(tree)
+        new = f"{'q' if deed in ('ask', 'edit') else 'r'}{before}"
+        if deed in ("ask", "reply"):
+            tree.add(node(new, tree.path()[-1].id if tree.path() else None))
+            tree.go_to(new)
+        elif chosen is None:
+            continue
+        elif deed in ("again", "edit"):
+            tree.add(node(new, tree.parent(chosen.id)))
+            tree.go_to(new)
+        elif deed == "choose":
+            tree.choose(chosen.id)
+        elif deed == "delete":
+            deletions += 1
+            tree.delete(chosen.id, AT + timedelta(seconds=deletions))
+        elif gone := [each for each in tree.nodes if each.deleted is not None]:
+            tree.restore(gone[number % len(gone)].id)
+        assert len(tree) >= before
+        path = tree.path()
+        assert all(each.deleted is None for each in path)
+        assert [tree.parent(each.id) for each in path] == [None, *ids(path)][: len(path)]
+        for each in tree.nodes:
+            if each.deleted is None:
+                place, of = tree.position(each.id)
+                assert 1 <= place <= of
+                assert each in tree.path(tree.newest_leaf(each.id))
+
+
+def test_a_model_is_asked_what_was_answered_and_the_last_question() -> None:
+    """A question whose reply broke off before any text is passed over."""
+    path = [node("q1"), node("r1"), node("q2"), node("r2", content=""), node("q3")]
+    said = [(message.role, message.content) for message in chat_messages("be brief", path)]
+    assert said == [("system", "be brief"), ("user", "q1"), ("assistant", "r1"), ("user", "q3")]
+    assert [message.content for message in chat_messages(None, path[:4])] == ["q1", "r1", "q2"]
