@@ -1,0 +1,247 @@
+"""``localspec bench``: whether speculation pays here, and which."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localspec.cli.borrowed import LOADING, borrow, settle
+from localspec.cli.options import Drafters
+from localspec.cli.sections import SectionedCommand
+from localspec.cli.services import Services
+from localspec.cli.values import Number
+from localspec.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
+
+if TYPE_CHECKING:
+    from localspec.bench.compare import Comparison
+    from localspec.bench.result import BenchResult
+    from localspec.bench.run import Bench, Orders
+    from localspec.launch import Launch
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_FROM_1 = Number(click.IntRange(min=1))
+
+
+@click.command(cls=SectionedCommand, short_help="Measure whether speculation pays here.")
+@click.option("--pair", "pairs", multiple=True, metavar="ID", help="Measure this pair; may be given several times.")
+@borrow(("target", "draft"))
+@click.option(
+    "--spec",
+    "specs",
+    type=Drafters(),
+    multiple=True,
+    help="Measure these drafters together; may be given several times, to compare (default: auto).",
+)
+@click.option(
+    "--depth",
+    "depths",
+    type=Number(click.IntRange(min=0), auto=True),
+    multiple=True,
+    help="Propose this many tokens in a round; may be given several times, to compare (default: auto).",
+)
+@click.option(
+    "--temperature",
+    "temperatures",
+    type=Number(click.FloatRange(min=0)),
+    multiple=True,
+    help="Reply at this temperature; may be given several times (default: 0 and 1).",
+)
+@click.option(
+    "--prompts", type=_FILE, metavar="FILE", help="Ask the prompts of this JSONL file (default: a set of 12)."
+)
+@click.option(
+    "--subject",
+    "subjects",
+    multiple=True,
+    metavar="NAME",
+    help="Only ask prompts of this subject; may be given several times (shipped: code, prose, chat, json, long, copy).",
+)
+@click.option("--tokens", type=_FROM_1, default=48, help="Let replies be this long (default: 48).")
+@click.option("--repeats", type=_FROM_1, default=4, help="Ask everything this many times (default: 4).")
+@click.option(
+    "--minutes",
+    type=Number(click.FloatRange(min=0, min_open=True)),
+    default=20.0,
+    help="End after this time with what has been measured (default: 20).",
+)
+@click.option("--seed", type=Number(click.IntRange(0, 2**32 - 1)), default=0, help="Draw from this seed (default: 0).")
+@click.option("--json", "as_json", is_flag=True, help="Write the result as a JSON object, every reply with it.")
+@click.option("--markdown", is_flag=True, help="Write the tables as Markdown.")
+@click.option(
+    "--plot",
+    type=_FILE,
+    metavar="FILE",
+    help="Draw the speed-ups to this file, as SVG or PNG by its name (needs matplotlib).",
+)
+@click.option("--out", type=_FILE, metavar="FILE", help="Keep the result in this file, as JSON, for --compare.")
+@click.option(
+    "--compare",
+    type=_FILE,
+    metavar="FILE",
+    help="Say what has changed since the result in this file, and exit with 12 if speed was lost.",
+)
+@borrow(LOADING)
+@click.pass_obj
+def bench(services: Services, /, **given: Any) -> None:
+    """Measure plain against speculative replies, and say whether speculation pays here.
+
+    Every prompt is answered plainly and in every way asked for, one right after the other, in an order that is
+    drawn anew each time. Sampling but for the temperature is the pair's own. Ctrl-C ends it and shows what was
+    measured until then. The exit code is 0 whatever the verdict; 12 if --compare finds a loss.
+    """
+    from localspec.bench.lock import alone
+    from localspec.bench.result import read_result
+    from localspec.bench.run import INTERRUPTED
+    from localspec.cli.out_file import check_writable
+
+    if given["as_json"] and given["markdown"]:
+        raise UsageError("--json and --markdown contradict each other.", "Leave one of them out.")
+    for file in (given["out"], given["plot"]):
+        check_writable(file)
+    if given["plot"]:
+        from localspec.bench.plot import check_plot
+
+        check_plot(given["plot"])
+    earlier = read_result(given["compare"]) if given["compare"] else None
+    orders = _orders(given)
+    launches = _launches(given)
+    with alone():
+        done = _measured(services, orders, launches)
+    changes = _changes(earlier, done.result)
+    _show(done.result, changes, given)
+    if earlier:
+        _warn_unlike(earlier, done.result)
+    _keep(done.result, given)
+    if done.result.cut_short == INTERRUPTED:
+        raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
+    if done.errors:
+        raise done.errors[0]
+    _refuse_losses(changes)
+
+
+def _orders(given: dict[str, Any]) -> Orders:
+    from localspec.bench.run import Orders
+    from localspec.bench.trials import conditions
+    from localspec.prompt_sets import of_subjects, read_prompts, shipped_prompts
+
+    prompts = read_prompts(given["prompts"]) if given["prompts"] else shipped_prompts()
+    listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
+    asked = of_subjects(prompts, given["subjects"])
+    return Orders(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
+
+
+def _launches(given: dict[str, Any]) -> list[Launch]:
+    """Every pair, tried with every drafter and depth. Raises what ``resolve`` does."""
+    from localspec.config import read_config
+
+    names: tuple[Any, ...] = tuple(dict.fromkeys(given["pairs"]))
+    if names and given["target"]:
+        raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
+    if not names:
+        names = (None if given["target"] else read_config().values.get("model.pair"),)
+    launches = []
+    for number, name in enumerate(names):
+        chosen = {**given, "pair": name}
+        for spec in given["specs"] or (None,):
+            for depth in given["depths"] or (None,):
+                settle({**chosen, "spec": spec, "depth": depth}, LOADING, quiet=True)
+        launches.append(settle(chosen, LOADING, quiet=number > 0))
+    return launches
+
+
+def _measured(services: Services, orders: Orders, launches: list[Launch]) -> Bench:
+    from localspec.bench.run import Bench
+    from localspec.cli.remaining import Remaining
+    from localspec.cli.streams import Status
+
+    status, remaining = Status(), Remaining()
+
+    def show(what: str, share: float) -> None:
+        status.show(f"{what}{remaining.text(share)},", share)
+
+    done = Bench(orders, services.open_pair, show, status.show)
+    try:
+        done.run(launches)
+    finally:
+        status.clear()
+    return done
+
+
+def _changes(earlier: BenchResult | None, result: BenchResult) -> list[Comparison] | None:
+    if earlier is None:
+        return None
+    from localspec.bench.compare import compare
+
+    return compare(earlier, result)
+
+
+def _show(result: BenchResult, changes: list[Comparison] | None, given: dict[str, Any]) -> None:
+    from localspec.cli.bench_table import as_markdown, as_text, comparison_text
+
+    if given["as_json"]:
+        said = _with_summary(result)
+        if changes is not None:
+            said["comparison"] = [asdict(each) for each in changes]
+        print(json.dumps(said, indent=2))
+        return
+    print(as_markdown(result) if given["markdown"] else as_text(result))
+    if changes is not None:
+        fence = "```" if given["markdown"] else ""
+        print(
+            f"\n{fence}\n{comparison_text(changes)}\n{fence}".strip("\n") if fence else f"\n{comparison_text(changes)}"
+        )
+
+
+def _with_summary(result: BenchResult) -> dict[str, Any]:
+    """The raw result, and what it says."""
+    from localspec.bench.verdict import recommended
+    from localspec.cli.bench_table import Told
+
+    said = result.to_dict()
+    for pair, data in zip(result.pairs, said["pairs"], strict=True):
+        told = Told.of(pair)
+        data["summary"] = [asdict(cell) | {"host_share": cell.host_share} for cell in told.cells]
+        data["verdict"] = {
+            "judgement": told.verdict.judgement.value,
+            "sentence": told.sentence,
+            "recommended": recommended(told.verdict),
+            "options": told.advice,
+        }
+    return said
+
+
+def _warn_unlike(earlier: BenchResult, result: BenchResult) -> None:
+    from localspec.bench.compare import unlike
+
+    if clauses := unlike(earlier, result):
+        print(f"localspec: The runs are not alike: {'; '.join(clauses)}.", file=sys.stderr)
+
+
+def _keep(result: BenchResult, given: dict[str, Any]) -> None:
+    """The files; the result has been shown by now, so nothing is lost if a disk is full."""
+    if given["out"]:
+        from localspec.cli.out_file import write_out
+
+        write_out(given["out"], json.dumps(result.to_dict()) + "\n")
+    if given["plot"]:
+        from localspec.bench.plot import draw
+        from localspec.bench.summary import cells
+
+        draw(given["plot"], {pair.pair: cells(pair.samples) for pair in result.pairs})
+
+
+def _refuse_losses(changes: list[Comparison] | None) -> None:
+    """Raises CheckFailedError."""
+    if changes is None:
+        return
+    from localspec.bench.compare import losses
+
+    lost = losses(changes)
+    if lost:
+        names = ", ".join(f"{each.pair} {each.way} on {each.subject}" for each in lost[:3])
+        raise CheckFailedError(f"Slower than before: {names}.", "Measure again on a quiet machine to be sure.")

@@ -1,0 +1,187 @@
+"""The result of a benchmark as tables that fit 80 columns, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from localspec.bench.compare import Change, Comparison, losses
+from localspec.bench.result import BenchResult, PairResult
+from localspec.bench.summary import ALL, Cell, cells
+from localspec.bench.verdict import Verdict, recommended, verdict
+from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
+from localspec.figures import MISSING, length, percent, size, speed, times
+
+_HEADS = ("SUBJECT", "PLAIN", "SPEC", "SPEED-UP", "BETWEEN", "ACCEPTED", "LENGTH", "DRAFT", "VERIFY", "HOST")
+_COLOURS = {"pays": GREEN, "costs": RED, "equal": DIM, "mixed": AMBER, "open": AMBER}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A pair's figures with what they say."""
+
+    pair: PairResult
+    cells: list[Cell]
+    verdict: Verdict
+
+    @staticmethod
+    def of(pair: PairResult) -> Told:
+        found = cells(pair.samples)
+        return Told(pair, found, verdict(found))
+
+    @property
+    def sentence(self) -> str:
+        if self.pair.error and not self.pair.samples:
+            return f"Cannot be used: {self.pair.error}"
+        return self.verdict.sentence
+
+    @property
+    def advice(self) -> str | None:
+        """The recommended options."""
+        way = recommended(self.verdict)
+        return None if way is None else options_of(way)
+
+
+def options_of(way: str) -> str:
+    """A way as the command line spells it."""
+    if way == "plain":
+        return "--spec off"
+    name, _, depth = way.partition(" at ")
+    return f"--spec {name.replace('+', ',')} --depth {depth or 'auto'}"
+
+
+def as_text(result: BenchResult) -> str:
+    """Everything, for a terminal."""
+    lines: list[str] = []
+    if result.cut_short:
+        lines += [coloured(f"Cut short: {result.cut_short}. These are the replies measured until then.", AMBER), ""]
+    for pair in result.pairs:
+        told = Told.of(pair)
+        lines += [*_pair_lines(told), ""]
+    lines.append(paragraph("Speeds are tokens/s, medians over replies; BETWEEN holds the true median 19 times of 20."))
+    return "\n".join(lines)
+
+
+def as_markdown(result: BenchResult) -> str:
+    """The same tables for a page."""
+    lines = ["# localspec bench", ""]
+    if result.cut_short:
+        lines += [f"*Cut short: {result.cut_short}.*", ""]
+    for pair in result.pairs:
+        told = Told.of(pair)
+        lines += [f"## {pair.pair}", "", f"**{told.sentence}**", ""]
+        if told.advice:
+            lines += [f"Recommended: `{told.advice}`", ""]
+        for title, group in _groups(told.cells):
+            lines += [f"### {title}", "", "| " + " | ".join(_HEADS) + " |", "| --- " + "| ---: " * 9 + "|"]
+            lines += ["| " + " | ".join(_row(cell)) + " |" for cell in group]
+            lines += ["", *(f"- {line}" for line in _asides(group)), ""]
+        lines += [f"- {line}" for line in _pair_asides(pair)]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def comparison_text(found: Sequence[Comparison]) -> str:
+    """What has changed, a line each, and the sum of it."""
+    if not found:
+        return "Nothing to compare: the earlier run has no pair, way and prompt in common with this one."
+    colours = {Change.SLOWER: RED, Change.FASTER: GREEN, Change.SAME: None, Change.OPEN: DIM}
+    rows = [
+        (
+            each.pair,
+            f"{each.way}, temp. {each.temperature:g}",
+            each.subject,
+            f"{each.ratio - 1:+.1%}",
+            each.change.value,
+        )
+        for each in found
+    ]
+    lines = [coloured(line, colours[each.change]) for line, each in zip(_aligned(rows, right=(3,)), found, strict=True)]
+    lost = losses(found)
+    sentence = f"{len(lost)} of {len(found)} speeds are lower than before." if lost else "No speed was lost."
+    plain = [each for each in lost if each.way == "plain"]
+    if plain:
+        sentence += " Plain decoding is slower too, so it is not speculation alone: look at the machine, and its load."
+    return "\n".join([*lines, "", paragraph(sentence)])
+
+
+def _pair_lines(told: Told) -> Iterable[str]:
+    facts = told.pair.facts
+    yield f"{told.pair.pair}{' on ' + str(facts['device']) if facts else ''}"
+    for title, group in _groups(told.cells):
+        yield ""
+        yield title
+        yield from _aligned([_HEADS, *map(_row, group)], right=range(1, len(_HEADS)))
+        yield from (paragraph(line) for line in _asides(group))
+    yield ""
+    yield from (paragraph(line) for line in _pair_asides(told.pair))
+    yield coloured(paragraph(told.sentence), _COLOURS[told.verdict.judgement.value])
+    if told.advice:
+        yield f"Recommended: {told.advice}"
+
+
+def _groups(found: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
+    groups: dict[str, list[Cell]] = {}
+    for cell in found:
+        groups.setdefault(f"{cell.way}, temperature {cell.temperature:g}", []).append(cell)
+    return list(groups.items())
+
+
+def _row(cell: Cell) -> tuple[str, ...]:
+    between = MISSING if cell.interval is None else f"{cell.interval.low:.2f}-{cell.interval.high:.2f}"
+    return (
+        cell.subject,
+        speed(cell.plain_per_second),
+        speed(cell.per_second),
+        times(cell.speedup),
+        between,
+        percent(cell.draft_acceptance_rate),
+        length(cell.mean_acceptance_length),
+        percent(cell.draft_share),
+        percent(cell.verify_share),
+        percent(cell.host_share),
+    )
+
+
+def _asides(group: Sequence[Cell]) -> Iterable[str]:
+    """Of the cell of all subjects: the prompt, the first token, and acceptance by position."""
+    whole = next((cell for cell in group if cell.subject == ALL), None)
+    if whole is None:
+        return
+    yield (
+        f"Prompt {speed(whole.plain_prompt_per_second)} tokens/s plain, {speed(whole.prompt_per_second)} with "
+        f"speculation; first token after {_ms(whole.plain_first_token_ms)} and {_ms(whole.first_token_ms)}."
+    )
+    if whole.acceptance_per_pos:
+        shares = ", ".join(percent(share) for share in whole.acceptance_per_pos[:8])
+        yield f"Accepted at positions 1, 2, ...: {shares}."
+
+
+def _pair_asides(pair: PairResult) -> Iterable[str]:
+    facts = pair.facts
+    if facts:
+        sizes = size(facts["target_size_bytes"] + facts["draft_size_bytes"])
+        held = f", {size(facts['resident_bytes'])} of memory held" if facts.get("resident_bytes") else ""
+        yield f"Models {sizes}{held}; {len(pair.samples)} replies measured."
+    if pair.left_out:
+        yield f"Left out: {', '.join(f'{prompt} ({reason})' for prompt, reason in pair.left_out.items())}."
+    yield from pair.notes
+    if pair.error and pair.samples:
+        yield f"Broke off: {pair.error}"
+
+
+def _ms(milliseconds: float) -> str:
+    return f"{milliseconds:.0f} ms" if milliseconds < 9999 else f"{milliseconds / 1e3:.1f} s"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]], right: Iterable[int]) -> list[str]:
+    """Rows with a space between columns, since ten of them fill a line."""
+    to_right = set(right)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        " ".join(
+            text.rjust(width) if column in to_right else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

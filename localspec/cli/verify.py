@@ -1,0 +1,181 @@
+"""``localspec verify``: whether speculation changes what is said here."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localspec.cli.borrowed import LOADING, borrow, sampling_names, settle
+from localspec.cli.sections import SectionedCommand
+from localspec.cli.services import Services
+from localspec.cli.values import Number
+from localspec.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
+
+if TYPE_CHECKING:
+    from localspec.cli.streams import Status
+    from localspec.interruptible import InterruptibleThread
+    from localspec.launch import Launch
+    from localspec.proof.check import Check
+    from localspec.proof.examination import Plan
+    from localspec.proof.report import Report
+    from localspec.proof.subject import Examined
+
+_DEFAULT_DEPTH, _DEFAULT_TEMPERATURE = 3, 1.0
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(cls=SectionedCommand, short_help="Show that speculation changes nothing but the speed.")
+@borrow(("pair", "target", "draft", "spec", "seed"))
+@click.option(
+    "--depth",
+    type=Number(click.IntRange(min=0), auto=True),
+    default=str(_DEFAULT_DEPTH),
+    help=f"Propose this many tokens in a round, 1 to 16 (default: {_DEFAULT_DEPTH}, since auto may propose nothing).",
+)
+@click.option(
+    "--tokens", type=Number(click.IntRange(min=1)), default=64, help="Compare replies of this length (default: 64)."
+)
+@click.option(
+    "--samples",
+    type=Number(click.IntRange(min=20)),
+    default=300,
+    help="Draw this many openings of either kind at each of three prompts; more show smaller errors (default: 300).",
+)
+@click.option(
+    "--prompts", type=_FILE, metavar="FILE", help="Ask the prompts of this JSONL file (default: a set of 12)."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the report as a JSON object.")
+@click.option("--out", type=_FILE, metavar="FILE", help="Also write the report to this file, as Markdown for a bug.")
+@borrow(LOADING)
+@borrow(sampling_names())
+@click.pass_obj
+def verify(
+    services: Services,
+    /,
+    tokens: int,
+    samples: int,
+    prompts: Path | None,
+    as_json: bool,
+    out: Path | None,
+    **given: Any,
+) -> None:
+    """Show that speculation changes nothing but the speed, here and with this pair.
+
+    Compares greedy replies token by token, tests that sampled ones have the same law (at temperature 1 unless
+    told otherwise), looks how likely the target finds them, and holds both to a JSON Schema. The exit code is 0
+    only if all of it passes, 12 if something differs or nothing could be tested. A flawless pair fails once in a
+    thousand times.
+    """
+    from localspec.cli.out_file import check_writable, write_out
+    from localspec.prompt_sets import read_prompts, shipped_prompts
+    from localspec.proof.check import Outcome
+
+    if given["temperature"] is None and given["preset"] is None:
+        given["temperature"] = _DEFAULT_TEMPERATURE
+    launch = settle(given, (*LOADING, *sampling_names(), "pair", "spec"))
+    asked = read_prompts(prompts) if prompts else shipped_prompts()
+    check_writable(out)
+    report = _report(services, launch, _plan(launch, asked, given["depth"], tokens, samples))
+    if out:
+        write_out(out, report.markdown())
+    if as_json:
+        print(json.dumps(report.to_dict(), indent=2))
+    else:
+        print(told(report))
+    if report.cut_short:
+        raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
+    if report.verdict is Outcome.FAIL:
+        raise CheckFailedError("Speculation changes replies here.", "Please report it, with what --out FILE writes.")
+    if report.verdict is Outcome.OPEN:
+        raise CheckFailedError("Too little was tested to show anything.", "Choose a fixed --depth above 0.")
+
+
+def _plan(launch: Launch, asked: Any, depth: int | None, tokens: int, samples: int) -> Plan:
+    from localspec.proof.examination import Plan
+    from localspec.proof.subject import Way
+
+    seed = launch.reply.seed
+    return Plan(
+        Way(launch.reply.spec, depth),
+        launch.reply.sampling,
+        asked,
+        tokens=tokens,
+        samples_n=samples,
+        # A grammar leaves no room for mirostat.
+        structured_n=0 if launch.reply.sampling.mirostat else 4,
+        seed=secrets.randbits(20) if seed is None else seed,
+    )
+
+
+def _report(services: Services, launch: Launch, plan: Plan) -> Report:
+    """Load, check, and say on what; Ctrl-C keeps the checks that are done."""
+    from localspec.cli.streams import Status
+    from localspec.engine.model import Cancelled
+    from localspec.interruptible import InterruptibleThread
+    from localspec.proof.report import Circumstances, Report
+    from localspec.proof.subject import Examined
+
+    status = Status()
+    checks: list[Check] = []
+    cut_short = False
+    try:
+        with InterruptibleThread() as thread:
+            try:
+                pair = thread.call(lambda: services.open_pair(launch.load, thread.cancel, status.show))
+            except Cancelled:
+                raise KeyboardInterrupt from None
+            assert isinstance(pair, Examined), "what is opened here shows its scores"
+            try:
+                _check(thread, pair, plan, status, checks)
+            except Cancelled:
+                cut_short = True
+            finally:
+                thread.call(pair.close)
+            status.show("reading the files", 1.0)
+            about = Circumstances(launch.pair_id or launch.title, pair.info, _hashes(launch), _llama_cpp(services))
+    finally:
+        status.clear()
+    return Report(about, plan, checks, cut_short)
+
+
+def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Status, checks: list[Check]) -> None:
+    """Fill ``checks``. Raises Cancelled."""
+    from localspec.cli.remaining import Remaining
+    from localspec.proof.examination import examine
+
+    remaining = Remaining()
+    for found in thread.stream(lambda: examine(pair, plan)):
+        if isinstance(found, float):
+            status.show(f"comparing replies{remaining.text(found)},", found)
+        else:
+            checks.append(found)
+
+
+def _hashes(launch: Launch) -> dict[str, str]:
+    from localspec.proof.report import sha256_of
+
+    files = [path for path in (launch.load.target, launch.load.draft) if path is not None and path.is_file()]
+    return {str(path): sha256_of(path, lambda: None) for path in files}
+
+
+def _llama_cpp(services: Services) -> dict[str, str | None]:
+    said = services.probe_native()
+    return {"version": said.version, "library": said.library, "build": said.system_info.strip(" |") or None}
+
+
+def told(report: Report) -> str:
+    """The report in lines that fit the terminal."""
+    from localspec.cli.tables import AMBER, GREEN, RED, coloured, paragraph
+
+    colours = {"pass": GREEN, "fail": RED, "open": AMBER}
+    facts = report.circumstances.facts()
+    lines = [f"{facts['pair']} on {facts['device']}", ""]
+    for check in report.checks:
+        lines.append(coloured(f"{check.outcome.value:<6}{check.name}", colours[check.outcome.value]))
+        lines.append(paragraph(check.text, indent=" " * 6))
+        lines += [paragraph(detail, indent=" " * 8) for detail in check.details]
+    return "\n".join([*lines, "", coloured(report.sentence, colours[report.verdict.value])])

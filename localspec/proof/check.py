@@ -1,0 +1,40 @@
+"""What one examination found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """What a check came to."""
+
+    PASS = "pass"  # noqa: S105 -- no password
+    FAIL = "fail"
+    OPEN = "open"
+    """There was nothing to test, so nothing was shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question and its answer."""
+
+    name: str
+    outcome: Outcome
+    text: str
+    """The answer in a sentence or two."""
+    details: tuple[str, ...] = ()
+    """Lines for whoever wants to know more."""
+    figures: dict[str, Any] = field(default_factory=dict)
+    """What it rests on; values that JSON knows."""
+
+
+def verdict_of(checks: Sequence[Check]) -> Outcome:
+    """One failure fails the whole; it passes only if replies were compared, and proposals were among them."""
+    outcomes = {check.name: check.outcome for check in checks}
+    if Outcome.FAIL in outcomes.values():
+        return Outcome.FAIL
+    passed = {name for name, outcome in outcomes.items() if outcome is Outcome.PASS}
+    return Outcome.PASS if "rounds" in passed and passed & {"greedy", "sampled"} else Outcome.OPEN
