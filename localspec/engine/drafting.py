@@ -15,6 +15,7 @@ from typing import Protocol
 from localspec.engine.dist import Chance
 from localspec.engine.drafters import Draft, Drafter, Outlook, Walk
 from localspec.engine.sampling import Sampler
+from localspec.errors import LocalSpecError
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,13 @@ def draft_round(
     chance: Chance,
     is_end: Callable[[int], bool],
 ) -> Draft:
-    """The proposals for what follows ``context``. Raises ``Cancelled``."""
+    """The proposals for what follows ``context``; a drafter that fails proposes no more. Raises ``Cancelled``."""
     draft = Draft()
     if plan.limit < 1:
         return draft
     walks = [(drafter.name, drafter.begin(context, sampler)) for drafter in drafters]
     while len(draft) < plan.limit:
-        outlook = _best(walks, plan)
+        outlook = _best(walks, plan, draft.failures)
         if outlook is None:
             break
         token = draft.draw(outlook, chance)
@@ -77,14 +78,18 @@ def draft_round(
     return draft
 
 
-def _best(walks: Sequence[tuple[str, Walk]], plan: Plan) -> Outlook | None:
+def _best(walks: Sequence[tuple[str, Walk]], plan: Plan, failures: dict[str, LocalSpecError]) -> Outlook | None:
     """The most promising outlook, if it is worth proposing from."""
     best: Outlook | None = None
     best_chance = 0.0
     for name, walk in walks:
-        if not plan.looks(name, walk.lag, best_chance):
+        if name in failures or not plan.looks(name, walk.lag, best_chance):
             continue
-        outlook = _look(name, walk, plan)
+        try:
+            outlook = _look(name, walk, plan)
+        except LocalSpecError as error:
+            failures[name] = error
+            continue
         if outlook is not None and (chance := plan.chance(outlook)) > best_chance:
             best, best_chance = outlook, chance
     return best if best is not None and plan.adds(best_chance) else None

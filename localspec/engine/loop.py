@@ -27,7 +27,7 @@ from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
 from localspec.engine.text import RoundRelease, StopStrings, Utf8Stream
 from localspec.engine.verify import Verdict, verify
-from localspec.errors import CapacityError, InputError
+from localspec.errors import CapacityError, InputError, LocalSpecError
 
 
 @dataclass(slots=True)
@@ -86,6 +86,8 @@ class _Reply:
     stops: StopStrings = field(init=False)
     release: RoundRelease = field(init=False)
     reason: FinishReason | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Drafters that failed and are not asked again in this reply, with what they said."""
     owed_s: float = 0.0
     """Time spent on a round after its events were made; the next one counts it."""
 
@@ -113,8 +115,11 @@ class _Reply:
             done_n = min(done_n + self.request.prompt_chunk, total_n)
             chunk = self.context[:done_n]
             self.target.logits(chunk, 0)
-            for drafter in self.drafters:
-                drafter.prefill(chunk)
+            for drafter in self._drafters():
+                try:
+                    drafter.prefill(chunk)
+                except LocalSpecError as error:
+                    self.left_out[drafter.name] = error.message
             self.tally.prompt_s += time.perf_counter() - started
             yield PromptProgress(done_n, total_n)
 
@@ -151,8 +156,10 @@ class _Reply:
     def _round(self, room: int) -> Round:
         started = time.perf_counter() - self.owed_s
         request, is_end = self.request, self.target.vocab.is_end
-        plan = request.policy.plan(room if self.drafters else 0)
-        draft = draft_round(self.drafters, self.context, plan, request.sampler, request.chance, is_end)
+        drafters = self._drafters()
+        plan = request.policy.plan(room if drafters else 0)
+        draft = draft_round(drafters, self.context, plan, request.sampler, request.chance, is_end)
+        self.left_out |= {name: error.message for name, error in draft.failures.items()}
         drafted = time.perf_counter()
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
@@ -171,16 +178,24 @@ class _Reply:
             draft_s=drafted - started - self.owed_s,
             verify_s=verified - drafted,
             total_s=time.perf_counter() - started,
-            why=request.policy.explain(),
+            why=self._why(),
         )
         ended = time.perf_counter()
         request.policy.observe(round_, judged, verdict.accepted)
         self.owed_s = time.perf_counter() - ended
         return round_
 
+    def _drafters(self) -> list[Drafter]:
+        """Those that have not failed: without a draft a reply is slower, never other."""
+        return [drafter for drafter in self.drafters if drafter.name not in self.left_out]
+
+    def _why(self) -> str:
+        failed = [f"{name} is left out, it failed: {message}" for name, message in self.left_out.items()]
+        return "; ".join(filter(None, [self.request.policy.explain(), *failed]))
+
     def _teach(self, judged: Sequence[Outlook], verdict: Verdict) -> None:
         """Tell the drafters what the target thought of their proposals."""
-        for drafter in self.drafters:
+        for drafter in self._drafters():
             own = [
                 (outlook, law)
                 for outlook, law in zip(judged, verdict.laws, strict=False)

@@ -17,7 +17,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Promp
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.sampling import Greedy, Sampler
-from localspec.errors import CapacityError, InputError
+from localspec.errors import CapacityError, EngineError, InputError
 from tests.fakes import (
     PieceVocab,
     RecordingSampler,
@@ -354,3 +354,29 @@ def test_speed_up_is_speed_over_plain_speed() -> None:
     timings = done_of(list(generate(TableModel(letters(12)), [], request, Cancellation()))).timings
     assert timings.predicted_per_second is not None
     assert timings.speedup_vs_plain == timings.predicted_per_second / 100.0
+
+
+class _Breaking(TableModel):
+    """A draft whose evaluations fail from some moment on."""
+
+    left_n = 5
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        self.left_n -= 1
+        if self.left_n < 0:
+            raise EngineError("llama.cpp failed (code -3).", "Try the prompt again.")
+        return super().logits(context, last)
+
+
+@pytest.mark.parametrize("good_n", [0, 1, 5, 9])
+def test_a_draft_that_fails_is_left_out_and_the_reply_goes_on(good_n: int) -> None:
+    target, draft = TableModel(letters(6), seed=1), _Breaking(letters(6), seed=1)
+    draft.left_n = good_n
+    events = reply(target, DraftModel(draft), prompt_chunk=1)
+    rounds = [event for event in events if isinstance(event, Round)]
+    assert [token.id for round_ in rounds for token in round_.tokens] == [
+        token.id for event in reply(target, None) if isinstance(event, Round) for token in event.tokens
+    ]
+    assert "draft is left out, it failed: llama.cpp failed (code -3)." in rounds[-1].why
+    assert rounds[-1].depth == 0
+    assert bool(rounds[0].accepted_n) is (good_n > len(PROMPT))

@@ -115,6 +115,11 @@ class LlamaModel:
         """All its tensors together."""
         return int(self._c.llama_model_size(self._loaded.model))
 
+    @property
+    def held_tokens(self) -> Sequence[int]:
+        """What the cache holds; to be read, not changed."""
+        return self._memory.held
+
     def held(self, context: Sequence[int]) -> int:
         return self._memory.reach(common_prefix(self._memory.held, list(context)))
 

@@ -17,7 +17,7 @@ from localspec.engine.dist import Chance, Dist
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix import SuffixAutomaton
-from localspec.errors import UsageError
+from localspec.errors import LocalSpecError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ class Draft:
     tokens: list[int] = field(default_factory=list)
     dists: list[Dist] = field(default_factory=list)
     outlooks: list[Outlook] = field(default_factory=list)
+    failures: dict[str, LocalSpecError] = field(default_factory=dict)
+    """Why drafters could not go on, by their names."""
 
     def draw(self, outlook: Outlook, chance: Chance) -> int:
         """Propose a token drawn from ``outlook.dist``."""

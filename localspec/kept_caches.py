@@ -1,0 +1,148 @@
+"""Caches of long conversations on disk, so that going back to one does not mean reading it again.
+
+They are found by what they hold, so nobody has to know which conversation is which: the tokens of each are known in
+blocks, and the one that has most in common with a prompt is taken. One folder for each pair of models and way to keep
+a cache; a kept cache is a folder in it with a file for each model and ``blocks.json``. Losing them costs time alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from localspec.errors import EngineError
+
+_BLOCK_N = 64
+"""Tokens in a block."""
+_INDEX = "blocks.json"
+
+
+class Restored(Protocol):
+    """What came back from a file."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]: ...
+
+
+class Keepable(Protocol):
+    """A model whose cache can be kept."""
+
+    @property
+    def held_tokens(self) -> Sequence[int]:
+        """What its cache holds."""
+        ...
+
+    def held(self, context: Sequence[int]) -> int: ...
+
+    def save(self, path: Path) -> None:
+        """Raises EngineError."""
+        ...
+
+    def restore(self, path: Path) -> Restored: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A cache on disk."""
+
+    folder: Path
+    blocks: tuple[str, ...]
+    """A digest for all tokens up to the end of each whole block."""
+    used: float
+    size_bytes: int
+
+    def shared_n(self, blocks: Sequence[str]) -> int:
+        """How many leading tokens it has in common with other blocks, in whole blocks."""
+        same = next((n for n, (a, b) in enumerate(zip(self.blocks, blocks, strict=False)) if a != b), None)
+        return _BLOCK_N * (min(len(self.blocks), len(blocks)) if same is None else same)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCaches:
+    """The kept caches of the models that are loaded."""
+
+    folder: Path
+    models: tuple[Keepable, ...]
+    """Target first."""
+    worth_n: int
+    """Fewer tokens are sooner read than restored."""
+    limit_bytes: int = 2**31
+
+    def turn_to(self, prompt: Sequence[int]) -> None:
+        """Before a reply: keep what the models hold if it is about to be lost, and hold what is kept of ``prompt``."""
+        target = self.models[0]
+        here_n = target.held(prompt)
+        if len(target.held_tokens) - here_n >= self.worth_n:
+            self.keep()
+        blocks = _blocks(prompt)
+        best = max(self._all(), key=lambda kept: kept.shared_n(blocks), default=None)
+        if best is not None and best.shared_n(blocks) - here_n >= self.worth_n:
+            self._bring_back(best)
+
+    def keep(self) -> None:
+        """Keep what the models hold, if it is worth it; what is kept already and is a part of it goes."""
+        held = self.models[0].held_tokens
+        blocks = _blocks(held)
+        if len(held) < self.worth_n or not blocks:
+            return
+        earlier = self._all()
+        if any(kept.blocks[: len(blocks)] == blocks for kept in earlier):
+            return
+        folder = self.folder / blocks[-1]
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for number, model in enumerate(self.models):
+                model.save(folder / f"{number}.cache")
+                (folder / f"{number}.cache").chmod(0o600)
+            (folder / _INDEX).write_text(json.dumps(blocks))
+        except (OSError, EngineError):
+            shutil.rmtree(folder, ignore_errors=True)  # the disk is full, or this cache cannot be kept
+            return
+        for kept in earlier:
+            if blocks[: len(kept.blocks)] == kept.blocks:
+                shutil.rmtree(kept.folder, ignore_errors=True)
+        self._make_room()
+
+    def _bring_back(self, kept: _Kept) -> None:
+        for number, model in enumerate(self.models):
+            model.restore(kept.folder / f"{number}.cache")
+        with suppress(OSError):
+            os.utime(kept.folder / _INDEX)
+
+    def _make_room(self) -> None:
+        """Let go of those unused longest, until all fit."""
+        size_bytes = 0
+        for kept in sorted(self._all(), key=lambda kept: -kept.used):
+            size_bytes += kept.size_bytes
+            if size_bytes > self.limit_bytes:
+                shutil.rmtree(kept.folder, ignore_errors=True)
+
+    def _all(self) -> list[_Kept]:
+        return list(_read(self.folder))
+
+
+def _read(folder: Path) -> Iterator[_Kept]:
+    """The kept caches that are whole."""
+    for index in folder.glob(f"*/{_INDEX}"):
+        with suppress(OSError, ValueError, TypeError):
+            blocks = tuple(map(str, json.loads(index.read_text())))
+            size_bytes = sum(file.stat().st_size for file in index.parent.iterdir())
+            yield _Kept(index.parent, blocks, index.stat().st_mtime, size_bytes)
+
+
+def _blocks(tokens: Sequence[int]) -> tuple[str, ...]:
+    digest, found = sha256(), []
+    numbers = np.asarray(tokens, np.int32)
+    for end in range(_BLOCK_N, len(numbers) + 1, _BLOCK_N):
+        digest.update(numbers[end - _BLOCK_N : end].tobytes())
+        found.append(digest.hexdigest()[:32])
+    return tuple(found)
