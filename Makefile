@@ -30,6 +30,11 @@ $(VENV)/.dev: $(VENV)/.app
 	$(PIP) install --quiet --constraint $(CONSTRAINTS) --group dev
 	@touch $@
 
+# Not a reason to fail: without a network the tests that compare real vocabularies are skipped, and the next run tries again.
+$(VENV)/.tokenizers: $(CONSTRAINTS) | $(VENV)/.dev
+	@echo "Fetching vocabularies of real models for the tests: 77 MB, once."
+	@if $(BIN)/python -m tests.tokenizers; then touch $@; fi
+
 chat: $(VENV)/.app ## Open the chat
 	@$(BIN)/localspec
 
@@ -45,7 +50,7 @@ types: $(VENV)/.dev ## Check the types, strictly
 contracts: $(VENV)/.dev ## Check that the arrows between modules point one way
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.dev ## Run the tests
+unit: $(VENV)/.dev $(VENV)/.tokenizers ## Run the tests
 	$(BIN)/python -m pytest
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can

@@ -106,7 +106,7 @@ class StoreError(LocalSpecError):
     """Conversations that cannot be stored or read now; what was said stays in memory."""
 
     exit_code = 11
-    meaning = "conversations cannot be stored or read (in use, not writable, no room on the disk)"
+    meaning = "conversations cannot be stored or read (in use, read-only, no room)"
 
 
 class CheckFailedError(LocalSpecError):

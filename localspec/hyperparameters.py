@@ -140,8 +140,8 @@ class Hyperparameters:
 
     def _per_layer(self, key: str, default: list[int]) -> list[int]:
         value = self._header.metadata.get(f"{self._prefix}.{key}")
-        if isinstance(value, array):
-            numbers = [max(0, int(number)) for number in value]
+        if isinstance(value, array) and value.typecode not in "fd":
+            numbers = [max(0, int(number)) for number in value[: self.n_layers]]
             return numbers + [0] * (self.n_layers - len(numbers))
         if isinstance(value, int):
             return [max(0, value)] * self.n_layers

@@ -141,9 +141,9 @@ class InterruptiblePair:
         """Whether Ctrl-C came during the latest reply."""
         return self._thread.interrupted
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """As ``OpenPair.reply``; after Ctrl-C it ends with ``Finished(CANCELLED)``."""
-        return self._thread.stream(lambda: self._pair.reply(prompt, options))
+        return self._thread.stream(lambda: self._pair.reply(prompt, options, prefix))
 
 
 @contextmanager

@@ -6,10 +6,43 @@ measured, and no file has been opened yet.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from localspec.chat import ReplyOptions
+from localspec.config import Config, Problem, Value
 from localspec.load import LoadOptions
+
+
+class Settings(Protocol):
+    """What launches are made of: the command line over the conversation over the file of settings."""
+
+    @property
+    def config(self) -> Config:
+        """The file as it was read last."""
+        ...
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of the file is left out: it cannot be used by itself, or not with the rest."""
+        ...
+
+    @property
+    def said(self) -> Mapping[str, str]:
+        """The keys of settings that the command line has the say over, with the value it gives them, in words."""
+        ...
+
+    def for_pair(self, pair_id: str) -> Settings:
+        """The same, but for this pair, whatever the command line and the file name."""
+        ...
+
+    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> Launch:
+        """The launch that the file makes now, and, by ``section.key``, what a conversation has of its own.
+
+        Raises LocalSpecError.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +61,10 @@ class Launch:
     """The speed at which the screen shows text, where the engine is faster than anyone reads."""
     system: str | None = None
     """The system prompt, if there is one."""
+    settings: Settings | None = field(default=None, compare=False, repr=False)
+    """What it was made of, to make it anew when a setting changes."""
+
+    @property
+    def keeps_figures(self) -> bool:
+        """Whether tokens, rounds and times of replies are to be stored with their texts."""
+        return self.settings is None or self.settings.config.values.get("stats.record_figures") is not False

@@ -13,6 +13,7 @@ from typing import Protocol
 from localspec.chat import Message, ReplyOptions
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
+from localspec.engine.inspection import Inspection
 
 MAX_DEPTH = 16
 """The deepest draft a context is prepared for."""
@@ -56,6 +57,8 @@ class LoadOptions:
     """Whether weights are mapped from their file instead of copied; None leaves it to llama.cpp."""
     remember_replies: bool = False
     """Keep replies on disk, as tokens, for the suffix drafter to propose from in other conversations."""
+    keep_caches: bool = False
+    """Keep the caches of long conversations on disk, so that going back to one does not mean reading it again."""
     mlock: bool = False
     """Keep the weights in RAM, so that the system cannot swap them out."""
 
@@ -100,17 +103,49 @@ class OpenPair(Protocol):
     @property
     def info(self) -> PairInfo: ...
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """The reply to a conversation, or to raw text (no chat template, special tokens as text).
+
+        ``prefix`` is how the reply begins: what comes goes on from there.
 
         Raises InputError, CapacityError or UsageError before the first event.
         """
         ...
 
+    def count_tokens(self, text: str) -> int:
+        """How many tokens ``text`` has in a message."""
+        ...
+
     def close(self) -> None: ...
 
 
-def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+class PairInspector(Protocol):
+    """Asks a pair again about a reply, which is named by what was asked and by the ids of its tokens.
+
+    Raises InputError, CapacityError or ``engine.model.Cancelled``.
+    """
+
+    def inspect(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
+    ) -> Inspection:
+        """What target and draft think of the reply's token at ``position``."""
+        ...
+
+    def probs(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        """The target's own probability of each of the reply's tokens from ``start`` up to ``stop``."""
+        ...
+
+
+class InspectablePair(OpenPair, Protocol):
+    """A pair that can be asked about what it wrote."""
+
+    @property
+    def inspector(self) -> PairInspector: ...
+
+
+def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
     """Check both files, load them, measure plain speed.
 
     Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.model.Cancelled``

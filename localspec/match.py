@@ -1,8 +1,9 @@
 """Whether a draft can guess for a target: llama.cpp's rules, told with the reason.
 
 Two models fit when a token number means the same text to both. llama.cpp refuses the same pairs,
-without a word about why. Works on headers alone, so a pair can be judged before it is downloaded;
-says nothing about whether the pair will be fast.
+without a word about why. Heads that only work upon their target are no models, and fit nothing here.
+Works on headers alone, so a pair can be judged before it is downloaded; says nothing about whether
+the pair will be fast.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 
 from localspec.errors import PairMismatchError
 from localspec.gguf import GgufHeader, Vocabulary
+from localspec.heads import heads_in_words
+from localspec.hyperparameters import Hyperparameters
 
 MAX_SIZE_DIFFERENCE = 128
 """Tokens one vocabulary may have more than the other: Qwen2.5's models differ by exactly that."""
@@ -32,7 +35,7 @@ class Verdict:
     token_id: int | None = None
     """The first token that differs, if that is the reason."""
     warnings: tuple[str, ...] = ()
-    """What will cost acceptance, though the two fit."""
+    """What will cost acceptance or speed, though the two fit."""
 
     @property
     def fits(self) -> bool:
@@ -48,6 +51,9 @@ def check_match(target: GgufHeader, draft: GgufHeader) -> None:
 
 def judge_match(target: GgufHeader, draft: GgufHeader) -> Verdict:
     """Whether ``draft`` can guess for ``target``."""
+    for header, whose in ((target, "target"), (draft, "draft")):
+        if heads := heads_in_words(header):
+            return Verdict(f"the {whose} is no model of its own but {heads}, which LocalSpec cannot run yet")
     ours, theirs = target.vocabulary, draft.vocabulary
     token_id = _first_difference(ours.tokens, theirs.tokens)
     reasons = [reason for rule in _RULES if (reason := rule(ours, theirs))][:1]
@@ -119,6 +125,13 @@ def _warnings(target: GgufHeader, draft: GgufHeader) -> list[str]:
     if target.chat_template not in (None, draft.chat_template):
         lack = "no chat template" if draft.chat_template is None else "another chat template than the target"
         warnings.append(f"The draft has {lack}: it may guess less well than it could.")
+    for header, whose in ((target, "target"), (draft, "draft")):
+        network = Hyperparameters(header)
+        if network.has_states and not network.takes_snapshots:
+            warnings.append(
+                f"The {whose} keeps a recurrent state that llama.cpp cannot take back ({header.architecture}): "
+                "after a guess that is rejected, a few tokens are evaluated again."
+            )
     return warnings
 
 

@@ -98,19 +98,20 @@ class Prompter:
             raise self._too_long(len(tokens))
         return Prompt(tokens)
 
-    def chat(self, messages: Sequence[Message], max_tokens: int | None = None) -> Prompt:
+    def chat(self, messages: Sequence[Message], max_tokens: int | None = None, prefix: str = "") -> Prompt:
         """The prompt for a conversation, its oldest turns left out if the context is too small for all.
 
-        The system message and the last message always stay. Raises InputError or CapacityError.
+        The system message and the last message always stay, and so does ``prefix``, the beginning of the reply.
+        Raises InputError or CapacityError.
         """
         if not messages or not messages[-1].content.strip():
             raise _empty()
         template = self._template = self._template or _template_of(self._vocab)
         head = [message for message in messages[:1] if message.role is Role.SYSTEM]
-        return self._fitting(template, head, list(messages[len(head) :]), max_tokens)
+        return self._fitting(template, head, list(messages[len(head) :]), max_tokens, prefix)
 
     def _fitting(
-        self, template: ChatTemplate, head: list[Message], turns: list[Message], max_tokens: int | None
+        self, template: ChatTemplate, head: list[Message], turns: list[Message], max_tokens: int | None, prefix: str
     ) -> Prompt:
         """The longest end of ``turns`` that leaves room to reply, and does not move with every question.
 
@@ -121,7 +122,7 @@ class Prompter:
         room = self._n_ctx - reserve
 
         def tokens_from(start: int) -> list[int]:
-            return self._encode(template.render(head + turns[start:]), self._latest)
+            return self._encode(template.render(head + turns[start:]) + prefix, self._latest)
 
         whole = tokens_from(0)
         if len(whole) <= room:
@@ -171,6 +172,9 @@ def encode(text: str, vocab: TextVocab, earlier: Sequence[int]) -> list[int]:
     fresh = vocab.tokenize(data[start:].decode("utf-8", errors="replace"), special=True)
     # Generated tokens behind the anchor stay as well, up to where the new text goes on with a control token.
     kept_n = {end: i + 1 for i, end in enumerate(ends) if i >= anchor}
+    if n := kept_n.get(len(data)):
+        # A reply that is gone on with: its own tokens, to the very end.
+        return list(earlier[:n])
     fresh_starts = [start, *_ends(data, vocab, fresh, start)]
     for j in reversed(range(min(len(fresh), len(fresh_starts)))):
         if vocab.is_control(fresh[j]) and (n := kept_n.get(fresh_starts[j])):

@@ -29,6 +29,8 @@ from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.errors import UsageError
 from localspec.gguf import GgufHeader, read_header
+from localspec.inspector import Inspector
+from localspec.kept_caches import KeptCaches
 from localspec.load import MAX_DEPTH, LoadOptions, PairInfo, Progress
 from localspec.match import check_match
 from localspec.paths import user_paths
@@ -36,6 +38,9 @@ from localspec.plan import Plan, make_plan
 from localspec.prompt import Prompter
 from localspec.reply_memory import ReplyMemory
 from localspec.tuning import Tuning
+
+_SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
+"""Caches are kept from so many tokens on, if reading them would take so long."""
 
 
 class Session:
@@ -48,12 +53,14 @@ class Session:
         draft: LlamaModel | None,
         costs: Costs,
         memory: ReplyMemory | None,
+        caches: KeptCaches | None,
         cancel: Cancellation,
         resources: ExitStack,
     ) -> None:
         self._info = info
         self._target = target
         self._memory = memory
+        self._caches = caches
         self._parts = Parts(target.vocab, draft, memory.automaton if memory else None)
         self._costs = costs
         self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
@@ -61,6 +68,7 @@ class Session:
         self._cancel = cancel
         self._resources = resources
         self._prompter = Prompter(target.vocab, target.n_ctx)
+        self.inspector = Inspector(target, draft, MAX_DEPTH + 1)
 
     @staticmethod
     def open(options: LoadOptions, cancel: Cancellation, progress: Progress) -> Session:
@@ -77,22 +85,27 @@ class Session:
             info = _describe(options, headers, target, draft)
             info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
-            return Session(info, target, draft, costs, memory, cancel, resources.pop_all())
+            caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
+            return Session(info, target, draft, costs, memory, caches, cancel, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
         return self._info
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """As ``load.OpenPair.reply``."""
         drafters = self._chosen(options.spec)
         policy = self._policy(options.depth)
         if isinstance(prompt, str):
-            ready = self._prompter.raw(prompt)
+            ready = self._prompter.raw(prompt + prefix)
         else:
-            ready = self._prompter.chat(prompt, options.max_tokens)
+            ready = self._prompter.chat(prompt, options.max_tokens, prefix)
         request = self._request(ready.tokens, options, policy)
         context = list(ready.tokens)
+        if self._caches:
+            self._caches.turn_to(context)
+        if not prefix:
+            self.inspector.remember(prompt, options, context)
         try:
             for event in generate(self._target, drafters, request, self._cancel):
                 if isinstance(event, Started):
@@ -115,8 +128,14 @@ class Session:
             end = min(start + width, len(reply))
             yield from self._target.logits([*ready.tokens, *reply[: end - 1]], end - start)
 
+    def count_tokens(self, text: str) -> int:
+        """As ``load.OpenPair.count_tokens``."""
+        return len(self._target.vocab.tokenize(text, special=True))
+
     def close(self) -> None:
-        """Free the native memory."""
+        """Free the native memory, and keep what is worth keeping of it."""
+        if self._caches:
+            self._caches.keep()
         self._resources.close()
 
     def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
@@ -231,6 +250,15 @@ def _fit(
     costs = tuning.fit(_measuring_prompt(target), file, cancel, progress)
     progress(1.0)
     return costs
+
+
+def _kept_caches(options: LoadOptions, target: LlamaModel, draft: LlamaModel | None, costs: Costs) -> KeptCaches:
+    """Where the caches of this pair are kept, and from what length on."""
+    files = [file for file in (options.target, options.draft) if file is not None]
+    key = calibration_key(files, (target.cache_type_k, target.cache_type_v, target.flash_attn))
+    read_s = costs.round_s(costs.largest) / costs.largest
+    worth_n = max(_SHORTEST_KEPT_N, int(_WORTH_S / read_s))
+    return KeptCaches(user_paths().data / "caches" / key, (target, draft) if draft else (target,), worth_n)
 
 
 def _measuring_prompt(target: LlamaModel) -> list[int]:

@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("localspec", deadline=None)
+settings.load_profile("localspec")
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The parts of the README that are generated from the program itself.
+"""The parts of the README and of the page of settings that are generated from the program itself.
 
 python -m tests.readme      writes them anew (make docs)
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 README = Path(__file__).parent.parent / "README.md"
+SETTINGS_PAGE = README.parent / "assets" / "SETTINGS.md"
 _BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
 
 
@@ -52,17 +53,49 @@ def exit_codes() -> str:
     return exit_code_table()
 
 
+def settings() -> str:
+    """Every setting, by section."""
+    from localspec.config import SETTINGS
+    from localspec.config.table import SECTIONS
+
+    parts = []
+    for section, about in SECTIONS.items():
+        rows = [
+            f"| `{each.key}` | {each.kind.form} | {each.default_words} | {each.description} |"
+            for each in SETTINGS
+            if each.section == section
+        ]
+        table = ["| Key | Value | Built in | What it does |", "| --- | --- | --- | --- |", *rows]
+        parts.append("\n".join([f"### [{section}]", "", about, "", *table]))
+    return "\n\n".join(parts)
+
+
+def bindings() -> str:
+    """Every action with its id and its keys in each shipped set."""
+    from localspec.tui.actions import ACTIONS
+    from localspec.tui.keymap import KEYMAPS
+
+    names = list(KEYMAPS)
+    rows = [
+        f"| `{a.id}` | " + " | ".join(f"`{KEYMAPS[name].get(a.id, a.keys)}`" for name in names) + f" | {a.help} |"
+        for a in ACTIONS
+    ]
+    return "\n".join([f"| Id | {' | '.join(names)} | |", f"| --- |{' --- |' * len(names)} --- |", *rows])
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "keys": keys,
     "marks": marks,
     "run-options": run_options,
     "exit-codes": exit_codes,
 }
+PAGE_BLOCKS: Mapping[str, Callable[[], str]] = {"settings": settings, "bindings": bindings}
 
 
 def generated(text: str) -> str:
     """``text`` with every generated block made anew."""
-    return _BLOCK.sub(lambda m: f"<!-- generated: {m['name']} -->\n{BLOCKS[m['name']]()}\n<!-- end -->", text)
+    blocks = {**BLOCKS, **PAGE_BLOCKS}
+    return _BLOCK.sub(lambda m: f"<!-- generated: {m['name']} -->\n{blocks[m['name']]()}\n<!-- end -->", text)
 
 
 def block_names(text: str) -> list[str]:
@@ -71,4 +104,5 @@ def block_names(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    README.write_text(generated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in (README, SETTINGS_PAGE):
+        document.write_text(generated(document.read_text(encoding="utf-8")), encoding="utf-8")

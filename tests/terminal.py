@@ -31,9 +31,11 @@ class Terminal:
         os.close(slave)
         self.painted = b""
 
-    def type(self, text: str) -> None:
-        """Send keys."""
-        os.write(self._master, text.encode())
+    def type(self, text: str | bytes) -> None:
+        """Send keys; blocks while the program does not read."""
+        data = text if isinstance(text, bytes) else text.encode()
+        while data:
+            data = data[os.write(self._master, data) :]
 
     def wait_for(self, text: str, timeout_s: float) -> float:
         """Read until ``text`` is painted; seconds it took. Raises TimeoutError."""

@@ -159,6 +159,26 @@ def test_a_value_of_another_kind_than_expected_is_none() -> None:
     assert (header.name, header.block_count, header.context_length) == (None, None, None)
 
 
+def test_a_name_can_be_shown_whatever_is_in_it() -> None:
+    """On one line, without signs that would move a cursor or cannot be written, and not endlessly long."""
+    name = "Evil\x1b[2J\r\n model" + b"\xff".decode(errors="surrogateescape") + "x" * 10**6
+    header = parse(gf.model(metadata={"general.name": name, "general.license": "mit\n"}))
+
+    assert header.name is not None
+    assert header.name.startswith("Evil\ufffd[2J model\ufffdxxx")
+    assert header.name.isprintable()
+    assert len(header.name) == 200
+    assert header.licence == "mit"
+    assert header.text("general.name") == name
+
+
+@pytest.mark.parametrize("layers", [10_001, 2**32 - 1, gf.Typed(gf.UINT64, 2**64 - 1), gf.Typed(gf.INT64, -1)])
+def test_layers_by_the_million_are_not_believed(layers: gf.Plain) -> None:
+    """Memory is reckoned layer by layer: a list as long as that would be all of it."""
+    with pytest.raises(ModelFileError, match=r"claims -?[\d,]+ layers"):
+        parse(gf.model(metadata={"llama.block_count": layers}))
+
+
 def test_text_that_is_no_utf_8_keeps_its_bytes() -> None:
     token = b"\xff\xfea".decode(errors="surrogateescape")
 
@@ -279,7 +299,20 @@ def test_a_hostile_header_is_refused_without_believing_it(what: str) -> None:
     assert peak < 8 * 2**20
 
 
-@pytest.mark.parametrize("count", [2**20, 2**23])
+def test_more_strings_than_any_vocabulary_has_are_not_believed() -> None:
+    """Though they may be there: the shortest texts take ten times their bytes in memory."""
+
+    def strings(key: str, count: int, text: str) -> bytes:
+        return gf.string(key) + pack("<IIQ", gf.ARRAY, gf.STRING, count) + gf.string(text) * count
+
+    head = b"GGUF" + pack("<IQQ", 3, 0, 3)
+    data = head + strings("one", 500_000, "a") + strings("other", 1_500_001, "")[:100]
+
+    with pytest.raises(ModelFileError, match="claims 2,000,001 strings"):
+        parse(data)
+
+
+@pytest.mark.parametrize("count", [2**20, 2_000_000])
 def test_a_claim_that_could_be_true_costs_no_more_than_the_file_holds(count: int) -> None:
     data = b"GGUF" + pack("<IQQ", 3, 0, 1) + gf.string("k") + pack("<IIQ", gf.ARRAY, gf.STRING, count) + gf.string("a")
     tracemalloc.start()
@@ -355,6 +388,8 @@ def test_other_versions_and_byte_orders_are_refused_by_name(version: int, messag
         (b"GGUX", "not a GGUF file."),
         (b"Hello", "not a GGUF file."),
         (gf.gguf().replace(b"general.architecture", b"general.architectura"), "but not of a model"),
+        (gf.gguf({"general.architecture": ""}), "but not of a model"),
+        (gf.gguf({"general.architecture": "a\x1b"}), "but not of a model"),
     ],
 )
 def test_a_file_that_is_something_else_is_named(data: bytes, message: str) -> None:

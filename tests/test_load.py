@@ -50,6 +50,12 @@ class TestInfo:
         assert info.device
         assert info.load_s > 0
 
+    def test_tokens_are_counted_as_a_prompt_is_read(self, pair: OpenPair) -> None:
+        text = "Tell me a story about a fox, 漢字 and <|im_end|>."
+        started = next(event for event in pair.reply(text, ReplyOptions(max_tokens=1)) if isinstance(event, Started))
+        assert pair.count_tokens(text) in (started.prompt_n, started.prompt_n - 1)  # some models begin with a token
+        assert pair.count_tokens("") == 0
+
     def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
         assert pair.info.plain_per_second is not None
         assert pair.info.plain_per_second > 0

@@ -176,3 +176,57 @@ def test_a_mismatch_is_an_error_that_names_both_files_and_a_next_step() -> None:
         "draft.gguf cannot draft for target.gguf: token 6 is 'b' in the target and '<other>' in the draft."
     )
     assert "localspec pairs list" in caught.value.hint
+
+
+# What is no draft model, and what it costs to go back
+
+
+def network(source: str, architecture: str, tensors: tuple[str, ...] = (), **values: gf.Plain) -> GgufHeader:
+    metadata = {f"{architecture}.{key.replace('__', '.')}": value for key, value in values.items()}
+    data = gf.model(
+        tokens=TOKENS,
+        metadata={"general.architecture": architecture, **metadata},
+        tensors=[gf.Tensor(name, (8,)) for name in tensors],
+    )
+    return parse_header(io.BytesIO(data), source=source, size_bytes=len(data))
+
+
+@pytest.mark.parametrize(
+    ("architecture", "tensors", "heads"),
+    [
+        ("eagle3", (), "an EAGLE-3 head"),
+        ("dflash", ("markov_w1.weight",), "a DFlash head"),
+        ("gemma4-assistant", (), "MTP heads"),
+        ("qwen35", ("token_embd.weight", "blk.32.nextn.eh_proj.weight"), "MTP heads"),
+    ],
+)
+def test_heads_are_no_draft_model_whatever_their_vocabulary(
+    architecture: str, tensors: tuple[str, ...], heads: str
+) -> None:
+    """They could not guess a token by themselves; llama.cpp would say so only after both are loaded."""
+    head = network("heads.gguf", architecture, tensors)
+
+    assert judge_match(target(), head).reason == (
+        f"the draft is no model of its own but {heads}, which LocalSpec cannot run yet"
+    )
+    assert judge_match(head, draft()).reason.startswith("the target is no model of its own")
+
+
+def test_a_target_with_heads_built_in_is_a_model() -> None:
+    whole = network("whole.gguf", "qwen35", ("blk.0.attn_q.weight", "blk.32.nextn.eh_proj.weight"))
+
+    assert judge_match(whole, draft()).fits
+
+
+STATES: dict[str, gf.Plain] = {"block_count": 4, "ssm__inner_size": 16, "ssm__state_size": 4, "ssm__conv_kernel": 4}
+
+
+def test_a_state_that_cannot_be_taken_back_is_a_warning() -> None:
+    """For the architectures that llama.cpp keeps no earlier states of."""
+    for architecture, whose in (("mamba", "target"), ("qwen35", None), ("llama", None)):
+        recurrent = network("x.gguf", architecture, (), **STATES)
+        for pair, who in (((recurrent, draft()), "target"), ((target(), recurrent), "draft")):
+            verdict = judge_match(*pair)
+            told = [warning for warning in verdict.warnings if "recurrent state" in warning]
+            assert verdict.fits
+            assert [warning.split(" keeps")[0] for warning in told] == ([f"The {who}"] if whose else [])

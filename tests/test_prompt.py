@@ -187,6 +187,16 @@ class TestPrompter:
         prompter.remember([*first, *ids("a", "b", "<e>")])
         assert prompter.chat(talk("a", "ab", "c")).tokens[:8] == [*first, *ids("a", "b", "<e>")]
 
+    def test_a_reply_that_is_gone_on_with_stands_at_the_end(self) -> None:
+        """Open, as the model left it, and in the very tokens that it was generated in."""
+        prompter = Prompter(FakeVocab(), 100)
+        first = prompter.chat(talk("a")).tokens
+        assert prompter.chat(talk("a"), prefix="abc").tokens == [*first, *ids("abc")]
+        prompter.remember([*first, *ids("a", "b", "c")])
+        assert prompter.chat(talk("a"), prefix="abc").tokens == [*first, *ids("a", "b", "c")]
+        prompter.remember([*first, *ids("a", "b", "c", "<e>")])
+        assert prompter.chat(talk("a"), prefix="abc").tokens == [*first, *ids("a", "b", "c")]
+
     def test_raw_text_has_no_template_but_control_tokens_count(self) -> None:
         assert Prompter(FakeVocab(), 100).raw("a<u>b") == Prompt(ids("a", "<u>", "b"))
         assert Prompter(FakeVocab(adds_bos=True), 100).raw("<s>a") == Prompt(ids("<s>", "a"))

@@ -3,25 +3,81 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from localspec.cli.options import Chosen, MarksChoice, reply_options
+from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
+from localspec.errors import UsageError
 
 if TYPE_CHECKING:
     from localspec.launch import Launch
+    from localspec.load import PairInfo
     from localspec.marks import Marks
+    from localspec.plain import State, Voice
+    from localspec.plain.voice import Records
+    from localspec.plain.waiting import Waiting
+    from localspec.store import Store, StoredConversation
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_STRIDES = ("word", "line")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineOptions:
+    """What is for the line mode alone."""
+
+    marks: Marks | None
+    stride: str | None
+    as_json: bool
+    continue_last: bool
+    conversation: str | None
+
+    def given(self) -> list[str]:
+        """The options that were given."""
+        named = {
+            "--marks": self.marks,
+            "--stream": self.stride,
+            "--continue": self.continue_last,
+            "--conversation": self.conversation,
+        }
+        return [name for name, value in named.items() if value]
+
+    def check(self, *, screen: bool) -> None:
+        """Raise UsageError for what has no effect, or contradicts the rest."""
+        given = self.given()
+        if screen and given:
+            raise UsageError(f"{given[0]} is for the chat in plain text.", "Add --plain.")
+        if self.as_json and (self.marks is not None or self.stride is not None):
+            raise UsageError(f"--json and {given[0]} contradict each other.", "The events have every token.")
+        if self.continue_last and self.conversation is not None:
+            raise UsageError("--continue and --conversation name two conversations.", "Leave one of them out.")
 
 
 def chat_options(command: Decorated) -> Decorated:
     """The options of a chat: those of every reply, and those of the line mode."""
     for option in (
+        click.option(
+            "--conversation", metavar="ID", help="In plain text, go on with this conversation of `localspec history`."
+        ),
+        click.option("--continue", "continue_last", is_flag=True, help="In plain text, go on with the last one."),
+        click.option(
+            "--json",
+            "as_json",
+            is_flag=True,
+            help="Chat line by line, and answer each with events as NDJSON, as `localspec run --json` does.",
+        ),
+        click.option(
+            "--stream",
+            "stride",
+            type=click.Choice(_STRIDES),
+            help="In plain text, write replies by whole words or by whole lines (default: word).",
+        ),
         click.option("--marks", type=MarksChoice(), default="auto", help=MarksChoice.HELP_IN_PLAIN),
         click.option("--plain", is_flag=True, help="Chat line by line in plain text, also on a terminal."),
     ):
@@ -35,35 +91,120 @@ def chat_options(command: Decorated) -> Decorated:
 def chat(services: Services, /, **given: Any) -> None:
     """Open the chat.
 
-    Without a terminal, and with --plain, every line of the input is a turn of one conversation and is answered
-    in plain text; /help lists the commands.
+    Without a terminal, and with --plain, every line of the input is a message of one conversation and is answered
+    in plain text; /help lists the commands. Replies go to standard output, all else to standard error. What is said
+    is kept, as on the screen.
+
+    Unless somebody types, the first error ends the chat with its exit code. With --json errors are records, a
+    message is a line or an object {"text": "..."}, and the chat goes on.
     """
     open_chat(services, **given)
 
 
-def open_chat(services: Services, *, plain: bool, marks: Marks | None, **given: Any) -> None:
+def open_chat(
+    services: Services,
+    *,
+    plain: bool,
+    marks: Marks | None,
+    stride: str | None,
+    as_json: bool,
+    continue_last: bool,
+    conversation: str | None,
+    **given: Any,
+) -> None:
     """Open the screen, or answer lines."""
-    from localspec.cli.resolve import resolve
+    from localspec.cli.layers import lay, print_problems
+    from localspec.config import read_config
 
-    launch = resolve(Chosen(**given))
-    if services.has_terminal() and not plain:
+    screen = services.has_terminal() and not plain and not as_json
+    options = LineOptions(
+        marks=marks, stride=stride, as_json=as_json, continue_last=continue_last, conversation=conversation
+    )
+    options.check(screen=screen)
+    layers = lay(given)
+    launch = layers.settle(read_config())
+    if screen:
         services.open_screen(launch)
     else:
-        _answer_lines(services, launch, marks, asked=plain)
+        print_problems(layers)
+        if not plain and not as_json:
+            print(_why_plain(), file=sys.stderr)
+        _answer_lines(services, launch, options)
 
 
-def _answer_lines(services: Services, launch: Launch, marks: Marks | None, *, asked: bool) -> None:
-    from localspec.cli.streams import Status, wants_colour
-    from localspec.interruptible import open_interruptibly
-    from localspec.marks import Marks
-    from localspec.plain import LineChat
+def _why_plain() -> str:
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        return "This terminal cannot be drawn on: every line is answered in plain text."
+    return "No terminal: every line of the input is answered in plain text."
 
-    if not asked:
-        print("No terminal: every line of the input is answered in plain text.", file=sys.stderr)
-    status = Status()
+
+def _answer_lines(services: Services, launch: Launch, options: LineOptions) -> None:
+    """Find the conversation before anything is loaded; then load, and chat."""
+    from localspec.plain import LineChat, State
+    from localspec.plain.slot import PairSlot
+    from localspec.plain.waiting import Waiting
+    from localspec.store import Store
+
+    store = Store.open_or_memory()
     try:
-        with open_interruptibly(services.open_pair, launch.load, status.show) as pair:
-            status.clear()
-            LineChat(pair, launch, marks=marks or Marks.NEVER, colour=wants_colour()).run()
+        if store.notice:
+            print(f"localspec: {store.notice}", file=sys.stderr)
+        talk = _conversation(store, launch, options)
+        waiting = Waiting(lambda text: print(text, file=sys.stderr, flush=True))
+        with PairSlot(services.open_pair, launch, waiting) as slot:
+            state = State(store, talk, slot, _voice(options, waiting))
+            _greet(state, options)
+            LineChat(state).run()
     finally:
-        status.clear()
+        store.close()
+
+
+def _conversation(store: Store, launch: Launch, options: LineOptions) -> StoredConversation:
+    """The one asked for. Raises NotFoundError, UsageError."""
+    if options.continue_last:
+        latest = max(store.conversations(), key=lambda each: each.heading.updated, default=None)
+        found = latest.heading.id if latest else None
+    else:
+        found = store.find(options.conversation) if options.conversation is not None else None
+    if found is None:
+        return store.begin(launch.system)
+    talk = store.open_conversation(found)
+    said = launch.settings.said if launch.settings else {}
+    if "system" in said or "persona" in said:
+        talk.set_system(launch.system)
+    return talk
+
+
+def _voice(options: LineOptions, waiting: Waiting) -> Voice:
+    from localspec.cli.streams import wants_colour
+    from localspec.marks import Marks
+    from localspec.plain import JsonVoice, TextVoice
+    from localspec.plain.streaming import Stride
+
+    if options.as_json:
+        return JsonVoice(_records, waiting)
+    stride = Stride(options.stride or "word")
+    return TextVoice(options.marks or Marks.NEVER, stride, waiting, colour=wants_colour())
+
+
+def _records(launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> Records:
+    from localspec.cli.output import JsonOutput, describe
+
+    return JsonOutput({**ids, **describe(launch, info, raw=False)})
+
+
+def _greet(state: State, options: LineOptions) -> None:
+    """To somebody who types: who speaks, and what can be done. To others only what they asked to go on with."""
+    from localspec.plain.conversations import opened
+    from localspec.plain.voice import LEGENDS
+
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    if state.talk.path:
+        state.voice.remark(opened(state.talk))
+    elif options.continue_last:
+        state.voice.remark("There is no conversation yet; this is a new one.")
+    if typed:
+        title, device = state.slot.launch.title, state.slot.info.device
+        state.voice.remark(f"{title}, on {device}. Type a message and press Enter; /help lists the commands.")
+        if options.marks is not None:
+            state.voice.remark(LEGENDS[options.marks])

@@ -7,12 +7,18 @@ from typing import Any
 import click
 
 from localspec import __version__
+from localspec.cli.bench import bench
 from localspec.cli.chat import chat, chat_options, open_chat
+from localspec.cli.config import config
 from localspec.cli.docs import HELP_OPTIONS, exit_codes
 from localspec.cli.doctor import doctor
+from localspec.cli.history import history
+from localspec.cli.metrics import metrics
 from localspec.cli.pairs import pairs
 from localspec.cli.run import run
 from localspec.cli.sections import SectionedCommand
+from localspec.cli.stats import stats
+from localspec.cli.verify import verify
 from localspec.errors import UsageError
 
 
@@ -55,5 +61,5 @@ def _refuse_options_before(command: str, context: click.Context) -> None:
             )
 
 
-for _command in (chat, run, pairs, doctor):
+for _command in (chat, run, pairs, history, doctor, stats, metrics, bench, verify, config):
     localspec.add_command(_command)

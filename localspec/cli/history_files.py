@@ -27,9 +27,8 @@ FORMATS = ("markdown", "json", "ndjson")
     "kind",
     type=click.Choice(FORMATS),
     default="markdown",
-    show_default=True,
-    help="markdown has the branch that was open last; json has all there is and can be imported; ndjson has one "
-    "object a line, with the rounds and tokens of every reply.",
+    help="Write the branch that was open last (markdown), all there is, to be imported again (json), or one object "
+    "a line with the rounds and tokens of every reply (ndjson) (default: markdown).",
 )
 @click.option(
     "--output",

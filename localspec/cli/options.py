@@ -14,8 +14,8 @@ import click
 
 from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
 from localspec.cli.values import Number
+from localspec.config import setting
 from localspec.load import CACHE_TYPES, FLASH_ATTN
-from localspec.pairs import BUILTIN_ID
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -57,6 +57,7 @@ class Chosen(ChosenSampling):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     system: str | None = None
+    persona: str | None = None
     ctx: int | None = None
     threads: int | None = None
     draft_threads: int | None = None
@@ -71,6 +72,7 @@ class Chosen(ChosenSampling):
     mmap: bool | None = None
     mlock: bool = False
     remember_replies: bool = False
+    keep_caches: bool = False
 
 
 _FILE = click.Path(path_type=Path)
@@ -78,101 +80,34 @@ _FROM_1 = Number(click.IntRange(min=1))
 _AUTO_OR_FROM_0 = Number(click.IntRange(min=0), auto=True)
 
 _OPTIONS = (
-    click.option("--pair", metavar="ID", help=f"Use this pair (default: {BUILTIN_ID})."),
+    click.option("--pair", metavar="ID", help=setting("pair").help),
     click.option("--target", type=_FILE, metavar="FILE", help="Use this GGUF file as the target, instead of a pair."),
     click.option(
         "--draft", type=_FILE, metavar="FILE", help="Use this GGUF file as the draft of --target (default: none)."
     ),
-    click.option("--spec", type=Drafters(), help="Use these drafters, or none with off (default: auto)."),
-    click.option(
-        "--depth",
-        type=_AUTO_OR_FROM_0,
-        help="Propose this many tokens in a round, 0 to 16 (default: auto, as many as pay; 3 in the guided tour).",
-    ),
+    click.option("--spec", type=Drafters(), help=setting("spec").help),
+    click.option("--depth", type=_AUTO_OR_FROM_0, help=setting("depth").help),
     *SAMPLING_OPTIONS,
-    click.option(
-        "--seed",
-        type=Number(click.IntRange(0, _LARGEST_SEED)),
-        help="Make the random choices from this seed (default: a fresh one each time).",
-    ),
-    click.option(
-        "--max-tokens",
-        type=_FROM_1,
-        help="End the reply after this many tokens (default: when the model is done or the context is full).",
-    ),
-    click.option(
-        "--stop", multiple=True, metavar="TEXT", help="End the reply before this text; may be given several times."
-    ),
-    click.option(
-        "--system",
-        metavar="TEXT",
-        help="Put this system prompt before the conversation (default: none).",
-    ),
-    click.option(
-        "--ctx",
-        type=_FROM_1,
-        help="Hold this many tokens of context (default: what the model was trained for, at most 8192).",
-    ),
-    click.option(
-        "--threads",
-        type=_FROM_1,
-        help="Compute with this many CPU threads (default: one for each physical core).",
-    ),
-    click.option(
-        "--draft-threads",
-        type=_FROM_1,
-        help="Compute the draft with this many CPU threads (default: as --threads).",
-    ),
-    click.option(
-        "--gpu-layers",
-        type=_AUTO_OR_FROM_0,
-        help="Put this many layers on the GPU (default: auto, all of them where there is a GPU).",
-    ),
-    click.option(
-        "--draft-gpu-layers",
-        type=_AUTO_OR_FROM_0,
-        help="Put this many layers of the draft on the GPU (default: auto, all of them where there is a GPU).",
-    ),
-    click.option(
-        "--device",
-        metavar="none|NAME[,NAME]",
-        help="Put layers on these devices, by name, or on none (default: every GPU there is).",
-    ),
-    click.option(
-        "--draft-device",
-        metavar="none|NAME[,NAME]",
-        help="Put layers of the draft on these devices, or on none (default: as --device).",
-    ),
-    click.option("--require-gpu", is_flag=True, help="Fail if the target would be computed without a GPU."),
-    click.option(
-        "--cache-type-k",
-        type=click.Choice(CACHE_TYPES),
-        default="f16",
-        help="Keep the keys of the context as this type (default: f16).",
-    ),
-    click.option(
-        "--cache-type-v",
-        type=click.Choice(CACHE_TYPES),
-        default="f16",
-        help="Keep the values of the context as this type; quantised ones need flash attention (default: f16).",
-    ),
-    click.option(
-        "--flash-attn",
-        type=click.Choice(FLASH_ATTN),
-        default="auto",
-        help="Compute attention in one fused step (default: auto, where the device can).",
-    ),
-    click.option(
-        "--mmap/--no-mmap",
-        default=None,
-        help="Map the model files into memory, or read them into it (default: map, unless a device is better without).",
-    ),
-    click.option(
-        "--remember-replies",
-        is_flag=True,
-        help="Keep replies on this machine, as tokens, for the suffix drafter to propose from later.",
-    ),
-    click.option("--mlock", is_flag=True, help="Keep the models in memory: the system may not swap them out."),
+    click.option("--seed", type=Number(click.IntRange(0, _LARGEST_SEED)), help=setting("seed").help),
+    click.option("--max-tokens", type=_FROM_1, help=setting("max_tokens").help),
+    click.option("--stop", multiple=True, metavar="TEXT", help=setting("stop").help),
+    click.option("--system", metavar="TEXT", help=setting("system").help),
+    click.option("--persona", metavar="NAME|none", help=setting("persona").help),
+    click.option("--ctx", type=_FROM_1, help=setting("ctx").help),
+    click.option("--threads", type=_FROM_1, help=setting("threads").help),
+    click.option("--draft-threads", type=_FROM_1, help=setting("draft_threads").help),
+    click.option("--gpu-layers", type=_AUTO_OR_FROM_0, help=setting("gpu_layers").help),
+    click.option("--draft-gpu-layers", type=_AUTO_OR_FROM_0, help=setting("draft_gpu_layers").help),
+    click.option("--device", metavar="none|NAME[,NAME]", help=setting("device").help),
+    click.option("--draft-device", metavar="none|NAME[,NAME]", help=setting("draft_device").help),
+    click.option("--require-gpu/--no-require-gpu", default=False, help=setting("require_gpu").help),
+    click.option("--cache-type-k", type=click.Choice(CACHE_TYPES), default="f16", help=setting("cache_type_k").help),
+    click.option("--cache-type-v", type=click.Choice(CACHE_TYPES), default="f16", help=setting("cache_type_v").help),
+    click.option("--flash-attn", type=click.Choice(FLASH_ATTN), default="auto", help=setting("flash_attn").help),
+    click.option("--mmap/--no-mmap", default=None, help=setting("mmap").help),
+    click.option("--remember-replies/--no-remember-replies", default=False, help=setting("remember_replies").help),
+    click.option("--keep-caches/--no-keep-caches", default=False, help=setting("keep_caches").help),
+    click.option("--mlock/--no-mlock", default=False, help=setting("mlock").help),
 )
 
 

@@ -13,14 +13,15 @@ from localspec.cli.tables import columns
 from localspec.errors import NotFoundError, UsageError
 from localspec.figures import size
 from localspec.pairs.leftovers import Leftover, find_leftovers
-from localspec.pairs.references import Resolved, resolve_file
+from localspec.pairs.references import Resolved
 from localspec.pairs.removal import Removal, carry_out, delete, plan_removal
 
+_NEXT = {True: "chat --pair", False: "pairs pull"}
 _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 
 
 @click.command(short_help="Add a pair of your own.")
-@click.option("--target", metavar="X", required=True, help="The large model: a file, or owner/name:file of a cache.")
+@click.option("--target", metavar="X", required=True, help="The large model: a file, or owner/name:file of the Hub.")
 @click.option("--draft", metavar="Y", help="The small model, named likewise; without it drafts that fit are listed.")
 @click.option("--id", "pair_id", metavar="ID", help="What --pair will take (default: from the name of the target).")
 @click.option("--title", metavar="TEXT", help="What people read (default: the names of the models).")
@@ -28,19 +29,25 @@ _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 def add(target: str, draft: str | None, pair_id: str | None, title: str | None, alone: bool) -> None:
     """Add a pair of your own to pairs.toml.
 
-    X and Y are paths, owner/name:file or owner/name:QUANTISATION of what is in the cache of the Hub, or names
-    that `localspec pairs scan` lists. The files stay where they are.
+    X and Y are paths, owner/name:FILE, owner/name:QUANTISATION, or names that `localspec pairs scan` lists. Files
+    that are here stay where they are; of those that are not, only the header is fetched, to prove that they fit.
     """
+    from localspec.cli.hub_access import surroundings
+    from localspec.download.model_header import resolve
     from localspec.pairs.addition import add_pair
+    from localspec.pairs.state import HERE, state_of
 
     if alone and draft is not None:
         raise UsageError("--alone and --draft contradict each other.", "Leave one of them out.")
-    big = resolve_file(target)
+    with surroundings() as around:
+        big = resolve(target, around)
+        small = resolve(draft, around) if draft else None
     if draft is None and not alone:
         _suggest(big, target)
         return
-    pair, file = add_pair(big, resolve_file(draft) if draft else None, pair_id=pair_id, title=title)
-    print(f"Added {pair.id} to {file}. Try it: localspec chat --pair {pair.id}")
+    pair, file = add_pair(big, small, pair_id=pair_id, title=title)
+    is_here = state_of(pair).state == HERE
+    print(f"Added {pair.id} to {file}. {'Try' if is_here else 'Fetch'} it: localspec {_NEXT[is_here]} {pair.id}")
 
 
 def _suggest(target: Resolved, named: str) -> None:
@@ -48,7 +55,8 @@ def _suggest(target: Resolved, named: str) -> None:
     from localspec.pairs.addition import relatives, suggest_drafts
     from localspec.pairs.scan import find_files
 
-    suggestions = suggest_drafts(target, find_files((target.path.parent,)))
+    beside = () if target.model.repo else (target.path.parent,)
+    suggestions = suggest_drafts(target, find_files(beside))
     if not suggestions:
         near = ", ".join(pair.id for pair in relatives(target))
         known = (

@@ -17,7 +17,7 @@ from localspec.figures import size
 from localspec.pairs import Pair, load_catalogue
 
 if TYPE_CHECKING:
-    from localspec.download import Delayed, DownloadEvent, Progressed
+    from localspec.download import DownloadEvent
     from localspec.download.pull import Planner, PullPlan
 
 
@@ -33,13 +33,12 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     catalogue = load_catalogue()
     pairs = [catalogue.find(pair_id) for pair_id in dict.fromkeys(pair_ids)]
     teller = _JsonTeller() if as_json else _Teller()
-    from localspec.download import download
-    from localspec.download.pull import Planner
+    from localspec.download.pull import Planner, fetch
 
     try:
         with surroundings() as around:
             plans = _plan(Planner(around), pairs, teller)
-            for event in download([remote for plan in plans for remote in plan.missing], around):
+            for event in fetch(plans, around):
                 teller.event(event)
     except KeyboardInterrupt:
         teller.stopped()
@@ -80,12 +79,14 @@ class _Teller:
 
     def event(self, event: DownloadEvent) -> None:
         from localspec.download import Delayed, Fetched, Progressed
+        from localspec.progress import amounts, delay, fraction, pace
 
         match event:
             case Progressed():
-                self._status.show(_progress_line(event), event.done_bytes / max(1, event.total_bytes))
+                line = ", ".join(filter(None, (f"fetching {amounts(event)}", pace(event))))
+                self._status.show(f"{line},", fraction(event))
             case Delayed():
-                self._say(_delay_line(event))
+                self._say(delay(event))
             case Fetched():
                 self._say(f"{event.file}: complete, {size(event.size_bytes)}")
 
@@ -133,29 +134,3 @@ class _JsonTeller(_Teller):
 
     def _write(self, event: str, **fields: Any) -> None:
         print(json.dumps({"event": event, **fields}), flush=True)
-
-
-def _progress_line(event: Progressed) -> str:
-    parts = [f"fetching {size(event.done_bytes)} of {size(event.total_bytes)}"]
-    if event.bytes_per_second is not None:
-        parts.append(f"{event.bytes_per_second / 1e6:.1f} MB/s")
-    if event.seconds_left is not None:
-        parts.append(f"{_duration(event.seconds_left)} left")
-    return f"{', '.join(parts)},"
-
-
-def _delay_line(event: Delayed) -> str:
-    wait = f" Trying again in {event.wait_s:.0f} s." if event.wait_s else ""
-    return f"{event.file}: {event.reason}{wait}"
-
-
-def _duration(seconds: float) -> str:
-    """Seconds as a person counts them.
-
-    >>> _duration(42.4), _duration(150), _duration(8000)
-    ('42 s', '3 min', '2 h 13 min')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

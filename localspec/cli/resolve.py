@@ -8,6 +8,7 @@ from localspec.chat import TOUR_DEPTH, ReplyOptions
 from localspec.cli.options import Chosen
 from localspec.cli.prompt import require_text
 from localspec.cli.sampling import resolve_sampling
+from localspec.config.personas import read_persona
 from localspec.errors import UsageError
 from localspec.launch import Launch
 from localspec.load import MAX_DEPTH, LoadOptions
@@ -34,6 +35,7 @@ def _check(chosen: Chosen) -> None:
     if not all(chosen.stop):
         raise UsageError("An empty --stop would end every reply at once.", "Give it a text, or leave it out.")
     require_text("".join((chosen.system or "", *chosen.stop)), "The text of --system or --stop")
+    require_text(chosen.persona or "", "The name of the persona")
     if chosen.spec:
         _check_drafters(chosen.spec)
     if chosen.target is not None and chosen.draft is None:
@@ -62,7 +64,7 @@ def _of_files(chosen: Chosen, target: Path) -> Launch:
         load=_load_options(chosen, target, chosen.draft),
         reply=_reply_options(chosen, RecommendedSampling()),
         title=" + ".join(path.stem for path in (target, chosen.draft) if path is not None),
-        system=chosen.system,
+        system=_system(chosen),
     )
 
 
@@ -77,8 +79,15 @@ def _of_pair(chosen: Chosen) -> Launch:
         title=pair.title,
         tour=pair.tour,
         pace_tokens_per_second=pair.pace_tokens_per_second,
-        system=chosen.system,
+        system=_system(chosen),
     )
+
+
+def _system(chosen: Chosen) -> str | None:
+    """The system prompt: a text of its own beats a persona."""
+    if chosen.system is not None or chosen.persona is None:
+        return chosen.system
+    return read_persona(chosen.persona)
 
 
 def _check_draft(chosen: Chosen, draft: Path | None) -> None:
@@ -104,6 +113,7 @@ def _load_options(chosen: Chosen, target: Path, draft: Path | None) -> LoadOptio
         mmap=chosen.mmap,
         mlock=chosen.mlock,
         remember_replies=chosen.remember_replies,
+        keep_caches=chosen.keep_caches,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from localspec.cli.options import Chosen, MarksChoice, reply_options
+from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.prompt import read_prompt
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -42,14 +42,19 @@ def run(
     A - reads the prompt from standard input, and so does leaving it out when something is piped in. With both,
     the prompt comes first, then an empty line, then what was piped in.
     """
-    if raw and given["system"] is not None:
-        raise UsageError("--raw and --system contradict each other.", "Without a template there is no place for it.")
+    for name in ("system", "persona"):
+        if raw and given[name] is not None:
+            hint = "Without a template there is no place for it."
+            raise UsageError(f"--raw and --{name} contradict each other.", hint)
     if as_json and marks is not None:
         raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
-    from localspec.cli.resolve import resolve
+    from localspec.cli.layers import lay, print_problems
+    from localspec.config import read_config
 
     prompt = read_prompt(words)
-    launch = resolve(Chosen(**given))
+    layers = lay(given, without=frozenset(("system", "persona") if raw else ()))
+    launch = layers.settle(read_config())
+    print_problems(layers)
     if _reply(services, launch, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
 

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from localspec.cli.streams import wants_ansi, wants_colour
 
 GREEN, AMBER, RED, DIM = "32", "33", "31", "2"
 
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table that is to fit the terminal."""
+
+    head: str
+    text: Callable[[Any], str]
+    short: Callable[[Any], str] | None = None
+    """The same in fewer characters, for where it is narrow."""
+    optional: bool = False
+    """Whether it is left out where it is narrow."""
+
+
+def width() -> int:
+    """Columns of the terminal; what COLUMNS says, or 80, where there is none."""
+    return shutil.get_terminal_size().columns
+
+
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Rows with their columns under each other; the last one may be as long as it likes."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in rows]
+
+
+def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
+    """Header and rows, with as much as the terminal has room for: optional columns go first, from the right."""
+    needed = [column for column in table if not column.optional]
+    optional = [column for column in table if column.optional]
+    choices = [[*needed, *optional[:n]] for n in reversed(range(len(optional) + 1))]
+    lines: list[str] = []
+    for chosen in choices:
+        heads = tuple(column.head for column in chosen)
+        lines = columns([heads, *(tuple(column.text(item) for column in chosen) for item in items)])
+        if max(map(len, lines)) <= width():
+            return lines
+    short = [(column.head, column.short or column.text) for column in needed]
+    heads = tuple(head for head, _ in short)
+    return columns([heads, *(tuple(text(item) for _, text in short) for item in items)])
+
+
+def paragraph(text: str, *, indent: str = "") -> str:
+    """``text`` in lines that fit the terminal."""
+    return textwrap.fill(
+        text,
+        max(40, width()),
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def coloured(text: str, colour: str | None) -> str:

@@ -14,6 +14,8 @@ _TIMEOUT_S = 3.0
 _TRUE = {"1", "on", "yes", "true"}
 _LATER = "Everything that is on this machine works without; pairs cannot be fetched."
 
+_CERTIFICATE = "Behind a proxy that opens connections, set SSL_CERT_FILE to its certificate; else check the clock."
+
 
 def look_at_endpoint(environ: Mapping[str, str] = os.environ, timeout_s: float = _TIMEOUT_S) -> Finding:
     address = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
@@ -28,6 +30,7 @@ def look_at_endpoint(environ: Mapping[str, str] = os.environ, timeout_s: float =
     except urllib.error.HTTPError:
         pass  # whatever it says, it answers
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        return Finding("network", NOTE, f"{address} does not answer: {str(reason) or type(error).__name__}.", _LATER)
+        reason = str(getattr(error, "reason", None) or error) or type(error).__name__
+        hint = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in reason else _LATER
+        return Finding("network", NOTE, f"{address} does not answer: {reason}.", hint)
     return Finding("network", OK, f"{address} answers.")

@@ -9,6 +9,7 @@ from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.errors import LocalSpecError
 from localspec.figures import size
 from localspec.pairs import load_catalogue
+from localspec.pairs.disk import is_folder, links_below, may_exist
 from localspec.pairs.free_space import free_bytes
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.leftovers import find_leftovers
@@ -32,8 +33,8 @@ def look_at_cache() -> list[Finding]:
 
 
 def _folder(name: str, path: Path) -> Finding:
-    place = next((each for each in (path, *path.parents) if each.exists()), path)
-    if not place.is_dir():
+    place = next((each for each in (path, *path.parents) if may_exist(each)), path)
+    if not is_folder(place) and os.access(place.parent, os.X_OK):
         return Finding("folders", PROBLEM, f"{name}: {place} is no folder.", "Move it away, or choose another place.")
     if not os.access(place, os.W_OK | os.X_OK):
         variable = "HF_HOME" if "Hub" in name else "LOCALSPEC_HOME"
@@ -55,8 +56,12 @@ def _room(cache: Path) -> Finding | None:
 
 def _links(cache: Path) -> Finding:
     models = list(repositories(cache))
-    entries = [path for _, folder in models for path in (folder / "snapshots").rglob("*")]
-    dangling = [path for path in entries if path.is_symlink() and not path.exists()]
+    try:
+        entries = [path for _, folder in models for path in links_below(folder / "snapshots")]
+    except OSError as error:
+        text = f"Part of it may not be read: {error.filename}, {error.strerror}."
+        return Finding("cache", PROBLEM, text, "Mend its permissions, or set HF_HOME to a folder of your own.")
+    dangling = [path for path in entries if not may_exist(path)]
     if dangling:
         text = f"{len(dangling)} of its entries point to files that are gone, the first is {dangling[0]}."
         return Finding("cache", PROBLEM, text, "Fetch those models again, or remove the entries.")

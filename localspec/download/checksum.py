@@ -17,14 +17,19 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
+def is_sha256(etag: str) -> bool:
+    """Whether an ETag is a sha256."""
+    return bool(_SHA256.fullmatch(etag))
+
+
 def is_checksum(etag: str) -> bool:
     """Whether an ETag tells the content: the sha256 of a large file, or the git object id of a small one."""
-    return bool(_SHA256.fullmatch(etag) or _SHA1.fullmatch(etag))
+    return bool(is_sha256(etag) or _SHA1.fullmatch(etag))
 
 
 def digest(etag: str, size_bytes: int) -> Digest:
     """A digest that ends as ``etag`` over the right ``size_bytes`` bytes."""
-    if _SHA256.fullmatch(etag):
+    if is_sha256(etag):
         return hashlib.sha256()
     sha1 = hashlib.sha1(usedforsecurity=False)
     sha1.update(b"blob %d\0" % size_bytes)  # as git names its objects

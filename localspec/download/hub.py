@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from huggingface_hub.errors import HFValidationError
 
 from localspec.download.checksum import is_checksum
 from localspec.download.layout import check_name
-from localspec.download.refusals import explain, missing_file
+from localspec.download.refusals import explain, missing_file, unusable
 from localspec.download.remote_file import RemoteFile, Repository
 from localspec.errors import DownloadError, NotFoundError
 
@@ -37,12 +38,19 @@ class Hub:
         self.endpoint = (environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
         self.offline = constants.is_offline_mode() or environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE
         self.token: str | None = environ.get("HF_TOKEN") or get_token()
-        # Not the Hub's own client: that one has no timeouts, and is closed under its users when a connection fails.
-        self.client = httpx2.Client(
-            timeout=httpx2.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S, pool=None),
-            follow_redirects=True,
-            headers={"User-Agent": "localspec", "Accept-Encoding": "identity"},
-        )
+
+    @cached_property
+    def client(self) -> httpx2.Client:
+        """Made when it is first needed. Raises DownloadError for a proxy or certificates that cannot be used."""
+        try:
+            # Not the Hub's own client: that one has no timeouts, and is closed under its users when a connection fails.
+            return httpx2.Client(
+                timeout=httpx2.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S, pool=None),
+                follow_redirects=True,
+                headers={"User-Agent": "localspec", "Accept-Encoding": "identity"},
+            )
+        except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
+            raise unusable(error) from error
 
     def __enter__(self) -> Hub:
         return self
@@ -51,11 +59,12 @@ class Hub:
         self.close()
 
     def close(self) -> None:
-        self.client.close()
+        if "client" in self.__dict__:
+            self.client.close()
 
     def repository(self, name: str, revision: str | None = None) -> Repository:
         """What is in a repository. Raises NotFoundError or DownloadError."""
-        self._require_online(name)
+        self._prepare(name)
         try:
             info = HfApi(endpoint=self.endpoint, token=self.token or False).model_info(
                 name, revision=revision, files_metadata=True, timeout=_METADATA_TIMEOUT_S
@@ -83,7 +92,7 @@ class Hub:
 
     def locate(self, repo: str, file: str, revision: str, commit: str) -> RemoteFile:
         """A file at a commit, with a fresh address. Raises NotFoundError or DownloadError."""
-        self._require_online(f"{repo}/{file}")
+        self._prepare(f"{repo}/{file}")
         url = hf_hub_url(repo, file, revision=commit, endpoint=self.endpoint)
         try:
             found = get_hf_file_metadata(
@@ -121,11 +130,13 @@ class Hub:
             "The network may want you to sign in first; open the address in a browser. Else check HF_ENDPOINT.",
         )
 
-    def _require_online(self, what: str) -> None:
+    def _prepare(self, what: str) -> None:
+        """Raise DownloadError where nothing can be asked."""
         if self.offline:
             raise DownloadError(
                 f"{what} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
             )
+        _ = self.client  # made of the same settings as the Hub's own, and says what is wrong with them
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -135,6 +146,9 @@ def _origin(url: str) -> tuple[str, str]:
 
 def free_bytes(folder: Path) -> int:
     """Free space where ``folder`` is or will be."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
+    for place in (folder, *folder.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except OSError:
+            continue  # not there yet, or not for us to look at; its disk is that of the folder it is in
+    return 0

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from localspec.download.remote_file import RemoteFile
 from localspec.errors import DownloadError
+from localspec.pairs.disk import is_file
 
 PART_SUFFIX = ".localspec.part"
 NOTE_SUFFIX = ".localspec.json"
@@ -59,7 +60,7 @@ class Layout:
     def complete(self) -> bool:
         """Whether all of it is there: as a blob, or where there are no links under its name."""
         return any(
-            path.is_file() and path.stat().st_size == self.remote.size_bytes for path in (self.blob, self.snapshot)
+            is_file(path) and path.stat().st_size == self.remote.size_bytes for path in (self.blob, self.snapshot)
         )
 
     @property

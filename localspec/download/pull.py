@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from localspec.download.checksum import is_sha256
+from localspec.download.downloader import download
+from localspec.download.events import DownloadEvent, Fetched
 from localspec.download.remote_file import RemoteFile, Repository
 from localspec.download.remote_header import read_remote_header
 from localspec.download.surroundings import Surroundings
-from localspec.errors import DownloadError, NotFoundError
+from localspec.errors import DownloadError, LocalSpecError, NotFoundError
 from localspec.gguf import GgufHeader, read_header
 from localspec.match import check_match, judge_match
-from localspec.pairs.pair import ModelFile, Pair
-from localspec.pairs.parts import parts_of
+from localspec.pairs.pair import ModelFile, Pair, Proof
+from localspec.pairs.parts import is_later_part, parts_of
+from localspec.pairs.proofs import add_proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,31 @@ class Planner:
         if key not in self._repositories:
             self._repositories[key] = self.around.patiently(lambda: self.around.hub.repository(name, revision))
         return self._repositories[key]
+
+
+def fetch(plans: Sequence[PullPlan], around: Surroundings) -> Generator[DownloadEvent, None, None]:
+    """Fetch what the plans miss, as ``download`` does; every file that is complete is written down as verified."""
+    missing = {remote.label: remote for plan in plans for remote in plan.missing}
+    with closing(download(list(missing.values()), around)) as events:
+        for event in events:
+            if isinstance(event, Fetched):
+                add_proof(event.file, _proof(missing[event.file], event.path))
+            yield event
+
+
+def _proof(remote: RemoteFile, path: Path) -> Proof:
+    """What is now known of a file that has arrived."""
+    fingerprint = None
+    if not is_later_part(remote.file):
+        with suppress(LocalSpecError):  # it is not for a download to judge; loading it will say what is wrong
+            fingerprint = read_header(path).fingerprint
+    return Proof(
+        revision=remote.commit,
+        sha256=remote.etag if is_sha256(remote.etag) else None,
+        size_bytes=remote.size_bytes,
+        fingerprint=fingerprint,
+        on=date.today().isoformat(),
+    )
 
 
 def _whole(model: ModelFile) -> list[Path] | None:

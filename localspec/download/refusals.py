@@ -20,7 +20,11 @@ from localspec.download.remote_file import Repository
 from localspec.download.retry import TEMPORARY, asked_wait_s
 from localspec.errors import DownloadError, LocalSpecError, NotFoundError
 
-_CONNECTION = "Check the connection; behind a proxy set HTTPS_PROXY. What has arrived is kept."
+_CONNECTION = "Check the connection; behind a proxy, check that HTTPS_PROXY names it. What has arrived is kept."
+
+_PROXY = (
+    "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; a name and a password go before the host: http://NAME:PASSWORD@HOST."
+)
 
 
 class Asked(Protocol):
@@ -95,6 +99,8 @@ def refused_status(status: int, retry_after: str | None, what: str, host: str) -
             f"Try again {when}; with a token (HF_TOKEN) the limit is higher. What has arrived is kept.",
             asked_s,
         )
+    if status == 407:
+        return DownloadError(f"The proxy wants a name and a password (status {status}).", _PROXY)
     if status in TEMPORARY:
         return PassingError(
             f"{host} cannot answer now (status {status}).",
@@ -113,7 +119,7 @@ def unreachable(error: Exception, host: str) -> DownloadError:
             "Behind a proxy that opens connections, set SSL_CERT_FILE to its certificate; else check the clock.",
         )
     if isinstance(error, httpx2.ProxyError):
-        return DownloadError(f"The proxy refuses: {words}.", "Check HTTPS_PROXY and ALL_PROXY.")
+        return DownloadError(f"The proxy refuses: {words}.", _PROXY)
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
         return DownloadError(f"{host} is no address.", "Set HF_ENDPOINT to one that begins with https://.")
     if isinstance(error, httpx2.TimeoutException):
@@ -121,6 +127,22 @@ def unreachable(error: Exception, host: str) -> DownloadError:
     if isinstance(error, httpx2.ConnectError):
         return PassingError(f"{host} cannot be reached ({words}).", _CONNECTION)
     return PassingError(f"The connection to {host} broke ({words}).", _CONNECTION)
+
+
+def unusable(error: Exception) -> DownloadError:
+    """The sentence for settings of which no client can be made."""
+    if isinstance(error, ImportError):
+        return DownloadError(
+            "The proxy is one of the kind SOCKS, for which the package socksio is not installed.",
+            "Install it (pip install socksio), or set HTTPS_PROXY to an http:// proxy.",
+        )
+    if isinstance(error, OSError):
+        why = error.strerror or str(error)
+        return DownloadError(
+            f"The certificates that SSL_CERT_FILE or SSL_CERT_DIR name cannot be used: {why}.",
+            "Check the two variables, or unset them to use those of the system.",
+        )
+    return DownloadError(f"A proxy is set that cannot be used: {error}.", _PROXY)
 
 
 def missing_file(file: str, repository: Repository) -> NotFoundError:

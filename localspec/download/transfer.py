@@ -6,7 +6,6 @@ content or the bytes turn out wrong, and installs nothing that does not hash to 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 
+from localspec.download.content_range import begins_at
 from localspec.download.events import Delayed, DownloadEvent, Fetched
 from localspec.download.layout import Layout
 from localspec.download.locks import held
@@ -27,7 +27,6 @@ _MAX_WRONG = 3
 """How often a file may arrive whole and wrong."""
 _MAX_RESTARTS = 5
 """How often a server may refuse to go on where it stopped."""
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
 @dataclass(slots=True)
@@ -126,7 +125,7 @@ class Transfer:
     def _accept(self, response: httpx2.Response, part: Part, host: str) -> bool:
         """Whether the body is the rest of the file; the part is made to fit it."""
         status = response.status_code
-        if status == 206 and part.held and _begins_at(response, part.held, self.remote.size_bytes):
+        if status == 206 and part.held and begins_at(response, part.held, self.remote.size_bytes):
             return True
         if status in (206, 416):
             # The server counts differently than we do: nothing that is here can be relied on.
@@ -185,11 +184,6 @@ class Transfer:
                 f"{self.remote.label} has changed on the Hub while it was fetched.", "Run the command again."
             )
         self.remote = renewed
-
-
-def _begins_at(response: httpx2.Response, start: int, size_bytes: int) -> bool:
-    found = _RANGE.fullmatch(response.headers.get("content-range", ""))
-    return found is not None and int(found[1]) == start and found[3] in ("*", str(size_bytes))
 
 
 def _strong(etag: str | None) -> str | None:

@@ -9,6 +9,9 @@ from localspec.gguf.metadata import Value, get
 from localspec.gguf.tensors import FILE_TYPES, TensorInfo
 from localspec.gguf.vocabulary import Vocabulary
 
+_LINE = 200
+"""Signs of a name or a licence that are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
@@ -33,17 +36,25 @@ class GgufHeader:
         """The whole number under ``key``; None if there is none, or something else."""
         return get(self.metadata, key, int)
 
+    def line(self, key: str) -> str | None:
+        """The text under ``key`` as it may be shown: one line, nothing that moves a cursor, not endlessly long."""
+        text = self.text(key)
+        if text is None:
+            return None
+        words = " ".join(text.split())
+        return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in words[:_LINE])
+
     @property
     def architecture(self) -> str:
         return self.text("general.architecture") or ""
 
     @property
     def name(self) -> str | None:
-        return self.text("general.name")
+        return self.line("general.name")
 
     @property
     def licence(self) -> str | None:
-        return self.text("general.license")
+        return self.line("general.license")
 
     @property
     def chat_template(self) -> str | None:

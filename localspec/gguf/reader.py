@@ -16,6 +16,7 @@ from typing import Protocol
 
 from localspec.errors import ModelFileError, NotFoundError
 from localspec.gguf.header import GgufHeader
+from localspec.gguf.lookalikes import guess
 from localspec.gguf.metadata import Value, get
 from localspec.gguf.tensors import TensorInfo
 from localspec.gguf.vocabulary import vocabulary
@@ -24,6 +25,10 @@ MAX_HEADER_BYTES = 64 * 2**20
 """Four times the longest header in use (Gemma 4's, with 262,144 tokens and 514,906 merges)."""
 MAX_COUNT = 100_000
 """The most tensors, and the most metadata entries, that are believed."""
+MAX_STRINGS = 2_000_000
+"""The most strings in arrays: two and a half times those of Gemma 4. Short ones take ten times their bytes."""
+MAX_LAYERS = 10_000
+"""The most layers that are believed; memory is reckoned layer by layer."""
 
 _UINT32, _UINT64 = Struct("<I"), Struct("<Q")
 
@@ -68,7 +73,8 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
     cursor = _Cursor(file, source)
     version, n_tensors, n_entries = _preamble(cursor)
     metadata = dict(_metadata(cursor, n_entries))
-    if get(metadata, "general.architecture", str) is None:
+    architecture = get(metadata, "general.architecture", str)
+    if not architecture or not architecture.isprintable():
         raise ModelFileError(f"{source} is a GGUF file, but not of a model.", "It names no architecture.")
     tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
     alignment = _alignment(cursor, metadata)
@@ -81,6 +87,9 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
         size_bytes=size_bytes,
         vocabulary=vocabulary(metadata),
     )
+    layers = header.block_count or 0
+    if not 0 <= layers <= MAX_LAYERS:
+        raise cursor.damaged(f"it claims {layers:,} layers")
     _check_complete(header)
     return header
 
@@ -112,6 +121,7 @@ class _Cursor:
         self._buffer = b""
         self._at = 0
         self._dropped = 0
+        self._strings = 0
 
     @property
     def position(self) -> int:
@@ -149,6 +159,9 @@ class _Cursor:
 
     def strings(self, count: int) -> tuple[str, ...]:
         """The next ``count`` strings. A vocabulary has hundreds of thousands, hence the inner loop without calls."""
+        self._strings += count
+        if self._strings > MAX_STRINGS:
+            raise self.damaged(f"it claims {self._strings:,} strings")
         strings: list[str] = []
         while len(strings) < count:
             strings.append(self.string())  # fetches the next piece where the last one ran out
@@ -187,7 +200,7 @@ def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
     if not start:
         raise ModelFileError(f"{cursor.source} is empty.", _UNFINISHED)
     if not start.startswith(b"GGUF"[: len(start)]):
-        what, hint = _guess(start)
+        what, hint = guess(start)
         raise ModelFileError(f"{cursor.source} is not a GGUF file{what}.", hint)
     cursor.take(4)
     version = cursor.uint32()
@@ -206,28 +219,6 @@ def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
         if count > MAX_COUNT:
             raise cursor.damaged(f"it claims {count:,} {what}")
     return version, n_tensors, n_entries
-
-
-def _guess(start: bytes) -> tuple[str, str]:
-    """What a file seems to be that is not a GGUF, and what to do about it."""
-    other_format = "Look for a GGUF version of the model; such repositories usually end in -GGUF."
-    failed = "The download went wrong; fetch the file again."
-    text = start.lstrip().lower()
-    if text.startswith((b"<!doctype html", b"<html")):
-        return " but a web page", f"{failed} The site may have asked you to sign in."
-    if text.startswith(b"version https://git-lfs"):
-        return " but a git-lfs pointer to one", "Run `git lfs pull` where it was cloned, or download the file itself."
-    if start.startswith(b"PK\x03\x04"):
-        return " but a zip archive, perhaps a PyTorch checkpoint", other_format
-    if start[8:9] == b"{" and start[5:8] == b"\0\0\0":
-        return " but a safetensors file", other_format
-    if start.startswith((b"lmgg", b"tjgg", b"fmgg", b"algg")):
-        return " but its predecessor, GGML", other_format
-    if text.startswith(b"{"):
-        return " but JSON text", f"{failed} The server may have sent an error."
-    if not start.strip(b"\0"):
-        return ": it begins with zeros", failed
-    return "", other_format
 
 
 def _metadata(cursor: _Cursor, count: int) -> Mapping[str, Value]:
@@ -253,8 +244,6 @@ def _value(cursor: _Cursor, type_id: int) -> Value:
 
 def _array(cursor: _Cursor, type_id: int, count: int) -> Value:
     if type_id == _STRING:
-        if count * 8 > MAX_HEADER_BYTES:
-            raise cursor.damaged(f"it claims an array of {count:,} strings")
         return cursor.strings(count)
     if type_id not in _NUMBERS:
         raise cursor.damaged(f"its metadata has an array of unknown type {type_id}")

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from localspec.errors import NotFoundError
 from localspec.pairs.pair import Pair
+from localspec.pairs.proofs import proved, read_proofs
 from localspec.pairs.schema import read_pairs
 from localspec.paths import shipped, user_paths
 
@@ -33,9 +34,10 @@ class Catalogue:
 def load_catalogue() -> Catalogue:
     """The shipped pairs and the user's own; one of the user's replaces a shipped one of the same id.
 
-    Raises ConfigError for a file that cannot be understood.
+    Files that have been downloaded here count as verified. Raises ConfigError for a file that cannot be understood.
     """
     pairs = {pair.id: pair for pair in read_pairs(shipped("models.toml"), locate=shipped, shipped=True)}
     own = user_paths().config / "pairs.toml"
     pairs |= {pair.id: pair for pair in read_pairs(own, locate=lambda file: own.parent / file)}
-    return Catalogue(tuple(pairs.values()))
+    proofs = read_proofs()
+    return Catalogue(tuple(proved(pair, proofs) for pair in pairs.values()))

@@ -30,6 +30,10 @@ class FileDescription:
     sha256: str | None
     licence: str | None
     verified: bool
+    verified_on: str | None = None
+    """The day of the download that proved it; None if there was none here."""
+    fingerprint: str | None = None
+    """Of its vocabulary, as catalogued or as downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
     free = free_bytes(hub_cache())
     looked = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
     judged = [(pair, _judge(state, need, room, free)) for pair, state, need in looked]
-    best = recommend(judged)
+    best = recommend(judged, gpu=room.device_bytes is not None)
     return [
         _describe(pair, state, need, fit, best[1] if best and best[0] is pair else "")
         for (pair, state, need), (_, fit) in zip(looked, judged, strict=True)
@@ -141,14 +145,16 @@ def _size(file: FileState) -> int | None:
 
 
 def _file(file: FileState, size_bytes: int | None) -> FileDescription:
-    model = file.model
+    model, proof = file.model, file.model.proof
     return FileDescription(
         label=model.label,
         path=str(file.path) if file.path else None,
         disk_bytes=file.size_bytes,
         size_bytes=size_bytes,
-        revision=model.revision,
-        sha256=model.sha256,
+        revision=model.revision or (proof.revision if proof else None),
+        sha256=model.sha256 or (proof.sha256 if proof else None),
         licence=model.licence,
         verified=model.verified,
+        verified_on=proof.on if proof else None,
+        fingerprint=model.fingerprint or (proof.fingerprint if proof else None),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
+from localspec.pairs.disk import is_file, real
 from localspec.pairs.pair import Pair
 from localspec.pairs.parts import parts_of
 from localspec.pairs.state import state_of
@@ -13,5 +13,5 @@ from localspec.pairs.state import state_of
 def disk_bytes(pairs: Iterable[Pair]) -> int:
     """Of all files that are here."""
     files = (file.path for pair in pairs for file in state_of(pair).files if file.path is not None)
-    parts = {Path(part).resolve() for path in files for part in parts_of(path)}
-    return sum(part.stat().st_size for part in parts if part.is_file())
+    parts = {real(part) for path in files for part in parts_of(path)}
+    return sum(part.stat().st_size for part in parts if is_file(part))

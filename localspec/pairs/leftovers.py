@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from localspec.pairs.disk import links_below, matching, real
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.stores.hub import repositories
 
@@ -39,15 +42,28 @@ def find_leftovers(cache: Path | None = None, *, now_s: float | None = None) -> 
 
 
 def _of_repository(repo: str, folder: Path, now: float) -> Iterator[Leftover]:
-    used = {path.resolve() for path in (folder / "snapshots").rglob("*") if path.is_symlink()}
-    unused = [blob for blob in sorted((folder / "blobs").glob("*")) if blob.is_file() and blob.resolve() not in used]
+    try:
+        used = {real(path) for path in links_below(folder / "snapshots")}
+    except OSError:
+        return  # nobody can tell what is used
+    blobs = [blob for blob in matching(folder / "blobs", "*") if real(blob) not in used]
+    unused = {blob: status for blob in blobs if (status := _status(blob)) is not None}
     written = dict[str, float]()
-    for blob in unused:
-        written[_etag(blob)] = max(written.get(_etag(blob), 0.0), blob.stat().st_mtime)
+    for blob, status in unused.items():
+        written[_etag(blob)] = max(written.get(_etag(blob), 0.0), status.st_mtime)
     busy = {etag for etag, at_s in written.items() if now - at_s < _IN_USE_S or _is_locked(folder, etag)}
-    for blob in unused:
+    for blob, status in unused.items():
         kind = UNFINISHED if blob.name.endswith(_PARTS) else UNUSED
-        yield Leftover(blob, repo, kind, blob.stat().st_size, _etag(blob) in busy)
+        yield Leftover(blob, repo, kind, status.st_size, _etag(blob) in busy)
+
+
+def _status(blob: Path) -> os.stat_result | None:
+    """None for what is no file, or is gone by now: a download may have ended meanwhile."""
+    try:
+        status = blob.stat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _etag(blob: Path) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from localspec.errors import ConfigError, InputError
+from localspec.errors import ConfigError, InputError, UsageError
 from localspec.pairs.pair import ModelFile, Pair
 from localspec.pairs.schema import read_pairs
 from localspec.paths import user_paths
@@ -29,16 +30,24 @@ def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
 
 
 def append_pair(pair: Pair) -> Path:
-    """Write a pair behind those there are; the file. Raises ConfigError, InputError."""
-    before = own_pairs()
-    text = _text()
-    table = f"{_separator(text)}{_table(pair)}"
-    _replace(text + table, before, pair.id)
+    """Write a pair behind those there are; the file. Raises ConfigError, InputError, UsageError."""
+    with _alone():
+        before = own_pairs()
+        if any(own.id == pair.id for own in before):
+            raise UsageError(f"There is a pair {pair.id!r} already.", "Choose another with --id.")
+        text = _text()
+        table = f"{_separator(text)}{_table(pair)}"
+        _replace(text + table, before, pair.id)
     return own_file()
 
 
 def remove_pair(pair_id: str) -> None:
     """Take a pair out, with the comments within its table. Raises ConfigError."""
+    with _alone():
+        _remove(pair_id)
+
+
+def _remove(pair_id: str) -> None:
     before = own_pairs()
     lines = _text().splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
@@ -74,23 +83,25 @@ def _table(pair: Pair) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fields(model: ModelFile) -> dict[str, str | int | None]:
+def _fields(model: ModelFile) -> dict[str, str | int | bool | None]:
     return {
         "repo": model.repo,
         "file": model.file,
         "revision": model.revision,
         "size_bytes": model.size_bytes if model.repo else None,
+        "sha256": model.sha256,
         "architecture": model.architecture,
         "fingerprint": model.fingerprint,
         "context_length": model.context_length,
         "licence": model.licence,
+        "verified": model.verified if model.repo else None,
     }
 
 
-def _entries(fields: dict[str, str | int | None]) -> Iterator[str]:
+def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
     for name, value in fields.items():
         if value:
-            yield f"{name} = {_quoted(value) if isinstance(value, str) else value}"
+            yield f"{name} = {_quoted(value) if isinstance(value, str) else str(value).lower()}"
 
 
 def _quoted(text: str) -> str:
@@ -122,6 +133,21 @@ def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> Non
             temporary.replace(real)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep other LocalSpecs from changing the file meanwhile, by a lock on its folder."""
+    folder = own_file().parent
+    with _explained(own_file()):
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

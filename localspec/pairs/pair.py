@@ -6,12 +6,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localspec.errors import NotFoundError
+from localspec.pairs.disk import is_file, may_exist
 from localspec.pairs.hub_cache import cached_files
 
 DRAFT = "draft"
 """The drafter that is a smaller model of its own."""
 DRAFTERS = {DRAFT: "a draft model", "mtp": "MTP heads", "eagle3": "an EAGLE-3 head", "dflash": "a DFlash head"}
 """What can guess for a target, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What a finished download established about a file: its bytes had the checksum that the Hub tells."""
+
+    revision: str
+    """The commit it came from."""
+    sha256: str | None
+    """None where the Hub identifies it in another way, and for a model in several files."""
+    size_bytes: int
+    """Of all its parts together."""
+    fingerprint: str | None
+    """Of its vocabulary."""
+    on: str
+    """The day, as 2026-11-21."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +57,8 @@ class ModelFile:
     """Whether this file has been seen under this name."""
     shipped: bool = False
     """Whether LocalSpec brought it along."""
+    proof: Proof | None = None
+    """What its download established, if it has been downloaded here."""
 
     @property
     def label(self) -> str:
@@ -49,7 +68,10 @@ class ModelFile:
     def locate(self) -> Path:
         """Where the file lies. Raises NotFoundError, with how to get it."""
         if self.path is not None:
-            if not self.path.is_file():
+            if not is_file(self.path):
+                if may_exist(self.path):
+                    hint = "Mend its permissions, or its path in pairs.toml."
+                    raise NotFoundError(f"{self.path} is not a file, or may not be read.", hint)
                 hint = "The installation is incomplete; install LocalSpec again."
                 raise NotFoundError(
                     f"There is no file {self.path}.", hint if self.shipped else "Mend its path in pairs.toml."

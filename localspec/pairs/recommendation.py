@@ -11,17 +11,19 @@ from localspec.pairs.ratio import draft_distance
 from localspec.pairs.suitability import GREEN, Suitability
 
 RULE = (
-    "the largest target that fits beside its draft; of targets about as large a verified pair first, "
-    "then one whose draft is near a tenth of its target, then the first in the list"
+    "the largest target that fits beside its draft, without a GPU of at most 6 GB; of targets about as large a "
+    "verified pair first, then one whose draft is near a tenth of its target, then the first in the list"
 )
+MOST_WITHOUT_GPU_BYTES = 6 * 10**9
+"""All weights are read for every token of plain decoding; from RAM, larger ones give a few tokens a second."""
 _NEAR = log(2)
 """A draft of half or twice a tenth is near it."""
 _EQUAL_FACTOR = 1.25
 """Targets that differ by less count as about as large."""
 
 
-def recommend(judged: Sequence[tuple[Pair, Suitability]]) -> tuple[Pair, str] | None:
-    """The recommended pair with the reason in a sentence; None if none fits.
+def recommend(judged: Sequence[tuple[Pair, Suitability]], *, gpu: bool = True) -> tuple[Pair, str] | None:
+    """The recommended pair with the reason in a sentence; None if none fits. ``gpu``: whether there is one.
 
     A pair that waits for its drafter, has no draft, or gains little is no candidate; the tour is the last resort.
     """
@@ -31,6 +33,9 @@ def recommend(judged: Sequence[tuple[Pair, Suitability]]) -> tuple[Pair, str] | 
         tour = next((pair for pair in fitting if pair.tour), None)
         reason = "the only pair that fits this machine as it is now"
         return (tour, f"Recommended: {tour.id}, {reason}.") if tour else None
+    if not gpu:
+        quick = [pair for pair in candidates if target_bytes(pair) <= MOST_WITHOUT_GPU_BYTES]
+        candidates = quick or [min(candidates, key=target_bytes)]
     largest = max(map(target_bytes, candidates))
     equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
     best = min(equals, key=lambda pair: (not pair.verified, _distance(pair)))

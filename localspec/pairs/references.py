@@ -10,6 +10,7 @@ from pathlib import Path
 
 from localspec.errors import NotFoundError, UsageError
 from localspec.gguf import GgufHeader, read_header
+from localspec.pairs.disk import may_exist
 from localspec.pairs.pair import ModelFile
 from localspec.pairs.parts import parts_of
 from localspec.pairs.scan import find_files
@@ -36,7 +37,7 @@ def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved
     Raises NotFoundError, UsageError if several files are meant, ModelFileError.
     """
     path = Path(os.path.expanduser(text))  # noqa: PTH111 -- pathlib would raise for a home that is unknown
-    if path.exists():
+    if may_exist(path):
         return _resolved(path.absolute(), None, text)
     entries = list(find_files((), environ))
     named = [found for found in entries if found.name == text]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from localspec.errors import ConfigError, NotFoundError, UsageError
 from localspec.pairs.catalogue import load_catalogue
+from localspec.pairs.disk import is_file, is_link, links_below, matching, real
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.own_file import own_pairs, remove_pair
 from localspec.pairs.pair import ModelFile, Pair
@@ -96,19 +97,22 @@ def _same(one: ModelFile, other: ModelFile) -> bool:
 def _entries(model: ModelFile) -> list[Path]:
     """Of every part of the file in every snapshot, links to nothing too."""
     snapshots = _repo_folder(model) / "snapshots"
-    found = [part for each in sorted(snapshots.glob("*")) for part in parts_of(each / model.file)]
-    return [path for path in found if path.is_file() or path.is_symlink()]
+    found = [part for each in matching(snapshots, "*") for part in parts_of(each / model.file)]
+    return [path for path in found if is_file(path) or is_link(path)]
 
 
 def _blobs(model: ModelFile, entries: Sequence[Path]) -> list[Path]:
     """Blobs that ``entries`` point to and no other name does."""
     folder = _repo_folder(model)
     gone = set(entries)
-    others = {path.resolve() for path in (folder / "snapshots").rglob("*") if path.is_symlink() and path not in gone}
-    blobs = (folder / "blobs").resolve()
-    targets = dict.fromkeys(path.resolve() for path in entries if path.is_symlink())
+    try:
+        others = {real(path) for path in links_below(folder / "snapshots") if path not in gone}
+    except OSError:
+        return []  # nobody can tell who else uses them
+    blobs = real(folder / "blobs")
+    targets = dict.fromkeys(real(path) for path in entries if path.is_symlink())
     # A link may lead anywhere; only what lies among this repository's blobs is the cache's.
-    return [path for path in targets if path.parent == blobs and path.is_file() and path not in others]
+    return [path for path in targets if path.parent == blobs and is_file(path) and path not in others]
 
 
 def _repo_folder(model: ModelFile) -> Path:
@@ -118,7 +122,7 @@ def _repo_folder(model: ModelFile) -> Path:
 
 def _freed(names: Sequence[Path], blobs: Sequence[Path]) -> int:
     files = [*(path for path in names if not path.is_symlink()), *blobs]
-    return sum(path.stat().st_size for path in files if path.is_file())
+    return sum(path.stat().st_size for path in files if is_file(path))
 
 
 def _remove_empty(folder: Path) -> None:

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,8 +19,10 @@ from localspec.errors import ConfigError
 from localspec.pairs.pair import DRAFT, DRAFTERS, ModelFile, Pair, RecommendedSampling
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_REPO = re.compile(r"[\w.-]+/[\w.-]+")
+_REPO = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 2**63 - 1
+"""TOML promises no more."""
 _HINT = "models.toml, which comes with LocalSpec, describes every field at its top."
 
 
@@ -34,6 +36,9 @@ def read_pairs(path: Path, *, locate: Callable[[str], Path], shipped: bool = Fal
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.", _HINT) from error
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else "a number in it is too long"
+        raise ConfigError(f"{path} is not valid TOML: {why}.", _HINT) from error
     source = _Source(path, text)
     top = _Fields(source, document, ())
     pairs: dict[str, Pair] = {}
@@ -48,7 +53,7 @@ def read_pairs(path: Path, *, locate: Callable[[str], Path], shipped: bool = Fal
 
 def _text(path: Path, *, optional: bool) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
     except OSError as error:
@@ -98,6 +103,8 @@ def _drafter(fields: _Fields) -> str:
 def _model(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> ModelFile:
     file = fields.needed_text("file")
     repo = fields.text("repo", _REPO, "the form owner/name")
+    if "\0" in file:
+        fields.refuse("file", "no name has a NUL in it")
     if repo is not None and (Path(file).is_absolute() or ".." in Path(file).parts):
         fields.refuse("file", "with 'repo' it should be a name within the repository")
     model = ModelFile(
@@ -199,7 +206,9 @@ class _Fields:
 
     def whole(self, key: str, *, least: int = 0) -> int | None:
         value = self._take(key)
-        if isinstance(value, bool) or not isinstance(value, int | None) or (value is not None and value < least):
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _LARGEST:
             self.refuse(key, f"it should be a whole number of at least {least}, not {_shown(value)}")
         return value
 
@@ -241,7 +250,7 @@ class _Fields:
 
 
 def _within(value: float, least: float, most: float) -> bool:
-    return isfinite(value) and least <= value <= most
+    return -_LARGEST <= value <= _LARGEST and least <= value <= most
 
 
 def _shown(value: object) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.errors import NotFoundError
+from localspec.pairs.disk import is_file, is_folder
 from localspec.pairs.pair import DRAFTERS, ModelFile, Pair
 from localspec.pairs.parts import parts_of
 
@@ -30,7 +31,7 @@ class FileState:
         """On disk, all its parts together."""
         if self.path is None:
             return None
-        return sum(part.stat().st_size for part in parts_of(self.path) if part.is_file())
+        return sum(part.stat().st_size for part in parts_of(self.path) if is_file(part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def _look(pair: Pair, model: ModelFile) -> FileState:
         path = pair.locate(model)
     except NotFoundError as error:
         return FileState(model, None, _with_volume(model, error))
-    gone = next((part for part in parts_of(path) if not part.is_file()), None)
+    gone = next((part for part in parts_of(path) if not is_file(part)), None)
     if gone is not None:
         hint = f"Run `localspec pairs pull {pair.id}`." if model.repo else "Copy it beside the others."
         return FileState(model, None, NotFoundError(f"{gone.name}, a part of {path.name}, is not here.", hint))
@@ -84,9 +85,9 @@ def _look(pair: Pair, model: ModelFile) -> FileState:
 
 def _with_volume(model: ModelFile, error: NotFoundError) -> NotFoundError:
     """Tells a volume that is not mounted from a file that was deleted."""
-    if model.path is None or model.shipped or model.path.parent.is_dir():
+    if model.path is None or model.shipped or is_folder(model.path.parent):
         return error
     return NotFoundError(
-        f"The folder of {model.path} is not there.",
+        f"The folder of {model.path} is not there, or may not be read.",
         "If it is on a volume, mount that; else mend its path in pairs.toml.",
     )

@@ -12,11 +12,13 @@ from localspec.store.recorder import Recorder
 from localspec.store.replies import ModelFile, ReplyAbout, ReplyPart, StoredReply
 from localspec.store.search import Hit
 from localspec.store.store import Store, database_file
+from localspec.store.survey import Asked, Run
 from localspec.store.titles import FuzzyMatch, fuzzy, title_of
 from localspec.store.tree import Node, ReplyState, Tree
 
 __all__ = [
     "Added",
+    "Asked",
     "ConversationDocument",
     "FuzzyMatch",
     "Heading",
@@ -27,6 +29,7 @@ __all__ = [
     "ReplyAbout",
     "ReplyPart",
     "ReplyState",
+    "Run",
     "Store",
     "StoredConversation",
     "StoredReply",

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from localspec.engine.events import Origin, Proposal, Round, Token
 
@@ -26,6 +27,8 @@ VERSION = 1
 ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
 """In the order of their codes; never to be changed."""
 
+_HEAD_BYTES = 4096
+"""The first round is rarely longer, with the strings before it."""
 _CODES = {origin: code for code, origin in enumerate(ORIGINS)}
 
 
@@ -59,6 +62,15 @@ def rounds_of(stored: bytes, text: str) -> tuple[Round, ...]:
         return tuple(reader.rounds())
     except (IndexError, UnicodeDecodeError) as error:
         raise ValueError("stored rounds are damaged: they end too early") from error
+
+
+def first_round_of(stored: bytes) -> Round | None:
+    """The first round without the texts of its tokens, unpacked only so far. Raises ValueError as ``frames_of``."""
+    if stored[:1] == bytes([VERSION]):
+        with suppress(zlib.error, IndexError):
+            head = zlib.decompressobj().decompress(stored[1:], _HEAD_BYTES)
+            return next(_Reader(head, "").rounds(), None)
+    return next(iter(rounds_of(stored, "")), None)
 
 
 class _Writer:

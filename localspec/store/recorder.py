@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from localspec.chat import Reply
 from localspec.engine.events import Event, Finished, Round, Started
+from localspec.engine.tally import Tally
 from localspec.errors import LocalSpecError, StoreError
 from localspec.store import provenance
 from localspec.store.database import Statement, storable
@@ -33,6 +34,8 @@ class Recorder:
         """``node`` is the message as it is before; what comes is added to its content."""
         self.node = node
         """The message; its content and state are up to date once the reply has ended."""
+        self.keeps_figures = True
+        """Whether tokens, rounds and times are stored with the text. To be set before the first event."""
         self._journal = journal
         self._part = part
         self._monotonic = monotonic
@@ -56,13 +59,14 @@ class Recorder:
         if self.ended:
             return
         match event:
-            case Started():
+            case Started() if self.keeps_figures:
                 self._journal.write(start_part(self.node.id, self._part, event), patient=False)
             case Round():
                 self._unwritten.append(event)
                 self.tick()
             case Finished():
-                self._end(ReplyState.DONE, replace(event, text=""), None)
+                timings = event.timings if self.keeps_figures else Tally().timings()
+                self._end(ReplyState.DONE, replace(event, text="", timings=timings), None)
 
     def fail(self, error: LocalSpecError) -> None:
         """The reply broke off; what came of it stays."""
@@ -95,7 +99,7 @@ class Recorder:
     def _take(self) -> tuple[str, bytes]:
         """What is new, and from now on is not."""
         text = storable("".join(token.text for round_ in self._unwritten for token in round_.tokens))
-        frame = provenance.frame(self._unwritten)
+        frame = provenance.frame(self._unwritten) if self.keeps_figures else b""
         self._texts.append(text)
         self._frames.append(frame)
         self._unwritten = []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -23,6 +23,7 @@ from localspec.store.opening import Opened, open_again, open_file, open_memory
 from localspec.store.recorder import Monotonic
 from localspec.store.recovery import finish_cut_off
 from localspec.store.search import Hit, search
+from localspec.store.survey import FIGURES, Asked, Run, survey
 from localspec.store.tree import Tree
 from localspec.store.writers import Writer
 
@@ -167,6 +168,10 @@ class Store:
     def search(self, query: str, limit: int = 50) -> list[Hit]:
         """Messages and titles with these words, the best first; see ``search``. For a thread of its own."""
         return search(self._reader(), query, limit, self._clock())
+
+    def runs(self, after: int = 0, since: datetime | None = None, asked: Asked = FIGURES) -> Iterator[Run]:
+        """The figures of all replies, oldest first; see ``survey``. For a thread of its own."""
+        return survey(self._reader(), after, since, asked)
 
     def rename(self, conversation: str, title: str) -> None:
         """As ``StoredConversation.rename``."""

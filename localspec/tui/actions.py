@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from localspec.compose.fuzzy import nearest
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -28,6 +30,10 @@ class Action:
     hinted: bool = False
     """Whether the row of hints shows it."""
     in_palette: bool = True
+    in_turn: bool = False
+    """Whether the keys count only while a turn is chosen, and are hinted then."""
+    takes: str = ""
+    """What the command may be followed by, for example PATH."""
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -41,6 +47,55 @@ ACTIONS: tuple[Action, ...] = (
         hinted=True,
         in_palette=False,
     ),
+    Action(
+        "earlier",
+        "up",
+        "earlier message",
+        "In the first line: the message sent before; in an empty prompt first one that waits, to change it.",
+        "prompt.earlier",
+        in_palette=False,
+    ),
+    Action(
+        "later",
+        "down",
+        "later message",
+        "In the last line: the message sent after, at last what was being written.",
+        "prompt.later",
+        in_palette=False,
+    ),
+    Action(
+        "complete",
+        "tab",
+        "complete",
+        "Take what the list offers; on the mark of a long paste, put its text in its place.",
+        "prompt.complete",
+        in_palette=False,
+    ),
+    Action(
+        "attach",
+        "at",
+        "attach",
+        "Attach a file or a folder: @ and a part of its name, or /attach and its path.",
+        "screen.attach",
+        "attach",
+        takes="PATH",
+    ),
+    Action(
+        "recall",
+        "ctrl+r",
+        "sent messages",
+        "Search the messages sent before.",
+        "screen.prompt('search_sent')",
+        "recall",
+    ),
+    Action(
+        "editor",
+        "ctrl+o",
+        "editor",
+        "Write the message in your own editor ($VISUAL or $EDITOR).",
+        "screen.prompt('edit_outside')",
+        "editor",
+    ),
     Action("stop", "escape", "stop", "Stop the reply; its text stays.", "screen.stop", hinted=True),
     Action(
         "view",
@@ -52,6 +107,140 @@ ACTIONS: tuple[Action, ...] = (
         hinted=True,
     ),
     Action(
+        "marks",
+        "f2",
+        "marks",
+        "Mark tokens in another way: subtle, by origin, drafter, heat, rounds, or not at all.",
+        "screen.next_mode",
+        "marks",
+    ),
+    Action(
+        "ghosts",
+        "f4",
+        "ghosts",
+        "Show rejected guesses for a moment, keep them among the tokens, or hide them.",
+        "screen.next_ghosts",
+        "ghosts",
+    ),
+    Action(
+        "inspect",
+        "f5",
+        "inspect",
+        "Look into the tokens of the chosen reply or the latest: what target and draft thought of each.",
+        "screen.inspect",
+        "inspect",
+    ),
+    Action(
+        "race",
+        "f12",
+        "race",
+        "Answer the latest message, or the one after /race, with and without a draft, and see both on one clock.",
+        "screen.race",
+        "race",
+        takes="PROMPT",
+    ),
+    Action(
+        "previous",
+        "alt+up",
+        "previous turn",
+        "Choose a turn: what is switched then is this one alone.",
+        "screen.select(-1)",
+    ),
+    Action("next", "alt+down", "next turn", "Choose the next turn; past the last, none.", "screen.select(1)"),
+    Action(
+        "again",
+        "alt+r",
+        "answer anew",
+        "Answer the chosen question anew, or the last; the first reply stays as another version.",
+        "screen.turn('again')",
+        "again",
+    ),
+    Action(
+        "edit",
+        "e",
+        "edit",
+        "Ask the chosen question in other words; the first ones stay as another version.",
+        "screen.turn('edit')",
+        "edit",
+        in_turn=True,
+        hinted=True,
+    ),
+    Action(
+        "rewrite",
+        "E",
+        "edit reply",
+        "Change the chosen reply by hand, as another version.",
+        "screen.turn('rewrite')",
+        "rewrite",
+        in_turn=True,
+    ),
+    Action(
+        "continue",
+        "c",
+        "continue",
+        "Go on with a reply that was stopped, cut off or edited.",
+        "screen.turn('carry_on')",
+        "continue",
+        in_turn=True,
+        hinted=True,
+    ),
+    Action(
+        "version-before",
+        "left",
+        "version",
+        "Show the version before of the chosen turn.",
+        "screen.turn('version', -1)",
+        in_turn=True,
+        hinted=True,
+    ),
+    Action(
+        "version-after",
+        "right",
+        "version",
+        "Show the version after of the chosen turn.",
+        "screen.turn('version', 1)",
+        in_turn=True,
+    ),
+    Action(
+        "copy",
+        "y",
+        "copy",
+        "Copy the chosen reply, or the last.",
+        "screen.copy('text')",
+        "copy",
+        in_turn=True,
+        hinted=True,
+    ),
+    Action(
+        "code",
+        "o",
+        "copy code",
+        "Copy the last block of code in the reply; again, the one before.",
+        "screen.copy('code')",
+        "code",
+        in_turn=True,
+    ),
+    Action(
+        "thoughts",
+        "z",
+        "thoughts",
+        "Show what was thought before the answer, or fold it away.",
+        "screen.turn('unfold')",
+        "thoughts",
+        in_turn=True,
+    ),
+    Action(
+        "delete",
+        "d",
+        "delete",
+        "Delete the chosen turn; /undo brings it back.",
+        "screen.turn('delete')",
+        "delete",
+        in_turn=True,
+        hinted=True,
+    ),
+    Action("undo", "u", "undo", "Bring back the turn that was deleted.", "screen.turn('undo')", "undo", in_turn=True),
+    Action(
         "fast",
         "ctrl+g",
         "full speed",
@@ -59,7 +248,38 @@ ACTIONS: tuple[Action, ...] = (
         "screen.toggle_pace",
         "fast",
     ),
+    Action(
+        "conversations",
+        "f7",
+        "conversations",
+        "Show all conversations: open, rename, pin or delete one.",
+        "screen.conversations",
+        "conversations",
+    ),
+    Action("search", "ctrl+s", "search", "Search everything that was said.", "screen.search", "search"),
+    Action("rename", "alt+t", "rename", "Give this conversation a title.", "screen.rename", "rename", takes="TITLE"),
+    Action("export", "alt+e", "export", "Write this conversation to a Markdown file.", "screen.export", "export"),
     Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
+    Action("pairs", "ctrl+l", "pairs", "Show all pairs: what fits here, to download or to use.", "app.pairs", "pairs"),
+    Action("accept", "f3", "accept", "Accept what is offered: a download, or another pair.", "app.accept", "accept"),
+    Action("settings", "f9", "settings", "Show and change all settings.", "app.settings", "settings"),
+    Action(
+        "persona",
+        "f8",
+        "persona",
+        "Speak as a persona in this conversation: /persona and its name; without a name, list them.",
+        "app.persona",
+        "persona",
+        takes="NAME",
+    ),
+    Action(
+        "read",
+        "f6",
+        "read",
+        "Leave the prompt, so that single keys move through the conversation where the key map has any.",
+        "screen.read",
+    ),
+    Action("write", "insert", "write", "Go back to the prompt.", "screen.write"),
     Action("older", "pageup", "scroll up", "Scroll back; the view stays there.", "screen.page(-1)"),
     Action("newer", "pagedown", "scroll down", "Scroll forward.", "screen.page(1)"),
     Action("latest", "ctrl+end", "latest", "Go to the newest text and follow it.", "screen.latest"),
@@ -81,25 +301,54 @@ _KEY_WORDS = {
     "pageup": "Page Up",
     "pagedown": "Page Down",
     "end": "End",
+    "at": "@",
+    "left": "←",
+    "right": "→",
+    "question_mark": "?",
+    "colon": ":",
+    "slash": "/",
 }
 
 
 def key_label(keys: str) -> str:
     """The first of an action's keys as people write it: ``ctrl+t`` is "Ctrl+T"."""
     parts = keys.split(",")[0].split("+")
-    return "+".join(_KEY_WORDS.get(part, part.capitalize()) for part in parts)
+    return "+".join(_KEY_WORDS.get(part, _capital(part, parts)) for part in parts)
+
+
+def _capital(part: str, parts: list[str]) -> str:
+    """A letter by itself is told from the same one with shift."""
+    return part if len(part) == 1 and len(parts) == 1 else part.capitalize()
 
 
 def find_command(text: str) -> Action | None:
     """The action behind ``/word``; None if there is no such command."""
-    word = text.removeprefix("/").strip().lower()
-    return next((action for action in ACTIONS if action.command == word), None)
+    word, argument = command_parts(text)
+    found = next((action for action in ACTIONS if action.command == word), None)
+    return None if found is None or (argument and not found.takes) else found
+
+
+def command_parts(text: str) -> tuple[str, str]:
+    """The word after the slash, and what follows it."""
+    word, _, argument = text.strip().removeprefix("/").partition(" ")
+    return word.lower(), argument.strip()
 
 
 def is_command(text: str) -> bool:
-    """Whether a message is meant as a command: one word after a slash, so that a path or code is not."""
+    """Whether a message is meant as a command: one word after a slash, so that a path or code is not.
+
+    More than a word is a command only where that is known to take more.
+    """
     stripped = text.strip()
-    return stripped.startswith("/") and stripped[1:].isalpha()
+    return stripped.startswith("/") and (stripped[1:].isalpha() or find_command(stripped) is not None)
+
+
+def no_such_command(text: str) -> str:
+    """What to say about ``/wrod``."""
+    word = command_parts(text)[0]
+    meant = nearest(word, [action.command for action in ACTIONS if action.command])
+    advice = f"Did you mean /{meant}?" if meant else "Type /help for those there are."
+    return f"There is no command /{word}. {advice}"
 
 
 def matching_commands(text: str) -> list[Action]:

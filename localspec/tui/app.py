@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from textual.app import App, SystemCommand
 from textual.color import Color
+from textual.constants import TEXTUAL_ANIMATIONS
+from textual.driver import Driver
+from textual.message import Message
 from textual.screen import Screen
 
+from localspec.config import Config
+from localspec.errors import LocalSpecError
 from localspec.launch import Launch
+from localspec.store import Store
 from localspec.tui.actions import ACTIONS
+from localspec.tui.engine import Engine
 from localspec.tui.inbox import Inbox
+from localspec.tui.keys import textual_keymap
 from localspec.tui.pacing import Pacer
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.pairs.offer import Kind
+from localspec.tui.pairs.shelf import Shelf
+from localspec.tui.pairs.world import LocalPairs, NoPairs
 from localspec.tui.palette import Palette, palette_for
 from localspec.tui.screens.chat import ChatScreen
-from localspec.tui.session import Engine, Session
-from localspec.tui.theme import DARK, LIGHT, preferred_theme, quiet_colour
+from localspec.tui.screens.settings import SettingsScreen
+from localspec.tui.session import Session
+from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
 from localspec.worker.messages import Answer, Load, Request
 
 
@@ -35,16 +50,34 @@ class Client(Protocol):
 
 ClientFactory = Callable[[Callable[[Answer], None]], Client]
 
+PAIRS_REDRAW_S = 0.2
+"""How long what is said about pairs stands at least; a download tells more often than that."""
+
+
+@runtime_checkable
+class ShowsPairs(Protocol):
+    """A screen that has something to say about pairs."""
+
+    def show_pairs(self) -> None: ...
+
+
+class ShelfRang(Message):
+    """There is something new about pairs."""
+
 
 def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     """Chat until the reader quits. The engine is started before the terminal is taken, and ended after."""
     inbox = Inbox()
+    shelf = Shelf(LocalPairs(launch.settings) if launch.settings else NoPairs())
     client = (make_client or _engine_client)(inbox.put)
     client.start()
     client.send(Load(launch.load))
+    store = Store.open_or_memory()
     try:
-        ChatApp(launch, client, inbox).run()
+        ChatApp(launch, client, inbox, shelf=shelf, store=store).run()
     finally:
+        store.close()
+        shelf.close()
         client.close()
 
 
@@ -61,20 +94,44 @@ class ChatApp(App[None]):
     TITLE = "LocalSpec"
 
     def __init__(
-        self, launch: Launch, engine: Engine, inbox: Inbox, clock: Callable[[], float] = time.monotonic
+        self,
+        launch: Launch,
+        engine: Engine,
+        inbox: Inbox,
+        clock: Callable[[], float] = time.monotonic,
+        shelf: Shelf | None = None,
+        store: Store | None = None,
     ) -> None:
+        """Without a store, what is said ends with the app."""
         super().__init__()
-        self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock))
-        self._launch = launch
+        self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock), store)
+        self._shelf = shelf or Shelf(NoPairs())
+        self._desk = PairDesk(self._shelf, self.session)
         self._inbox = inbox
         self._clock = clock
         self._palettes: dict[str, Palette] = {}
-        self.register_theme(DARK)
-        self.register_theme(LIGHT)
-        self.theme = preferred_theme(os.environ)
+        self._settings = SettingsDesk(self.session)
+        self._desk.keymap = self._settings.preferences.keymap
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self._look()
+
+    def get_driver_class(self) -> type[Driver]:
+        usual = super().get_driver_class()
+        if os.name != "posix":
+            return usual
+        from localspec.tui.driver import driver_for
+
+        return driver_for(usual)
 
     def get_default_screen(self) -> Screen[None]:
-        return ChatScreen(self._launch, self.session, self._inbox, self._palette, self._clock)
+        self._chat = ChatScreen(self.session, self._desk, self._settings, self._inbox, self._palette, self._clock)
+        return self._chat
+
+    def on_mount(self) -> None:
+        self._shelf.bell.listen(lambda: self.post_message(ShelfRang()))
+        self._settings.pace()
+        self.set_keymap(textual_keymap(self._settings.preferences.keymap))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours have no colour for what is secondary."""
@@ -85,8 +142,86 @@ class ChatApp(App[None]):
         for action in ACTIONS:
             if action.in_palette:
                 run = partial(self.run_action, action.handler)
-                yield SystemCommand(action.title.capitalize(), action.help, run)
+                key = self._settings.preferences.keymap.label(action)
+                yield SystemCommand(action.title.capitalize(), f"{action.help} ({key})" if key else action.help, run)
         yield SystemCommand("Theme", "Choose the colours of the app.", self.action_change_theme)
+
+    # Settings
+
+    def action_settings(self) -> None:
+        self.push_screen(SettingsScreen(self._settings.open(), self._change_settings, self._load_again))
+
+    def action_persona(self, name: str = "") -> None:
+        try:
+            self._chat.say(self._settings.choose_persona(name) if name else self._settings.personas())
+        except LocalSpecError as error:
+            self._chat.say(str(error))
+
+    def _change_settings(self, config: Config) -> None:
+        """Put changed settings into force. Raises LocalSpecError."""
+        theme = self._settings.preferences.theme
+        self._settings.apply(config)
+        self._look(recolour=self._settings.preferences.theme != theme)
+        self._prefer()
+
+    def _load_again(self) -> str:
+        try:
+            return self._desk.use(self._settings.to_load())
+        except LocalSpecError as error:
+            return str(error)
+
+    def _look(self, *, recolour: bool = True) -> None:
+        """Colours and motion, as the settings have them."""
+        preferences = self._settings.preferences
+        if recolour:
+            self.theme = theme_for(preferences.theme, os.environ, self.console.color_system)
+        self.animation_level = "none" if preferences.reduced_motion else TEXTUAL_ANIMATIONS
+
+    def _prefer(self) -> None:
+        """What the chat shows and the keys that it answers to."""
+        preferences = self._settings.preferences
+        self.set_keymap(textual_keymap(preferences.keymap))
+        self._desk.keymap = preferences.keymap
+        self._chat.prefer(preferences)
+
+    # Pairs
+
+    def action_pairs(self) -> None:
+        from localspec.tui.screens.pairs import PairsScreen
+
+        self.push_screen(PairsScreen(self._desk, self._desk.open()), self._use)
+
+    def action_accept(self) -> None:
+        match self._desk.offer:
+            case None:
+                self._chat.say(self._desk.nothing_offered())
+            case offer if offer.kind is Kind.RETURN:
+                self._chat.say(self._desk.go_back())
+            case offer if offer.kind is Kind.FETCH and offer.pair_id:
+                self._shelf.fetch(offer.pair_id)
+            case offer:
+                self._use(offer.pair_id)
+
+    def on_shelf_rang(self) -> None:
+        self._shelf.take()
+        for screen in self.screen_stack:
+            if isinstance(screen, ShowsPairs):
+                screen.show_pairs()
+        self.set_timer(PAIRS_REDRAW_S, self._shelf.bell.arm)
+
+    def _use(self, pair_id: str | None) -> None:
+        """Go on with this pair, once its files are found; with none, leave things as they are."""
+        if pair_id is not None:
+            self.run_worker(self._change_pair(pair_id), group="pair", exclusive=True)
+
+    async def _change_pair(self, pair_id: str) -> None:
+        try:
+            launch = await asyncio.to_thread(self._shelf.world.launch, pair_id)
+        except LocalSpecError as error:
+            self._chat.complain(error)
+            return
+        self._chat.say(self._desk.use(launch))
+        self._chat.show_pairs()
 
     def _palette(self) -> Palette:
         """The palette of the theme in force; asked for at every line drawn, so it is made once a theme."""

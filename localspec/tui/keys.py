@@ -5,8 +5,10 @@ from __future__ import annotations
 from textual.binding import Binding, BindingType
 
 from localspec.tui.actions import ACTIONS, Action
+from localspec.tui.keymap import Keymap
 
-_SCROLLING = ("older", "newer", "latest")
+_UNBOUND = "unbound"
+"""Begins the names of keys that no keyboard has, for actions that are to have none."""
 
 
 def screen_bindings() -> list[BindingType]:
@@ -15,10 +17,21 @@ def screen_bindings() -> list[BindingType]:
 
 
 def prompt_bindings() -> list[BindingType]:
-    """What the prompt answers to; scrolling keys are its own too, since a text area would take them."""
+    """What the prompt answers to; all other keys are its own too, since a text area would take some of them."""
     own: list[BindingType] = [_binding(action, _local(action)) for action in ACTIONS if _belongs_to_prompt(action)]
-    scrolling: list[BindingType] = [_binding(action, action.handler) for action in ACTIONS if action.id in _SCROLLING]
-    return own + scrolling
+    others: list[BindingType] = [
+        _binding(action, action.handler) for action in ACTIONS if not _belongs_to_prompt(action) and not action.in_turn
+    ]
+    return own + others
+
+
+def textual_keymap(keymap: Keymap) -> dict[str, str]:
+    """What ``App.set_keymap`` takes: the actions whose keys differ from their own."""
+    return {
+        action.id: keymap.keys[action.id] or f"{_UNBOUND}_{action.id}"
+        for action in ACTIONS
+        if keymap.keys.get(action.id, action.keys) != action.keys
+    }
 
 
 def _belongs_to_prompt(action: Action) -> bool:

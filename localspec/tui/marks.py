@@ -8,12 +8,14 @@ joined from several), it is drawn as the last of them and all of them are counte
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.cells import split_graphemes
 
-from localspec.engine.events import Origin, Token
+from localspec.engine.events import Origin, Proposal, Round, Token
 
 TAB_CELLS = 4
 END_MARK = "∎"
@@ -34,6 +36,8 @@ class Run:
     """Index of the token in the reply."""
     is_end: bool = False
     """Whether this is the mark for the end of the reply, which is no part of its text."""
+    is_ghost: bool = False
+    """Whether this was proposed before the token and thrown away, and so is no part of the text either."""
 
 
 @dataclass(slots=True)
@@ -44,8 +48,8 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The reply's text on this line, end mark left out."""
-        return "".join(run.text for run in self.runs if not run.is_end)
+        """The reply's text on this line, end mark and ghosts left out."""
+        return "".join(run.text for run in self.runs if not (run.is_end or run.is_ghost))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,18 @@ class _Cell:
     origin: Origin
     token: int
     is_end: bool = False
+    is_ghost: bool = False
 
 
 class Layout:
-    """The lines of one growing reply at one width."""
+    """The lines of one growing reply at one width; rejected proposals stand among them if ``ghosts`` are kept."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, ghosts: bool = False) -> None:
         self._width = max(width, 2)
+        self._ghosts = ghosts
         self._tokens: list[Token] = []
+        self._rejected: dict[int, tuple[Proposal, ...]] = {}
+        """What was thrown away in favour of a token, by its index."""
         self._ended = False
         self._lines: list[Line] = [Line()]
         self._last: list[_Cell] = []
@@ -95,7 +103,16 @@ class Layout:
         """Add tokens; returns the index of the first line that changed."""
         start = len(self._tokens)
         self._tokens.extend(tokens)
-        return self._extend(_pieces(self._tokens[start:], start))
+        return self._extend(self._pieces(start))
+
+    def extend(self, rounds: Iterable[Round]) -> int:
+        """Add the tokens of rounds, and what they threw away; returns the index of the first line that changed."""
+        start = len(self._tokens)
+        for round_ in rounds:
+            self._tokens.extend(round_.tokens)
+            if round_.rejected and round_.tokens:
+                self._rejected[len(self._tokens) - 1] = round_.rejected
+        return self._extend(self._pieces(start))
 
     def finish(self) -> int:
         """No more tokens will come: mark those at the end that have no text. Returns the first changed line."""
@@ -109,14 +126,45 @@ class Layout:
 
     def resize(self, width: int) -> None:
         """Lay everything out again for another width."""
-        if max(width, 2) == self._width:
-            return
-        self._width = max(width, 2)
+        if max(width, 2) != self._width:
+            self._width = max(width, 2)
+            self._again()
+
+    def keep_ghosts(self, keep: bool) -> bool:
+        """Put rejected proposals among the tokens, or leave them out; returns whether that changed anything."""
+        if keep == self._ghosts:
+            return False
+        self._ghosts = keep
+        if self._rejected:
+            self._again()
+        return bool(self._rejected)
+
+    def lines_of(self, token: int) -> range:
+        """The lines that a token stands on; one without text is drawn with the next that has some."""
+        last = len(self._lines) - 1
+        first = bisect_left(self._lines, token, hi=last, key=_last_token)
+        return range(first, bisect_left(self._lines, token + 1, lo=first, hi=last, key=_last_token) + 1)
+
+    def owner_of(self, token: int) -> int:
+        """The token as part of which a token is drawn: itself, unless it has no text of its own."""
+        owners = [run.token for y in self.lines_of(token) for run in self._lines[y].runs if not run.is_ghost]
+        return next((owner for owner in owners if owner >= token), owners[-1] if owners else token)
+
+    def _again(self) -> None:
         self._lines, self._last = [Line()], []
-        self._extend(_pieces(self._tokens, 0))
+        self._extend(self._pieces(0))
         if self._ended:
             self._ended = False
             self.finish()
+
+    def _pieces(self, first: int) -> Iterator[_Cell]:
+        """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
+        for index in range(first, len(self._tokens)):
+            token = self._tokens[index]
+            if self._ghosts and (rejected := self._rejected.get(index)):
+                yield _Cell(ghost_text(rejected), 0, Origin.PLAIN, index, is_ghost=True)
+            if token.text:
+                yield _Cell(token.text, 0, token.origin, index)
 
     def _end_cell(self) -> _Cell:
         return _Cell(END_MARK, 1, self._tokens[-1].origin, len(self._tokens) - 1, is_end=True)
@@ -187,21 +235,23 @@ def _picture(character: str) -> str:
     return "\u2421" if code == 0x7F else "\ufffd"
 
 
-def _pieces(tokens: Iterable[Token], first: int) -> Iterator[_Cell]:
-    """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
-    for index, token in enumerate(tokens, first):
-        if token.text:
-            yield _Cell(token.text, 0, token.origin, index)
+def ghost_text(rejected: Iterable[Proposal]) -> str:
+    """Proposals that were thrown away, as they are shown: on one line."""
+    return drawable("".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " "))
+
+
+def _last_token(line: Line) -> int:
+    return line.runs[-1].token if line.runs else -1
 
 
 def _join(pieces: Iterable[_Cell]) -> Iterator[_Cell]:
     """The pieces' characters, measured; one made of several pieces belongs to the last of them."""
     paragraph: list[_Cell] = []
     for piece in pieces:
-        if piece.is_end:
+        if piece.is_end or piece.is_ghost:
             yield from _characters(paragraph)
             paragraph = []
-            yield piece
+            yield from [piece] if piece.is_end else _characters([piece])
             continue
         *closed, rest = piece.text.split("\n")
         for part in closed:
@@ -220,26 +270,18 @@ def _characters(pieces: list[_Cell]) -> Iterator[_Cell]:
     if text.isascii() and text.isprintable():
         for piece in pieces:
             for character in piece.text:
-                yield _Cell(character, 1, piece.origin, piece.token)
+                yield _Cell(character, 1, piece.origin, piece.token, is_ghost=piece.is_ghost)
         return
     owners = [piece for piece in pieces for _ in piece.text]
     for start, end, cells in split_graphemes(drawable(text))[0]:
         owner = owners[end - 1]
-        yield _Cell(text[start:end], cells, owner.origin, owner.token)
+        yield _Cell(text[start:end], cells, owner.origin, owner.token, is_ghost=owner.is_ghost)
 
 
 def _runs(cells: Iterable[_Cell]) -> tuple[Run, ...]:
-    """Neighbouring cells of one token, joined."""
-    runs: list[Run] = []
-    texts: list[str] = []
-    head: _Cell | None = None
-    for cell in cells:
-        if head is not None and (cell.token, cell.is_end) != (head.token, head.is_end):
-            runs.append(Run("".join(texts), head.origin, head.token, head.is_end))
-            texts = []
-            head = None
-        head = head or cell
-        texts.append(cell.text)
-    if head is not None:
-        runs.append(Run("".join(texts), head.origin, head.token, head.is_end))
-    return tuple(runs)
+    """Neighbouring cells of one token, joined; its ghosts stay apart from it."""
+    groups = groupby(cells, key=lambda cell: (cell.token, cell.origin, cell.is_end, cell.is_ghost))
+    return tuple(
+        Run("".join(cell.text for cell in group), origin, token, is_end, is_ghost)
+        for (token, origin, is_end, is_ghost), group in groups
+    )

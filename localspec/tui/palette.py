@@ -1,4 +1,4 @@
-"""How a token's origin looks: a colour, and a second cue that survives without colour.
+"""How tokens look in every mode: a colour, and a second cue that survives without colour.
 
 The hues are Okabe and Ito's, told apart by colour-blind readers too; each is moved in lightness until
 it has a contrast of 4.5:1 against the background at hand. Without colour, underline and bold remain.
@@ -14,6 +14,7 @@ from textual.color import Color
 from textual.style import Style as ContentStyle
 
 from localspec.engine.events import Origin
+from localspec.tui.truth import DRAFTER_KINDS, HEAT_KINDS, OTHER, ROUND_KINDS, TARGET, UNKNOWN, Mode
 
 MIN_CONTRAST = 4.5
 """WCAG's threshold for text."""
@@ -22,6 +23,43 @@ _DARK = {Origin.ACCEPTED: "#56B4E9", Origin.CORRECTED: "#E8743B", Origin.BONUS: 
 _LIGHT = {Origin.ACCEPTED: "#0072B2", Origin.CORRECTED: "#C04A00", Origin.BONUS: "#8A7400"}
 _ANSI_DARK = {Origin.ACCEPTED: "bright_cyan", Origin.CORRECTED: "bright_red", Origin.BONUS: "bright_yellow"}
 _ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Hues:
+    """The colours of the other modes, before they are made readable."""
+
+    drafters: tuple[str, ...]
+    """One drafter after the other; the first is that of accepted tokens."""
+    heat: tuple[str | None, ...]
+    """From the likeliest tokens to the least likely; None is the text's own."""
+    rounds: str
+
+
+_HUES = {
+    (True, False): _Hues(
+        ("#56B4E9", "#2FB58C", "#D98CB8"), (None, "#F0E442", "#E69F00", "#E8743B", "#E8743B"), "#56B4E9"
+    ),
+    (False, False): _Hues(
+        ("#0072B2", "#007A5A", "#A3447F"), (None, "#7A6A00", "#9A6200", "#C04A00", "#C04A00"), "#0072B2"
+    ),
+    (True, True): _Hues(
+        ("bright_cyan", "bright_green", "bright_magenta"),
+        (None, "bright_yellow", "yellow", "bright_red", "bright_red"),
+        "bright_cyan",
+    ),
+    (False, True): _Hues(("blue", "green", "magenta"), (None, "yellow", "red", "red", "red"), "blue"),
+}
+"""By whether the theme is dark, and whether it leaves colours to the terminal."""
+
+_DRAFTER_CUES = (Style(underline=True), Style(bold=True), Style(bold=True, underline=True))
+_HEAT_CUES = (
+    Style(),
+    Style(underline=True),
+    Style(bold=True),
+    Style(bold=True, underline=True),
+    Style(bold=True, reverse=True),
+)
 
 MEANINGS: Mapping[Origin, str] = {
     Origin.ACCEPTED: "the draft guessed it, the target agreed",
@@ -36,41 +74,83 @@ GHOST_MEANING = "guessed and thrown away; shown for a moment, never part of the 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """One style for each origin, and one for ghosts."""
+    """One style for each origin, one for ghosts, and those of the modes that do not go by origin."""
 
     styles: Mapping[Origin, Style]
     ghost: Style = field(default_factory=lambda: Style(dim=True, strike=True))
     end_mark: Style = field(default_factory=lambda: Style(dim=True))
     """Added to the origin's style for the mark that stands for the end of the reply."""
+    marks: Mapping[Mode, Mapping[str, Style]] = field(default_factory=dict)
+    """By mode and kind; kinds that are not named are not marked."""
 
     def style(self, origin: Origin) -> Style:
         """For segments."""
         return self.styles[origin]
 
+    def mark(self, mode: Mode, kind: str) -> Style:
+        """For segments, in any mode."""
+        return self.marks.get(mode, {}).get(kind, _UNMARKED)
+
     def look(self, origin: Origin) -> ContentStyle:
         """The same, for Textual's content."""
         return ContentStyle.from_rich_style(self.styles[origin])
 
+    def mark_look(self, mode: Mode, kind: str) -> ContentStyle:
+        """The same as ``mark``, for Textual's content."""
+        return ContentStyle.from_rich_style(self.mark(mode, kind))
+
+
+_UNMARKED = Style()
+
 
 def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: bool = False) -> Palette:
     """The palette for a theme; ``ansi`` themes leave the colours to the terminal."""
-    if no_color:
-        return _with_cues({})
-    if ansi:
-        return _with_cues(_ANSI_DARK if dark else _ANSI_LIGHT)
-    hues = _DARK if dark else _LIGHT
-    return _with_cues({origin: readable(Color.parse(hue), background).hex for origin, hue in hues.items()})
 
+    def shown(hue: str | None) -> str | None:
+        if hue is None or no_color:
+            return None
+        return hue if ansi else readable(Color.parse(hue), background).hex
 
-def _with_cues(colours: Mapping[Origin, str]) -> Palette:
+    origins = (_ANSI_DARK if dark else _ANSI_LIGHT) if ansi else (_DARK if dark else _LIGHT)
+    styles = {
+        origin: cue + Style(color=shown(origins.get(origin))) if cue else cue for origin, cue in _ORIGIN_CUES.items()
+    }
+    hues = _HUES[dark, ansi]
     return Palette(
-        {
-            Origin.ACCEPTED: Style(color=colours.get(Origin.ACCEPTED), underline=True),
-            Origin.CORRECTED: Style(color=colours.get(Origin.CORRECTED), bold=True),
-            Origin.BONUS: Style(color=colours.get(Origin.BONUS), bold=True, underline=True),
-            Origin.PLAIN: Style(),
-        }
+        styles,
+        marks={
+            Mode.SUBTLE: {str(origin): cue for origin, cue in _ORIGIN_CUES.items()},
+            Mode.ORIGIN: {str(origin): style for origin, style in styles.items()},
+            Mode.DRAFTER: _drafter_marks([shown(hue) for hue in hues.drafters]),
+            Mode.HEAT: {
+                kind: cue + Style(color=shown(hue))
+                for kind, cue, hue in zip(HEAT_KINDS, _HEAT_CUES, hues.heat, strict=False)
+                if kind != UNKNOWN
+            },
+            Mode.ROUNDS: dict(zip(ROUND_KINDS, _round_marks(shown(hues.rounds)), strict=True)),
+        },
     )
+
+
+_ORIGIN_CUES: Mapping[Origin, Style] = {
+    Origin.ACCEPTED: Style(underline=True),
+    Origin.CORRECTED: Style(bold=True),
+    Origin.BONUS: Style(bold=True, underline=True),
+    Origin.PLAIN: Style(),
+}
+
+
+def _drafter_marks(colours: list[str | None]) -> dict[str, Style]:
+    """The first drafters have a look of their own, all further ones that of "other"."""
+    looks = [cue + Style(color=colour) for cue, colour in zip(_DRAFTER_CUES, colours, strict=True)]
+    names = [kind for kind in DRAFTER_KINDS if kind not in (OTHER, TARGET)]
+    return {**dict(zip(names, looks[:-1], strict=False)), OTHER: looks[-1], **dict.fromkeys(names[2:], looks[-1])}
+
+
+def _round_marks(colour: str | None) -> tuple[Style, ...]:
+    """Odd rounds are a stroke, even ones are bare; the target's own token, the last of each, is bold."""
+    odd = Style(underline=True, color=colour)
+    return odd, odd + Style(bold=True), Style(), Style(bold=True)
 
 
 def readable(colour: Color, background: Color) -> Color:

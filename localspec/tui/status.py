@@ -6,12 +6,14 @@ from localspec import figures
 from localspec.chat import Reply
 from localspec.engine.events import FinishReason
 from localspec.load import PairInfo
-from localspec.tui.live import Activity, Figures, reply_summary
+from localspec.tui.exchange import Exchange
+from localspec.tui.live import Activity, Figures, latest_of, paused, reply_summary
 from localspec.tui.session import Phase, Session
+from localspec.tui.truth import MODES, Mode, Showing
 
 
-def live_state(session: Session) -> Activity | Figures:
-    """What the live line is to show."""
+def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures:
+    """What the live line is to show, while tokens are marked in this mode."""
     if session.phase is Phase.LOADING:
         detail = "your message waits for it" if session.waiting else "you can type already"
         return Activity(session.load_progress.what, session.load_progress.fraction, detail)
@@ -24,7 +26,7 @@ def live_state(session: Session) -> Activity | Figures:
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    return _figures(exchange.reply, session.why_no_speculation)
+    return _figures(exchange, mode, session.why_no_speculation)
 
 
 def pace_note(session: Session) -> str:
@@ -34,6 +36,14 @@ def pace_note(session: Session) -> str:
         return ""
     made = figures.speed(exchange.reply.timings.predicted_per_second)
     return f"shown at {pacer.tokens_per_second:.0f} tokens/s; the engine made {made}/s"
+
+
+def pause_note(session: Session) -> str:
+    """That the depth policy has the draft pause, while it does; otherwise empty."""
+    exchange = session.current
+    if exchange is None or session.why_no_speculation or not paused(exchange.reply.rounds):
+        return ""
+    return "the draft pauses: guessing does not pay here; it is tried again within 64 tokens"
 
 
 def closing_note(reply: Reply) -> str:
@@ -52,10 +62,28 @@ def opening_note(reply: Reply) -> str:
     return f"the context is full: the oldest {messages} left out"
 
 
-def _figures(reply: Reply, why_off: str | None) -> Figures:
-    last = reply.rounds[-1] if reply.rounds else None
-    drafter = next((round_.drafter for round_ in reversed(reply.rounds[-8:]) if round_.drafter), None)
-    return Figures(reply.timings, last.depth if last else None, drafter, why_off)
+def showing_note(showing: Showing, *, one: bool) -> str:
+    """How replies are shown from now on; ``one`` is about the chosen one only."""
+    whose = "This reply is" if one else "Replies are"
+    if showing.markdown:
+        return f"{whose} shown as Markdown."
+    if showing.mode is Mode.OFF:
+        return f"{whose} shown as tokens, without marks."
+    return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
+
+
+def _figures(exchange: Exchange, mode: Mode, why_off: str | None) -> Figures:
+    reply, rounds = exchange.reply, exchange.reply.rounds
+    return Figures(
+        reply.timings,
+        depth=rounds[-1].depth if rounds else None,
+        drafter=next((round_.drafter for round_ in reversed(rounds[-8:]) if round_.drafter), None),
+        why_off=why_off,
+        paused=paused(rounds),
+        mode=mode,
+        counts=exchange.trace.counts(mode),
+        latest=latest_of(rounds),
+    )
 
 
 def _about(info: PairInfo | None) -> str:

@@ -1,4 +1,4 @@
-"""LocalSpec's two themes: the text, one accent, and dim for what is secondary."""
+"""LocalSpec's themes: the text, one accent, and dim for what is secondary."""
 
 from __future__ import annotations
 
@@ -42,10 +42,43 @@ LIGHT = Theme(
 )
 
 
-def preferred_theme(environ: Mapping[str, str]) -> str:
-    """The theme that suits the terminal, as far as it tells: ``COLORFGBG`` ends with its background's number."""
-    background = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return LIGHT.name if background in ("7", "15") else DARK.name
+HIGH_CONTRAST = Theme(
+    name="localspec-high-contrast",
+    primary="#5CE1FF",
+    secondary="#E0E0E0",
+    accent="#5CE1FF",
+    warning="#FFB000",
+    error="#FF9C8F",
+    success="#7CFFB2",
+    foreground="#FFFFFF",
+    background="#000000",
+    surface="#101010",
+    panel="#404040",
+    dark=True,
+    variables={"quiet": "#E0E0E0", "input-selection-background": "#5CE1FF 40%"},
+)
+
+OWN_THEMES = (DARK, LIGHT, HIGH_CONTRAST)
+TERMINAL_DARK, TERMINAL_LIGHT = "ansi-dark", "ansi-light"
+"""Textual's themes of the terminal's own sixteen colours."""
+
+_CHOICES = {"dark": DARK.name, "light": LIGHT.name, "high-contrast": HIGH_CONTRAST.name}
+_LIGHT_BACKGROUNDS = ("7", "15")
+_FEW_COLOURS = "standard"
+
+
+def theme_for(choice: str, environ: Mapping[str, str], colours: str | None = None) -> str:
+    """The name of the theme for what the settings say.
+
+    ``COLORFGBG`` ends with the number of the terminal's background. ``colours`` is the terminal's range in Rich's
+    words: where there are only sixteen, ``auto`` takes those, since ours would come out as neighbours of theirs.
+    """
+    if choice in _CHOICES:
+        return _CHOICES[choice]
+    light = environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS
+    if choice == "terminal" or colours == _FEW_COLOURS:
+        return TERMINAL_LIGHT if light else TERMINAL_DARK
+    return LIGHT.name if light else DARK.name
 
 
 def quiet_colour(theme: Theme) -> str:

@@ -22,19 +22,37 @@ from typing import BinaryIO, NoReturn
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished, FinishReason
+from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.errors import LocalSpecError, NotFoundError
-from localspec.load import LoadOptions, OpenPair, Progress
+from localspec.load import InspectablePair, LoadOptions, Progress
 from localspec.worker.codec import decode_request, encode
 from localspec.worker.inbox import Inbox, Work
-from localspec.worker.messages import Answer, Emitted, Failed, Generate, Load, Loaded, LoadProgress, Unloaded
+from localspec.worker.messages import (
+    Answer,
+    CountTokens,
+    Dropped,
+    Emitted,
+    Failed,
+    Generate,
+    Inspect,
+    Inspected,
+    Load,
+    Loaded,
+    LoadProgress,
+    Numbered,
+    TokensCounted,
+    Unloaded,
+    Weigh,
+    Weighed,
+)
 
 logger = logging.getLogger("localspec.worker")
 
 GRACE_S = 1.0
 """How long the work under way may take to end once the app is gone."""
 
-Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
+Opener = Callable[[LoadOptions, Cancellation, Progress | None], InspectablePair]
 """``load.open_pair``, or what stands in for it."""
 
 
@@ -139,7 +157,7 @@ class Engine:
         self._send = outbox.send
         self._opener = opener
         self._log_file = log_file
-        self._pair: OpenPair | None = None
+        self._pair: InspectablePair | None = None
         self._absent: LocalSpecError = _nothing_loaded()
         """Why no pair is open, when none is."""
 
@@ -150,13 +168,17 @@ class Engine:
         self._close_pair()
 
     def _do(self, work: Work) -> None:
-        request_id = work.request_id if isinstance(work, Generate) else None
+        request_id = work.request_id if isinstance(work, Numbered) else None
         try:
             match work:
                 case Load(options):
                     self._load(options)
                 case Generate():
                     self._generate(work)
+                case Inspect() | Weigh():
+                    self._look_into(work)
+                case CountTokens(text):
+                    self._send(TokensCounted(self._count(text)))
                 case _:
                     self._close_pair()
                     self._send(Unloaded())
@@ -186,8 +208,29 @@ class Engine:
             return
         if self._pair is None:
             raise self._absent
-        for event in self._pair.reply(work.prompt, work.options):
+        for event in self._pair.reply(work.prompt, work.options, work.prefix):
             self._send(Emitted(work.request_id, event))
+
+    def _count(self, text: str) -> int | None:
+        try:
+            return None if self._pair is None else self._pair.count_tokens(text)
+        except Exception:  # a count is a courtesy
+            logger.exception("a text cannot be counted")
+            return None
+
+    def _look_into(self, work: Inspect | Weigh) -> None:
+        try:
+            if self._inbox.cancellation.is_set():
+                raise Cancelled
+            if self._pair is None:
+                raise self._absent
+            inspector, asked = self._pair.inspector, (work.prompt, work.options, work.reply)
+            if isinstance(work, Inspect):
+                self._send(Inspected(work.request_id, inspector.inspect(*asked, work.position)))
+            else:
+                self._send(Weighed(work.request_id, inspector.probs(*asked, work.start, work.stop)))
+        except Cancelled:
+            self._send(Dropped(work.request_id))
 
     def _report_progress(self, what: str, fraction: float) -> None:
         self._send(LoadProgress(what, fraction))

@@ -16,7 +16,17 @@ from types import TracebackType
 
 from localspec.errors import EngineError
 from localspec.load import LoadOptions
-from localspec.worker.messages import Answer, Cancel, Failed, Generate, Load, Request, Unload
+from localspec.worker.messages import (
+    Answer,
+    Cancel,
+    CountTokens,
+    Failed,
+    Load,
+    Numbered,
+    Request,
+    TokensCounted,
+    Unload,
+)
 from localspec.worker.process import END_S, EngineProcess
 
 
@@ -41,7 +51,7 @@ class EngineClient:
     ``deliver`` is called from the client's own threads, with one answer at a time, in order. It must
     not block (post a message, put into a queue) nor call ``close``. If the process dies, ``deliver``
     gets ``Failed(died=True)`` once per outstanding request (or once with request_id None), and the
-    next ``send`` starts a new process. A ``Generate`` first loads the pair that was last asked for,
+    next ``send`` starts a new process. Whatever needs a pair first loads the pair that was last asked for,
     if the process does not hold it: after a restart, or when its load was cancelled. That load's
     progress and outcome are delivered like any other's.
     """
@@ -113,7 +123,7 @@ class EngineClient:
             try:
                 self._forward(note)
             except EngineError as error:
-                request_id = note.request_id if isinstance(note, Generate) else None
+                request_id = note.request_id if isinstance(note, Numbered) else None
                 self._deliver(Failed(request_id, error.exit_code, error.message, error.hint, died=True))
         if self._engine is not None:
             self._engine.end()
@@ -126,8 +136,11 @@ class EngineClient:
                 self._wanted = None
             case Cancel() if self._engine is None or self._engine.gone:
                 return  # whatever it was to end has ended
+            case CountTokens() if self._engine is None or self._engine.gone:
+                self._deliver(TokensCounted(None))
+                return
         engine = self._running()
-        if isinstance(note, Generate) and self._wanted is not None and not engine.holds_pair:
+        if isinstance(note, Numbered) and self._wanted is not None and not engine.holds_pair:
             engine.send(Load(self._wanted))
         if not isinstance(note, _Start):
             engine.send(note)

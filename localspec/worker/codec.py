@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.chat import Message, ReplyOptions, Role
+from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
 from localspec.errors import EngineError
@@ -21,15 +22,22 @@ from localspec.load import LoadOptions, PairInfo
 from localspec.worker.messages import (
     Answer,
     Cancel,
+    CountTokens,
+    Dropped,
     Emitted,
     Failed,
     Generate,
+    Inspect,
+    Inspected,
     Load,
     Loaded,
     LoadProgress,
     Request,
+    TokensCounted,
     Unload,
     Unloaded,
+    Weigh,
+    Weighed,
 )
 
 Data = Mapping[str, Any]
@@ -87,10 +95,24 @@ def _load(data: Data) -> Load:
 
 
 def _generate(data: Data) -> Generate:
-    prompt = data["prompt"]
-    if not isinstance(prompt, str):
-        prompt = tuple(Message(Role(message["role"]), message["content"]) for message in prompt)
-    return Generate(data["request_id"], prompt, _reply_options(data["options"]))
+    prompt, options = _prompt(data["prompt"]), _reply_options(data["options"])
+    return Generate(data["request_id"], prompt, options, data.get("prefix", ""))
+
+
+def _inspect(data: Data) -> Inspect:
+    asked = _generate(data)
+    return Inspect(asked.request_id, asked.prompt, asked.options, tuple(data["reply"]), data["position"])
+
+
+def _weigh(data: Data) -> Weigh:
+    asked = _generate(data)
+    return Weigh(asked.request_id, asked.prompt, asked.options, tuple(data["reply"]), data["start"], data["stop"])
+
+
+def _prompt(data: Any) -> tuple[Message, ...] | str:
+    if isinstance(data, str):
+        return data
+    return tuple(Message(Role(message["role"]), message["content"]) for message in data)
 
 
 def _reply_options(data: Data) -> ReplyOptions:
@@ -120,6 +142,15 @@ def _with_paths(data: Data) -> dict[str, Any]:
     return {**data, "target": Path(data["target"]), "draft": None if draft is None else Path(draft)}
 
 
+def _inspection(data: Data) -> Inspection:
+    draft = data["draft"]
+    return Inspection(**{**data, "target": _opinion(data["target"]), "draft": _opinion(draft) if draft else None})
+
+
+def _opinion(data: Data) -> Opinion:
+    return Opinion(**{**data, "top": tuple(Candidate(**candidate) for candidate in data["top"])})
+
+
 def _failed(data: Data) -> Failed:
     return Failed(data["request_id"], data["exit_code"], data["message"], data["hint"], data["died"])
 
@@ -127,11 +158,18 @@ def _failed(data: Data) -> Failed:
 _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Load": _load,
     "Generate": _generate,
+    "CountTokens": lambda data: CountTokens(data["text"]),
+    "Inspect": _inspect,
+    "Weigh": _weigh,
     "Cancel": lambda data: Cancel(),
     "Unload": lambda data: Unload(),
     "LoadProgress": lambda data: LoadProgress(data["what"], data["fraction"]),
     "Loaded": lambda data: Loaded(PairInfo(**_with_paths(data["info"]))),
     "Unloaded": lambda data: Unloaded(),
     "Emitted": lambda data: Emitted(data["request_id"], event_from_dict(data["event"])),
+    "TokensCounted": lambda data: TokensCounted(data["token_n"]),
+    "Inspected": lambda data: Inspected(data["request_id"], _inspection(data["inspection"])),
+    "Weighed": lambda data: Weighed(data["request_id"], tuple(data["probs"])),
+    "Dropped": lambda data: Dropped(data["request_id"]),
     "Failed": _failed,
 }

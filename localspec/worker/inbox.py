@@ -9,9 +9,16 @@ import threading
 from collections import deque
 
 from localspec.engine.cancel import Cancellation
-from localspec.worker.messages import Cancel, Generate, Load, Request, Unload
+from localspec.worker.messages import (
+    Cancel,
+    CountTokens,
+    Load,
+    Numbered,
+    Request,
+    Unload,
+)
 
-Work = Load | Generate | Unload
+Work = Load | Numbered | CountTokens | Unload
 
 
 class Inbox:

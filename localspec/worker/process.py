@@ -19,7 +19,18 @@ from localspec.engine.events import Finished
 from localspec.errors import EngineError, LocalSpecError
 from localspec.worker.codec import decode_answer, encode
 from localspec.worker.log import open_log, telling_line
-from localspec.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded, Request, Unloaded
+from localspec.worker.messages import (
+    Answer,
+    Cancel,
+    CountTokens,
+    Emitted,
+    Failed,
+    Load,
+    Loaded,
+    LoadProgress,
+    Numbered,
+    Request,
+)
 
 END_S = 3.0
 """How long an engine that was asked to end may take; it ends itself within child.GRACE_S."""
@@ -103,14 +114,16 @@ class EngineProcess:
     def _settle(self, answer: Answer) -> Request | None:
         """The request that ``answer`` is the last answer to; the engine does them in order."""
         match answer:
-            case Emitted(event=Finished()) | Failed() | Loaded() | Unloaded():
+            case Emitted(event=event) if not isinstance(event, Finished):
+                return None
+            case LoadProgress():
+                return None
+            case _:
                 with self._lock:
                     request = self._open_requests.popleft() if self._open_requests else None
-                    if not isinstance(request, Generate):
+                    if not isinstance(request, Numbered | CountTokens):
                         self._holds_pair = isinstance(answer, Loaded)
                     return request
-            case _:
-                return None
 
     def _mourn(self) -> None:
         """Answer every open request with what happened, before anything newer can be received."""
@@ -173,7 +186,7 @@ def _environment(search_path: Sequence[str]) -> dict[str, str]:
 
 
 def _died(request: Request | None, epitaph: EngineError) -> Failed:
-    request_id = request.request_id if isinstance(request, Generate) else None
+    request_id = request.request_id if isinstance(request, Numbered) else None
     return Failed(request_id, epitaph.exit_code, epitaph.message, epitaph.hint, died=True)
 
 

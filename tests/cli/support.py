@@ -37,7 +37,7 @@ class FakePair:
     asked: list[tuple[Sequence[Message] | str, ReplyOptions]] = field(default_factory=list)
     closed: bool = False
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         self.asked.append((tuple(prompt) if not isinstance(prompt, str) else prompt, options))
         if self.error is not None:
             raise self.error
@@ -57,6 +57,9 @@ class FakePair:
         target = TableModel(vocab, seed=52, n_ctx=self.info.n_ctx)
         drafter = ScriptedDrafter(lambda context: guesses(target, context), name="draft")
         yield from generate(target, [drafter] if drafter else [], request, self.cancel)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
 
     def close(self) -> None:
         self.closed = True

@@ -31,6 +31,7 @@ GIVEN = {
     "mmap": ("--no-mmap", False),
     "mlock": ("--mlock", True),
     "remember_replies": ("--remember-replies", True),
+    "keep_caches": ("--keep-caches", True),
 }
 """Every field of LoadOptions but the files, as it is said and as it arrives."""
 ALL = LoadOptions(

@@ -58,11 +58,14 @@ def listed(done: Done) -> list[dict[str, Any]]:
 # list
 
 
-def test_every_pair_is_listed_with_state_size_fit_and_licence(localspec: Localspec) -> None:
+def test_every_pair_is_listed_with_state_size_fit_and_licence(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     done = localspec("pairs", "list", services=on())
 
     lines = done.out.splitlines()
-    assert lines[0].split() == ["ID", "STATE", "SIZE", "FIT", "LICENCE", "TITLE"]
+    assert lines[0].split() == ["ID", "STATE", "SIZE", "FIT", "TITLE", "LICENCE"]
     for pair in load_catalogue().pairs:
         (line,) = [line for line in lines[1:] if line.split(" ", 1)[0] == pair.id]
         assert pair.title in line
@@ -72,12 +75,37 @@ def test_every_pair_is_listed_with_state_size_fit_and_licence(localspec: Localsp
     assert "waits for a drafter: eagle3" in next(line for line in lines if line.startswith("gpt-oss"))
 
 
-def test_the_recommended_pair_is_marked_and_explained(localspec: Localspec) -> None:
+@pytest.mark.parametrize("columns", [70, 80, 100, 120, 160])
+def test_a_list_fits_the_terminal_and_keeps_its_reasons(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = localspec("pairs", "list", services=on()).out
+
+    assert max(map(len, out.splitlines())) <= columns
+    for pair in load_catalogue().pairs:
+        (at,) = [n for n, line in enumerate(out.splitlines()) if line.split(" ", 1)[0] == pair.id]
+        if pair.waits:
+            assert f"waits for a drafter: {pair.drafter}" in "".join(out.splitlines()[at : at + 2])
+    assert ("TITLE" in out) == (columns >= 120)
+
+
+def test_what_is_found_by_a_filter_decides_how_wide_a_list_is(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    head, row, *_ = localspec("pairs", "list", "--filter", "smollm2", services=on()).out.splitlines()
+    assert head.endswith("TITLE")
+    assert row.endswith("SmolLM2 1.7B + 135M")
+
+
+def test_the_recommended_pair_is_marked_and_explained(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     out = localspec("pairs", "list", services=on()).out
 
     (marked,) = [line for line in out.splitlines() if re.match(r"\S+ \*", line)]
-    assert marked.startswith("qwen3-14b *")
-    assert "Recommended: qwen3-14b, by this rule: " in out
+    assert marked.startswith("qwen3-8b *")
+    assert "Recommended: qwen3-8b, by this rule: " in out
 
 
 def test_a_gpu_is_what_is_fitted_into(localspec: Localspec) -> None:
@@ -107,10 +135,11 @@ def test_the_list_can_be_filtered(localspec: Localspec) -> None:
 def test_a_pair_on_a_volume_that_is_gone_is_still_listed(localspec: Localspec) -> None:
     write_own('[[pairs]]\nid = "p"\ntitle = "P"\ntarget.file = "/media/none/x.gguf"\n')
 
-    (line,) = [each for each in localspec("pairs", "list", services=on()).out.splitlines() if each.startswith("p ")]
+    lines = localspec("pairs", "list", services=on()).out.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if line.startswith("p ")]
 
-    assert "file missing" in line
-    assert "/media/none" in line
+    assert "file missing" in lines[at]
+    assert "/media/none" in lines[at + 1]
 
 
 # info

@@ -22,6 +22,8 @@ from localspec.doctor.native_probe import NativeReport
 from localspec.pairs.hub_cache import hub_cache
 from localspec.paths import user_paths
 from tests.gguf_files import write
+from tests.hub import HubServer
+from tests.hub.certificates import self_signed
 from tests.pairs.support import in_hub, write_own
 
 BUILT = NativeReport(version="1", library="/lib.so", system_info="CPU : ", threads=2)
@@ -66,6 +68,15 @@ def test_being_offline_is_a_finding_and_no_problem(environ: dict[str, str], said
 
     assert finding.level == NOTE
     assert said in finding.text
+
+
+def test_a_certificate_that_is_not_trusted_is_told_with_what_to_do(tmp_path: Path) -> None:
+    with HubServer(self_signed(tmp_path).server_side()) as encrypted:
+        finding = look_at_endpoint({"HF_ENDPOINT": encrypted.endpoint})
+
+    assert (finding.level, "CERTIFICATE" in finding.text) == (NOTE, True)
+    assert "SSL_CERT_FILE" in finding.hint
+    assert "clock" in finding.hint
 
 
 def test_folders_that_are_not_there_yet_are_none_the_worse() -> None:

@@ -13,11 +13,15 @@ from tests.download.support import World
 from tests.hub import HubServer
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+def forget_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    forget_proxies(monkeypatch)
     # The client asks the real Hub for a list of programs to name in its user agent.
     monkeypatch.setattr("huggingface_hub.utils._detect_agent._fetch_registry", lambda: None)
     with HubServer() as server:

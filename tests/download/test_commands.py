@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from localspec.errors import DownloadError, NotFoundError, PairMismatchError
+from localspec.errors import DownloadError, NotFoundError, PairMismatchError, UsageError
+from localspec.gguf import read_header
 from localspec.pairs import load_catalogue
-from localspec.pairs.hub_cache import cached_files
+from localspec.pairs.hub_cache import cached_files, hub_cache
+from localspec.pairs.proofs import proofs_file, read_proofs
 from localspec.paths import user_paths
 from tests.cli.conftest import Localspec
 from tests.download.support import BIG, SMALL
 from tests.gguf_files import TOKENS, Tensor, model, write
 from tests.hub import HubServer, Refuse, Repo
+from tests.hub.server import COMMIT
 
 TARGET = model(tensors=[Tensor("token_embd.weight", (64, 1000))])
 DRAFT = model()
@@ -54,6 +60,61 @@ def test_pull_brings_a_pair_that_can_then_be_used(localspec: Localspec, server: 
     assert files.target.read_bytes() == TARGET
     assert files.draft is not None
     assert files.draft.read_bytes() == DRAFT
+
+
+def test_a_finished_pull_is_written_down_as_verified(localspec: Localspec) -> None:
+    assert "verified   no" in localspec("pairs", "info", "mine").out
+    localspec("pairs", "pull", "mine")
+
+    out = localspec("pairs", "info", "mine").out
+    assert "verified   no" not in out
+    for data in (TARGET, DRAFT):
+        assert f"sha256 {sha256(data).hexdigest()[:12]}..., {len(data):,} bytes, vocabulary " in out
+    record = json.loads(localspec("pairs", "info", "mine", "--json").out)
+    assert record["verified"]
+    fingerprint = read_header(load_catalogue().find("mine").files().target).fingerprint
+    for file, data in zip(record["files"], (TARGET, DRAFT), strict=True):
+        assert (file["sha256"], file["fingerprint"]) == (sha256(data).hexdigest(), fingerprint)
+        assert (file["revision"], file["size_bytes"]) == (COMMIT, len(data))
+
+
+def test_a_pull_that_fails_verifies_only_what_is_complete(localspec: Localspec, server: HubServer) -> None:
+    localspec("pairs", "pull", "mine")
+    proofs = read_proofs()
+    assert set(proofs) == {f"{BIG}/big-Q4_K_M.gguf", f"{SMALL}/small-Q8_0.gguf"}
+    proofs_file().unlink()
+    server.repos[BIG].gated = True
+    shutil.rmtree(hub_cache())
+    assert localspec("pairs", "pull", "mine").code == DownloadError.exit_code
+    assert read_proofs() == {}
+
+
+def test_a_split_model_is_verified_when_all_its_parts_are(server: HubServer, localspec: Localspec) -> None:
+    for number in (1, 2):
+        server.add(BIG, f"big-{number:05}-of-00002.gguf", TARGET if number == 1 else bytes(1000))
+    path = user_paths().config / "pairs.toml"
+    path.write_text(path.read_text().replace("big-Q4_K_M.gguf", "big-00001-of-00002.gguf"))
+    assert localspec("pairs", "pull", "mine").code == 0
+    proof = load_catalogue().find("mine").target.proof
+    assert proof is not None
+    assert (proof.sha256, proof.size_bytes) == (None, len(TARGET) + 1000)
+    kept = {label: proof for label, proof in read_proofs().items() if "00002-of" not in label}
+    proofs_file().write_text(json.dumps({label: asdict(proof) for label, proof in kept.items()}))
+    assert load_catalogue().find("mine").target.proof is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '{"a": {"b": 2}}', "\ufeff"])
+def test_proofs_that_cannot_be_read_are_none(localspec: Localspec, text: str) -> None:
+    write(proofs_file(), text.encode())
+    assert read_proofs() == {}
+    assert localspec("pairs", "pull", "mine").code == 0
+    assert len(read_proofs()) == 2
+
+
+def test_a_disk_that_refuses_a_proof_refuses_no_pull(localspec: Localspec) -> None:
+    write(user_paths().data, b"a file where a folder should be")
+    assert localspec("pairs", "pull", "mine").code == 0
+    assert not load_catalogue().find("mine").verified
 
 
 def test_pull_of_what_is_here_asks_nobody(localspec: Localspec, server: HubServer) -> None:
@@ -140,7 +201,7 @@ def test_pull_stopped_from_the_keyboard_keeps_what_has_arrived(
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr("localspec.download.download", interrupted)
+    monkeypatch.setattr("localspec.download.pull.fetch", interrupted)
     done = localspec("pairs", "pull", "mine")
     assert done.code == 130
     assert "What has arrived is kept" in done.err
@@ -192,3 +253,49 @@ def test_a_hub_that_hiccups_is_asked_again(
     monkeypatch.setattr("localspec.download.surroundings.Surroundings.pause", lambda self, seconds: None)
     server.api_faults = [Refuse(503), Refuse(502)]
     assert localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:Q8_0").code == 0
+
+
+# Add
+
+
+def test_a_pair_of_the_hub_is_proved_by_its_headers_and_then_pulled(localspec: Localspec, server: HubServer) -> None:
+    """By a file's name or a quantisation; nothing but headers is fetched before ``pull``."""
+    large = server.add("Owner/Large", "large-Q4_K_M.gguf", model(), size_bytes=5 * 10**9)
+    done = localspec("pairs", "add", "--target", "Owner/Large:Q4_K_M", "--draft", f"{SMALL}:small-Q8_0.gguf")
+
+    assert done.code == 0, done.err
+    assert done.out.endswith("Fetch it: localspec pairs pull large-q4_k_m\n")
+    assert server.sent_bytes < 16 * 10**6
+    pair = load_catalogue().find("large-q4_k_m")
+    assert (pair.target.sha256, pair.target.size_bytes) == (large.sha256, 5 * 10**9)
+    assert pair.target.revision == server.repos["Owner/Large"].commit
+
+    server.add("Owner/Large", "large-Q4_K_M.gguf", TARGET)
+    assert localspec("pairs", "pull", "large-q4_k_m").code == DownloadError.exit_code, "another file than was added"
+
+
+def test_a_pair_of_the_hub_is_added_pulled_and_used(localspec: Localspec) -> None:
+    added = localspec("pairs", "add", "--target", f"{BIG}:Q4_K_M", "--draft", f"{SMALL}:Q8_0", "--id", "own")
+    assert added.code == UsageError.exit_code, "these files are the pair 'mine' already"
+    assert localspec("pairs", "add", "--target", f"{BIG}:Q4_K_M", "--alone", "--id", "own").code == 0
+    assert localspec("pairs", "pull", "own").code == 0
+    assert load_catalogue().find("own").files().target.read_bytes() == TARGET
+
+
+def test_a_pair_of_the_hub_that_does_not_fit_is_not_written_down(localspec: Localspec, server: HubServer) -> None:
+    server.add("Owner/Other", "other-Q8_0.gguf", OTHER)
+    before = (user_paths().config / "pairs.toml").read_text()
+    done = localspec("pairs", "add", "--target", f"{BIG}:Q4_K_M", "--draft", "Owner/Other:Q8_0")
+
+    assert done.code == PairMismatchError.exit_code
+    assert "token 9" in done.err
+    assert (user_paths().config / "pairs.toml").read_text() == before
+
+
+def test_drafts_are_suggested_for_a_target_on_the_hub(localspec: Localspec, tmp_path: Path, server: HubServer) -> None:
+    localspec("pairs", "pull", "mine")
+    server.add("Owner/Large", "large-Q4_K_M.gguf", model(), size_bytes=10 * len(DRAFT))
+    done = localspec("pairs", "add", "--target", "Owner/Large:Q4_K_M")
+
+    assert done.code == 0, done.err
+    assert f"{SMALL}:small-Q8_0.gguf" in done.out

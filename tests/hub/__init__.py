@@ -1,6 +1,17 @@
 """A Hub on the loopback interface that the real client talks to, with faults on demand."""
 
-from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, Refuse, Stall, WrongBytes
+from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Refuse, Stall, WrongBytes
 from tests.hub.server import HubServer, Repo
 
-__all__ = ["Cut", "Fault", "HubServer", "IgnoreRange", "OtherContent", "Refuse", "Repo", "Stall", "WrongBytes"]
+__all__ = [
+    "Cut",
+    "Fault",
+    "HubServer",
+    "IgnoreRange",
+    "OtherContent",
+    "OtherRange",
+    "Refuse",
+    "Repo",
+    "Stall",
+    "WrongBytes",
+]

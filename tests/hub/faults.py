@@ -41,11 +41,16 @@ class IgnoreRange:
 
 
 @dataclass(frozen=True)
+class OtherRange:
+    """Another part of the file than was asked for, and it says so."""
+
+
+@dataclass(frozen=True)
 class OtherContent:
     """The storage has the content under a new ETag: a request with If-Range gets all of it."""
 
 
-Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherContent
+Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent
 
 
 def schedule(seed: int, size_bytes: int) -> list[Fault]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, Refuse, Stall, WrongBytes
+from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Refuse, Stall, WrongBytes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _BLOCK = 2**16
@@ -58,7 +59,8 @@ class _Server(ThreadingHTTPServer):
 class HubServer:
     """Use it as a context. ``faults`` are taken one for each request for bytes; ``requests`` can be looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.scheme = "http" if tls is None else "https"
         self.repos: dict[str, Repo] = {}
         self.faults: list[Fault] = []
         self.api_faults: list[Refuse] = []
@@ -78,6 +80,8 @@ class HubServer:
 
         self._server = _Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -86,7 +90,7 @@ class HubServer:
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> HubServer:
         self._thread.start()
@@ -116,6 +120,7 @@ class HubServer:
 class _Handler(BaseHTTPRequestHandler):
     server_hub: HubServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or every answer waits 40 ms for its headers to be acknowledged
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class names it so
         pass
@@ -194,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(repo.files[file], {"X-Repo-Commit": repo.commit}, None, repo.files[file].sha256)
         else:
             content = repo.files[file]
-            location = f"http://localhost:{self.server_hub.port}/cdn/{name}/{file}"
+            location = f"{self.server_hub.scheme}://localhost:{self.server_hub.port}/cdn/{name}/{file}"
             linked = {"X-Linked-ETag": f'"{content.sha256}"', "X-Linked-Size": str(content.size_bytes)}
             self._answer(302, {"Location": location, "X-Repo-Commit": repo.commit, **linked})
 
@@ -217,6 +222,8 @@ class _Handler(BaseHTTPRequestHandler):
         if asked is not None and same and not isinstance(fault, IgnoreRange):
             start, status = int(asked[1]), 206
             stop = min(int(asked[2]) + 1, stop) if asked[2] else stop
+            if isinstance(fault, OtherRange):
+                start += 7
             if start >= content.size_bytes:
                 self._answer(416, {"Content-Range": f"bytes */{content.size_bytes}"})
                 return

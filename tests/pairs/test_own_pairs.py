@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,24 @@ def test_any_text_comes_back_as_it_was(title: str) -> None:
     assert own_pairs()[0].title == title
 
 
+def test_two_programs_that_add_pairs_at_once_lose_none() -> None:
+    """Each reads the file, and puts another in its place: without a lock the later would undo the earlier."""
+
+    def add_and_remove(who: str) -> None:
+        for number in range(15):
+            append_pair(plain(f"{who}-{number}"))
+            append_pair(plain(f"{who}-passing"))
+            remove_pair(f"{who}-passing")
+
+    threads = [threading.Thread(target=add_and_remove, args=(who,)) for who in ("one", "two", "three")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert {pair.id for pair in own_pairs()} == {f"{who}-{n}" for who in ("one", "two", "three") for n in range(15)}
+
+
 def test_a_name_that_is_no_text_is_refused() -> None:
     with pytest.raises(InputError, match="not UTF-8"):
         append_pair(plain("x", "/\udcff.gguf"))
@@ -162,6 +181,7 @@ def test_what_the_hub_has_is_named_by_repository_and_file_or_quantisation() -> N
 
     pair, _ = add_pair(resolve_file("Owner/Name:Q4_K_M"), None)
     assert load_catalogue().find(pair.id).files().target == path
+    assert load_catalogue().find(pair.id).verified, "it has been seen under its name"
 
 
 def test_a_quantisation_that_two_files_have_is_asked_about() -> None:

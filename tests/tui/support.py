@@ -26,6 +26,7 @@ from localspec.engine.events import (
 from localspec.engine.tally import Tally
 from localspec.launch import Launch
 from localspec.load import LoadOptions, PairInfo
+from localspec.store import Store
 from localspec.tui.app import ChatApp
 from localspec.tui.inbox import Inbox
 from localspec.tui.screens.chat import ChatScreen
@@ -167,8 +168,13 @@ def _pattern() -> Iterable[int]:
         yield from (3, 3, 1, 3, 2, 0, 3, 3, 2, 3)
 
 
-def make_app(engine: FakeEngine, launch: Launch = LAUNCH, clock: Callable[[], float] | None = None) -> ChatApp:
-    app = ChatApp(launch, engine, engine.inbox, clock or Clock())
+def make_app(
+    engine: FakeEngine,
+    launch: Launch = LAUNCH,
+    clock: Callable[[], float] | None = None,
+    store: Store | None = None,
+) -> ChatApp:
+    app = ChatApp(launch, engine, engine.inbox, clock or Clock(), store=store)
     app.animation_level = "full"
     return app
 

@@ -192,7 +192,7 @@ async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
         await written(pilot, 6)
         await pilot.press("escape")
         await answered(pilot)
-        reply = session(pilot).conversation.turns[0].reply
+        reply = session(pilot).talk.exchanges[0].reply
         assert reply.finished is FinishReason.CANCELLED
         assert 6 <= len(reply.tokens) < 30
         assert sum(turns(pilot)[0].reply.counts.values()) == len(reply.tokens) == reply.timings.predicted_n
@@ -303,7 +303,7 @@ async def test_an_engine_that_dies_costs_a_sentence() -> None:
         await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN)
         error = str(turns(pilot)[0].query_one(".error").render())
         assert error == "The engine process stopped unexpectedly. Send your message again to start it anew."
-        assert session(pilot).conversation.turns[0].reply.text == "Some words"
+        assert session(pilot).talk.exchanges[0].reply.text == "Some words"
         await send(pilot, "Again")
         assert isinstance(engine.sent[-1], Load)
         engine.load()
@@ -334,7 +334,8 @@ async def test_a_pair_that_does_not_load_leaves_the_app_usable() -> None:
     async with make_app(engine).run_test() as pilot:
         engine.refuse_load()
         await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
-        assert shown(pilot, ".load-error") == "There is no file target.gguf. Check the path given with --target."
+        told = "There is no file target.gguf. Check the path given with --target. Ctrl+L lists all pairs."
+        assert shown(pilot, ".load-error") == told
         await pilot.press("f1")
         assert isinstance(pilot.app.screen, HelpScreen)
         await pilot.press("escape")
@@ -382,14 +383,14 @@ async def test_commands_act_and_unknown_ones_are_named() -> None:
         assert isinstance(pilot.app.screen, HelpScreen)
         await pilot.press("escape")
         await pilot.press("/", "f")
-        assert "/fast" in shown(pilot, "Hints")
+        assert "/fast" in shown(pilot, "CompletionList")
         assert engine.sent == []
 
 
 async def test_examples_can_be_clicked() -> None:
     """An example lands in the prompt, to be sent or changed."""
     async with make_app(FakeEngine()).run_test() as pilot:
-        await wait_until(pilot, lambda: "plain" in str(chat(pilot).query("Welcome Static")[2].render()))
+        await wait_until(pilot, lambda: "plain" in str(chat(pilot).query_one("#legend").render()))
         await pilot.click(chat(pilot).query(".example").first())
         await pilot.pause()
         assert chat(pilot).query_one(Prompt).text == "What is speculative decoding?"

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.chat import Reply
-from localspec.engine.events import Origin, Started
+from localspec.engine.events import Origin, Round, Started
 from localspec.engine.tally import Tally, Timings
-from localspec.tui.live import Figures, count_fields, figures_line, reply_summary
+from localspec.tui.live import Figures, bars, count_fields, figures_line, latest_of, paused, reply_summary
+from localspec.tui.sparkline import sparkline
 from localspec.tui.status import opening_note
+from localspec.tui.truth import Mode, Trace
 from tests.tui.support import make_round
 
 ROUNDS = st.lists(
@@ -23,21 +25,52 @@ ROUNDS = st.lists(
 )
 
 
-def timings_of(rounds: list[object], plain: float | None = 35.0) -> Timings:
+def timings_of(rounds: list[Round], plain: float | None = 35.0) -> Timings:
     tally = Tally(plain_per_second=plain)
     for round_ in rounds:
-        tally.add(round_)  # type: ignore[arg-type]  # the strategy's lambda hides the type
+        tally.add(round_)
     return tally.timings()
 
 
-@given(ROUNDS, ROUNDS, st.sampled_from([52, 56, 76, 88]))
-def test_the_width_never_changes(some: list[object], others: list[object], width: int) -> None:
+def shown(rounds: list[Round], mode: Mode = Mode.ORIGIN, why_off: str | None = None) -> Figures:
+    """What the line gets to show of these rounds."""
+    counts = Trace(rounds).counts(mode)
+    depth, drafter = (rounds[-1].depth, rounds[-1].drafter) if rounds else (None, None)
+    return Figures(timings_of(rounds), depth, drafter, why_off, paused(rounds), mode, counts, latest_of(rounds))
+
+
+@given(ROUNDS, ROUNDS, st.sampled_from([52, 56, 76, 88]), st.sampled_from(Mode))
+def test_the_width_never_changes(some: list[Round], others: list[Round], width: int, mode: Mode) -> None:
     """Whatever the figures, every field begins in the same column, from the first frame to the last."""
-    one, other = (figures_line(Figures(timings_of(rounds), 3, "draft"), width) for rounds in (some, others))
-    assert len(one) == len(other) <= width
-    assert len("".join(text for _, text in count_fields(timings_of(some)))) == len(
-        "".join(text for _, text in count_fields(timings_of(others)))
-    )
+    one, other = shown(some, mode), shown(others, mode)
+    assert len(figures_line(one, width)) == len(figures_line(other, width)) <= width
+    assert [len(text) for _, text in count_fields(one.counts)] == [len(text) for _, text in count_fields(other.counts)]
+    assert len(bars(one, width)) == len(bars(other, width))
+    row = "  ".join(text for _, text in count_fields(one.counts)) + "  " + bars(one, width)
+    assert len(row.rstrip()) <= width or not bars(one, width)
+
+
+@given(ROUNDS, st.integers(0, 40))
+def test_the_bars_are_the_latest_rounds(rounds: list[Round], cells: int) -> None:
+    """The newest on the right; the same round has the same bar wherever it stands, so nothing rescales."""
+    row = sparkline(rounds, cells)
+    assert len(row) == cells
+    latest = rounds[-cells:] if cells else []
+    assert row.strip() == "".join(sparkline([round_], 1) for round_ in latest)
+
+
+def test_a_bar_tells_how_many_were_accepted() -> None:
+    """None, one, six and more; a round without proposals is a dot, not a low bar."""
+    none, one, many = (make_round(["a"] * n, rejected=["x"]) for n in (1, 2, 12))
+    assert sparkline([make_round(["a"], Origin.PLAIN), none, one, many], 5) == " ·▁▂█"
+
+
+def test_a_draft_that_pauses_is_said_to() -> None:
+    """In the drafter's place, once several rounds in a row had no proposals."""
+    plain = make_round(["a"], Origin.PLAIN)
+    drafted = make_round(["a", "b"])
+    assert "paused" not in figures_line(shown([drafted, plain, plain, plain]), 88)
+    assert figures_line(shown([drafted, *[plain] * 4]), 88).rstrip().endswith("paused")
 
 
 @pytest.mark.parametrize(
@@ -51,8 +84,16 @@ def test_the_least_important_goes_first(width: int, last: str) -> None:
 
 def test_speculation_that_is_off_says_why() -> None:
     """In the place of depth and drafter."""
-    line = figures_line(Figures(timings_of([]), 0, None, "no draft model"), 90)
-    assert line.endswith("speculation off: no draft model")
+    why = "turned off with --spec off"
+    for width, said in (
+        (88, f"speculation off: {why}"),
+        (76, f"speculation off: {why}"),
+        (56, f"off: {why}"),
+        (40, "speculation off"),
+    ):
+        line = figures_line(shown([], why_off=why), width)
+        assert line.endswith(said)
+        assert len(line) <= width
 
 
 def test_the_summary_counts_what_there_is() -> None:

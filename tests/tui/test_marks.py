@@ -14,6 +14,7 @@ from localspec.engine.events import Origin, Proposal, Token
 from localspec.tui.draw import ghost_segments, line_segments
 from localspec.tui.marks import END_MARK, Layout
 from localspec.tui.palette import palette_for
+from tests.tui.support import make_round
 
 PALETTE = palette_for(Color.parse("#121518"), dark=True)
 TEXTS = st.one_of(
@@ -143,3 +144,20 @@ def test_ghosts_take_the_rest_of_the_line_and_no_more() -> None:
     assert "".join(segment.text for segment in ghosts) == " foo⏎b"
     assert all(segment.style and segment.style.strike and segment.style.dim for segment in ghosts)
     assert ghost_segments((Proposal(1, "x"),), PALETTE, Style(), 0) == []
+
+
+@given(st.lists(st.tuples(st.lists(TEXTS, min_size=1, max_size=3), st.lists(TEXTS, max_size=2)), max_size=8), WIDTHS)
+def test_kept_ghosts_are_no_part_of_the_reply(made: list[tuple[list[str], list[str]]], width: int) -> None:
+    """Text and counts are those without them; put in later or from the start, the lines are the same."""
+    rounds = [make_round(texts, rejected=rejected) for texts, rejected in made]
+    kept, bare = Layout(width, ghosts=True), Layout(width)
+    for round_ in rounds:
+        kept.extend([round_])
+    bare.extend(rounds)
+    assert "".join(line.text for line in kept.lines) == "".join(line.text for line in bare.lines) == bare.text
+    assert kept.counts() == bare.counts()
+    bare.keep_ghosts(True)
+    assert [line.runs for line in bare.lines] == [line.runs for line in kept.lines]
+    assert all(cell_len(text) <= width for text in drawn(kept))
+    bare.keep_ghosts(False)
+    assert not any(run.is_ghost for line in bare.lines for run in line.runs)

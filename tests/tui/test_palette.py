@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from rich.color import ColorSystem
+from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from localspec.engine.events import Origin
 from localspec.tui.palette import MEANINGS, MIN_CONTRAST, contrast, palette_for
-from localspec.tui.theme import DARK, LIGHT, preferred_theme
+from localspec.tui.theme import DARK, LIGHT, theme_for
+from localspec.tui.truth import KINDS, UNKNOWN, Mode
 
 THEMES = [DARK, LIGHT, *(theme for theme in BUILTIN_THEMES.values() if not theme.ansi)]
 
@@ -58,6 +61,63 @@ def test_every_origin_has_a_meaning() -> None:
 
 def test_a_light_terminal_gets_the_light_theme() -> None:
     """As far as the terminal tells its background; dark otherwise."""
-    assert preferred_theme({"COLORFGBG": "0;15"}) == LIGHT.name
-    assert preferred_theme({"COLORFGBG": "15;0"}) == DARK.name
-    assert preferred_theme({}) == DARK.name
+    assert theme_for("auto", {"COLORFGBG": "0;15"}) == LIGHT.name
+    assert theme_for("auto", {"COLORFGBG": "15;0"}) == DARK.name
+    assert theme_for("auto", {}) == DARK.name
+
+
+MARKED = [(mode, kind) for mode in Mode for kind in KINDS[mode]]
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: str(theme.name))
+def test_every_mode_can_be_read_on_every_theme(theme: Theme) -> None:
+    """Each colour of each mode has a contrast of 4.5:1; also reversed, which is the same two colours."""
+    background = colour(theme, "background")
+    palette = palette_for(background, dark=theme.dark)
+    for mode, kind in MARKED:
+        mark = palette.mark(mode, kind).color
+        if mark is not None:
+            assert mark.triplet is not None
+            assert contrast(Color(*mark.triplet), background) >= MIN_CONTRAST, (mode, kind)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.OFF])
+def test_no_mode_goes_by_colour_alone(mode: Mode) -> None:
+    """Without colour the kinds of a mode still differ, and their cues are those of every theme.
+
+    Tokens by an unknown drafter have a look of their own; those of unknown heat look like the likeliest.
+    """
+    palettes = [
+        palette_for(Color.parse("#000000"), dark=True, no_color=True),
+        palette_for(Color.parse("#000000"), dark=True),
+        palette_for(Color.parse("#ffffff"), dark=False),
+        palette_for(Color.parse("#000000"), dark=True, ansi=True),
+        palette_for(Color.parse("#ffffff"), dark=False, ansi=True),
+    ]
+    kinds = [kind for kind in KINDS[mode] if kind != UNKNOWN]
+    cues = [[cue(palette.mark(mode, kind)) for kind in kinds] for palette in palettes]
+    assert all(palettes[0].mark(mode, kind).color is None for kind in kinds)
+    assert all(other == cues[0] for other in cues)
+    assert len(set(cues[0])) == len(kinds)
+
+
+def test_no_marks_are_no_marks() -> None:
+    """The mode that is off leaves every token as the theme has text."""
+    palette = palette_for(Color.parse("#000000"), dark=True)
+    assert all(palette.mark(Mode.OFF, kind) == Style() for kind in KINDS[Mode.OFF])
+
+
+@pytest.mark.parametrize(("system", "n"), [(ColorSystem.EIGHT_BIT, 2.5), (ColorSystem.STANDARD, 1.5)])
+def test_fewer_colours_keep_the_marks_visible(system: ColorSystem, n: float) -> None:
+    """With 256 or 16 colours the nearest ones still stand out from our dark background; the cues stay as they are."""
+    background = Color.parse(str(DARK.background))
+    palette = palette_for(background, dark=True)
+    for mode, kind in MARKED:
+        mark = palette.mark(mode, kind).color
+        if mark is not None:
+            nearest = mark.downgrade(system).get_truecolor()
+            assert contrast(Color(*nearest), background) >= n, (mode, kind)
+
+
+def cue(style: Style) -> tuple[bool, bool, bool]:
+    return bool(style.bold), bool(style.underline), bool(style.reverse)

@@ -72,6 +72,15 @@ def test_the_engine_killed_in_mid_reply_comes_back(chat: Terminal) -> None:
     quit_cleanly(chat)
 
 
+def test_bytes_that_are_no_text_do_no_harm(chat: Terminal) -> None:
+    """Typed or pasted, they become a sign that says so, and the keys go on working."""
+    chat.type(b"\xff\x1b[200~a broken \xfe paste\x1b[201~")
+    chat.wait_for("a broken \ufffd paste", PATIENCE_S)
+    chat.type("Hello\r")
+    chat.wait_for(" tokens: ", PATIENCE_S)
+    quit_cleanly(chat)
+
+
 def engine_of(pid: int) -> int:
     """The engine process among the children of ``pid``, whichever of its threads started it."""
     for children in Path(f"/proc/{pid}/task").glob("*/children"):

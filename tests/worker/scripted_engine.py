@@ -23,16 +23,17 @@ from dataclasses import dataclass
 from localspec.chat import Message, ReplyOptions
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started, Token
+from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.errors import InputError
-from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.load import InspectablePair, LoadOptions, PairInfo, Progress
 
 LAST_WORDS = "scripted.cpp:1: GGML_ASSERT(n_tokens <= n_batch) failed"
 NOISE = "llama_model_loader: loaded meta data with 21 key-value pairs"
 
 
-def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
     """As ``load.open_pair``."""
     assert progress is not None
     progress("loading target", 0.0)
@@ -88,7 +89,7 @@ class ScriptedPair:
             load_s=0.0,
         )
 
-    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions) -> Iterator[Event]:
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         words = (prompt if isinstance(prompt, str) else prompt[-1].content).split()
         tally, text = Tally(), ""
         yield Started(prompt_n=len(words), cache_n=0, seed=options.seed or 0)
@@ -102,8 +103,39 @@ class ScriptedPair:
         reason = FinishReason.CANCELLED if self.cancel.is_set() else FinishReason.STOP
         yield Finished(reason, text, tally.timings())
 
+    def count_tokens(self, text: str) -> int:
+        """One a word; a word of the script is done first."""
+        do(text, self.cancel)
+        return len(text.split())
+
+    @property
+    def inspector(self) -> ScriptedInspector:
+        return ScriptedInspector(self.cancel)
+
     def close(self) -> None:
         """Nothing to free."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedInspector:
+    """The target gives token n the probability 1 / (n + 1); what else it does stands in the prompt, as for replies."""
+
+    cancel: Cancellation
+
+    def inspect(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
+    ) -> Inspection:
+        (prob,) = self.probs(prompt, options, reply, position, position + 1)
+        return Inspection(reply[position], Opinion(prob, 1, prob, (Candidate(reply[position], "x", prob),)), None)
+
+    def probs(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        words = (prompt if isinstance(prompt, str) else prompt[-1].content).split()
+        do(words[-1], self.cancel)
+        if self.cancel.is_set():
+            raise Cancelled
+        return tuple(1 / (token + 1) for token in reply[start:stop])
 
 
 def token_round(index: int) -> Round:

@@ -25,15 +25,22 @@ from localspec.worker.client import EngineClient
 from localspec.worker.messages import (
     Answer,
     Cancel,
+    CountTokens,
+    Dropped,
     Emitted,
     Failed,
     Generate,
+    Inspect,
+    Inspected,
     Load,
     Loaded,
     LoadProgress,
     Request,
+    TokensCounted,
     Unload,
     Unloaded,
+    Weigh,
+    Weighed,
 )
 from tests.worker.scripted_engine import LAST_WORDS, NOISE, counted
 
@@ -431,3 +438,62 @@ def test_when_the_app_is_killed_the_engine_ends(log_file: Path) -> None:
             assert ended, "the engine outlived its app"
         finally:
             os.close(engine)
+
+
+def test_tokens_are_counted_by_the_pair_that_is_open(talk: Talk) -> None:
+    """In order, between replies; a count that fails is no failure of the engine."""
+    talk.send(load(), CountTokens("one two three"), ask(1, "count 1"), CountTokens("break"), CountTokens("four"))
+    assert [talk.until(TokensCounted).token_n for _ in range(3)] == [3, None, 1]
+    assert talk.reply_so_far(1).finished is FinishReason.STOP
+    talk.send(ask(2, "count 2"))
+    assert talk.reply(2).text == counted(2)
+
+
+def test_counting_loads_nothing_and_starts_nothing(talk: Talk) -> None:
+    """Without a pair there is no count; without an engine none is started for it."""
+    talk.send(CountTokens("one"), load(), Unload(), CountTokens("one"))
+    assert [talk.until(TokensCounted).token_n for _ in range(2)] == [None, None]
+    os.kill(talk.client.pid or 0, signal.SIGKILL)
+    talk.until(Failed)
+    talk.send(CountTokens("one"))
+    assert talk.until(TokensCounted).token_n is None
+    assert talk.client.pid is None
+
+
+def test_what_was_written_can_be_asked_about(talk: Talk) -> None:
+    """Answers carry the number of the request, in order, among replies."""
+    weigh = Weigh(2, "count 3", ReplyOptions(), (0, 1, 3), 1, 3)
+    talk.send(load(), ask(1, "count 3"), weigh, Inspect(3, "count 3", ReplyOptions(), (0, 1, 3), 2), ask(4, "count 1"))
+    assert talk.until(Weighed) == Weighed(2, (0.5, 0.25))
+    inspected = talk.until(Inspected)
+    assert (inspected.request_id, inspected.inspection.token, inspected.inspection.target.prob) == (3, 3, 0.25)
+    assert talk.reply(4).text == counted(1)
+
+
+def test_cancel_drops_what_was_asked_about_a_reply(talk: Talk) -> None:
+    """Under way or waiting; the reply that comes after is not touched."""
+    looks = [Weigh(n, "count 1 then wait", ReplyOptions(), (0,), 0, 1) for n in (1, 2)]
+    talk.send(load(), *looks)
+    talk.until(Loaded)
+    talk.send(Cancel(), ask(3, "count 2"))
+    assert [talk.until(Dropped).request_id for _ in looks] == [1, 2]
+    assert talk.reply(3).finished is FinishReason.STOP
+
+
+@pytest.mark.parametrize(("what", "code"), [("refuse", 3), ("break", 1)])
+def test_a_look_that_fails_is_a_sentence(talk: Talk, what: str, code: int) -> None:
+    """With the request's number, and the engine lives on."""
+    talk.send(load(), Inspect(1, f"count 1 then {what}", ReplyOptions(), (0,), 0), ask(2, "count 1"))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.exit_code, failed.died) == (1, code, False)
+    assert talk.reply(2).text == counted(1)
+
+
+def test_a_look_after_a_death_loads_the_pair_again(talk: Talk) -> None:
+    """As a reply would; and one during which the engine dies says so."""
+    talk.send(load(), Inspect(1, "count 1 then abort", ReplyOptions(), (0,), 0))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.died) == (1, True)
+    talk.send(Inspect(2, "count 1", ReplyOptions(), (0,), 0))
+    talk.until(Loaded)
+    assert talk.until(Inspected).request_id == 2

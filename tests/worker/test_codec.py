@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.events import Finished, FinishReason, Origin, PromptProgress, Proposal, Round, Started, Token
+from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Timings
 from localspec.errors import EngineError
@@ -19,15 +20,22 @@ from localspec.worker.codec import decode_answer, decode_request, encode
 from localspec.worker.messages import (
     Answer,
     Cancel,
+    CountTokens,
+    Dropped,
     Emitted,
     Failed,
     Generate,
+    Inspect,
+    Inspected,
     Load,
     Loaded,
     LoadProgress,
     Request,
+    TokensCounted,
     Unload,
     Unloaded,
+    Weigh,
+    Weighed,
 )
 
 # With lone surrogates: a file name that is not UTF-8 reaches Python with them, and so may pasted text.
@@ -69,7 +77,10 @@ reply_options = st.builds(
 message = st.builds(Message, st.sampled_from(Role), text)
 requests: st.SearchStrategy[Request] = st.one_of(
     st.builds(Load, load_options),
-    st.builds(Generate, count, text | tuples(message), reply_options),
+    st.builds(Generate, count, text | tuples(message), reply_options, text),
+    st.builds(CountTokens, text),
+    st.builds(Inspect, count, text | tuples(message), reply_options, tuples(count), count),
+    st.builds(Weigh, count, text | tuples(message), reply_options, tuples(count), count, count),
     st.just(Cancel()),
     st.just(Unload()),
 )
@@ -98,11 +109,17 @@ events = st.one_of(
     st.builds(Finished, st.sampled_from(FinishReason), text, timings),
 )
 pair_info = st.builds(PairInfo, target=path, draft=maybe(path), plain_per_second=maybe(ratio), load_s=ratio)
+opinion = st.builds(Opinion, ratio, count, maybe(ratio), tuples(st.builds(Candidate, count, text, ratio)))
+inspection = st.builds(Inspection, count, opinion, maybe(opinion), st.booleans(), st.booleans())
 answers: st.SearchStrategy[Answer] = st.one_of(
     st.builds(LoadProgress, text, ratio),
     st.builds(Loaded, pair_info),
     st.just(Unloaded()),
+    st.builds(TokensCounted, maybe(count)),
     st.builds(Emitted, count, events),
+    st.builds(Inspected, count, inspection),
+    st.builds(Weighed, count, tuples(ratio)),
+    st.builds(Dropped, count),
     st.builds(Failed, maybe(count), count, text, text, st.booleans()),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from localspec.pairs.disk import is_file, real
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.stores.found import Found, gguf_files
 
@@ -18,8 +19,8 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
         for snapshot in _entries(folder / "snapshots"):
             for path in gguf_files(snapshot):
                 file = path.relative_to(snapshot).as_posix()
-                if path.is_file() and (file, path.resolve()) not in seen:
-                    seen.add((file, path.resolve()))
+                if is_file(path) and (file, real(path)) not in seen:
+                    seen.add((file, real(path)))
                     yield Found(path, NAME, f"{repo}:{file}")
 
 

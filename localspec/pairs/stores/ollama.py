@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from localspec.pairs.disk import matching
 from localspec.pairs.stores.found import Found, home
 
 NAME = "Ollama"
@@ -25,7 +26,7 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
     if environ.get("OLLAMA_MODELS"):
         folders = [Path(environ["OLLAMA_MODELS"]).expanduser()]
     for folder in folders:
-        for manifest in sorted((folder / "manifests").glob("/".join("*" * _LEVELS))):
+        for manifest in matching(folder / "manifests", "/".join("*" * _LEVELS)):
             blob = _weights(manifest, folder / "blobs")
             if blob is not None:
                 yield Found(blob, NAME, _name(manifest))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from inspect import isawaitable
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -19,20 +21,34 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
-from localspec.launch import Launch
-from localspec.tui.actions import find_command, is_command
+from localspec.compose.message import Written
+from localspec.errors import LocalSpecError
+from localspec.store import Hit, StoredConversation
+from localspec.tui.actions import command_parts, find_command, is_command, no_such_command
+from localspec.tui.changes import Began, Change, Counted, Ended, LoadFailed, PairReady, Wrote
+from localspec.tui.exchange import Exchange
+from localspec.tui.history import History
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import screen_bindings
+from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.palette import Palette
+from localspec.tui.preferences import Preferences
 from localspec.tui.screens.help import HelpScreen
-from localspec.tui.session import Began, Change, Ended, Exchange, LoadFailed, PairReady, Session, Wrote
-from localspec.tui.status import closing_note, live_state, opening_note, pace_note
+from localspec.tui.screens.search import SearchScreen
+from localspec.tui.session import Session
+from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.status import live_state, pace_note, pause_note
+from localspec.tui.truth import Ghosts
+from localspec.tui.truth_desk import TruthDesk
+from localspec.tui.turn_desk import TurnDesk
+from localspec.tui.turn_notes import context_note, copied_note, storage_note
 from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.live_line import LiveLine
 from localspec.tui.widgets.notice import Notice
 from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.sidebar import Sidebar
+from localspec.tui.widgets.token_view import TokenView
 from localspec.tui.widgets.transcript import Transcript
-from localspec.tui.widgets.turn import TurnView
 from localspec.tui.widgets.welcome import Welcome
 
 FRAME_S = 1 / 10
@@ -49,10 +65,13 @@ class ChatScreen(Screen[None]):
     """Conversation, prompt and live line in one calm column."""
 
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     ChatScreen { background: $background; color: $foreground; }
     ChatScreen Transcript { height: 1fr; }
+    ChatScreen.-narrow { layers: default over; }
+    ChatScreen.-narrow Sidebar { layer: over; }
     ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
     ChatScreen #foot { height: auto; align-horizontal: center; padding: 0 1 0 0; }
     ChatScreen Notice, ChatScreen Prompt, ChatScreen LiveLine, ChatScreen Hints { width: 100%; max-width: 92; }
@@ -60,37 +79,44 @@ class ChatScreen(Screen[None]):
     ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; height: auto; }
     ChatScreen.-short #counts { display: none; }
     ChatScreen.-short Welcome { padding: 0 2; }
+    ChatScreen.-short Welcome.-offering #pair { display: none; }
     ChatScreen.-short #legend { display: none; }
     ChatScreen.-tall LiveLine { margin: 1 0; }
     """
 
     def __init__(
         self,
-        launch: Launch,
         session: Session,
+        desk: PairDesk,
+        settings: SettingsDesk,
         inbox: Inbox,
         palette: Callable[[], Palette],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._launch = launch
         self._session = session
+        self._desk = desk
+        self._settings = settings
         self._inbox = inbox
         self._palette = palette
         self._clock = clock
-        self._transcript = Transcript()
         self._notice = Notice()
-        self._prompt = Prompt("Ask anything")
+        self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
+        self._turns = TurnDesk(session, self._prompt, palette, self._say)
+        self._transcript = self._turns.transcript
         self._live = LiveLine(palette)
         self._hints = Hints()
-        self._views: dict[Exchange, TurnView] = {}
+        self._truth = TruthDesk(session, self._transcript, palette, self._wake)
+        self._waiting: dict[Exchange, Written] = {}
+        """Messages not yet answered, as they were written."""
+        self._preferences = Preferences()
         self._said = ""
         self._ghosts_until: float | None = None
         self._frame_n = 0
 
     def compose(self) -> ComposeResult:
         with self._transcript:
-            yield Welcome(self._launch, self._palette)
+            yield self._welcome()
         with Vertical(id="foot"):
             yield self._notice
             yield self._prompt
@@ -101,29 +127,45 @@ class ChatScreen(Screen[None]):
         self._timer = self.set_interval(FRAME_S, self._frame, pause=True)
         self._prompt.area.focus()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
+        self.prefer(self._settings.preferences)
+        self._say(self._session.store.notice or self._settings.news)
         self._wake()
 
     # What the reader does
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
-        self._prompt.set_text("")
         if is_command(event.text):
             await self._command(event.text)
             return
+        if self._turns.editing:
+            await self._turns.submit(event.written.content)
+            self._wake()
+            return
         self._say("")
         await self._transcript.query(Welcome).remove()
-        view = TurnView(event.text.strip(), self._palette)
-        await self._transcript.add_turn(view)
-        self._views[self._session.ask(event.text.strip())] = view
+        exchange = self._session.ask(event.written.content)
+        exchange.shown = event.written.shown
+        self._waiting[exchange] = event.written
+        await self._transcript.add_turn(exchange)
+        if self._session.current is not None and exchange in self._session.waiting:
+            self._say("This message waits for the reply; Up takes it back to change it.")
         self._wake()
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        self._hints.typed(event.text)
-        if self._said and event.text:
+        if self._said and event.text and event.by_hand:
             self._say("")
+
+    def on_prompt_said(self, event: Prompt.Said) -> None:
+        self._say(event.text)
+
+    def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
+        self._hints.weigh(event.text)
 
     def on_welcome_picked(self, event: Welcome.Picked) -> None:
         self._prompt.set_text(event.text)
+
+    def on_transcript_let_go(self, event: Transcript.LetGo) -> None:
+        self._turns.let_go(event.exchange)
 
     def on_transcript_followed(self, event: Transcript.Followed) -> None:
         self._notice.cue("" if event.following else "↓ new")
@@ -131,25 +173,131 @@ class ChatScreen(Screen[None]):
     async def _command(self, text: str) -> None:
         action = find_command(text)
         if action is None:
-            self._say(f"There is no command {text.strip()}. Type /help for those there are.")
+            self._say(no_such_command(text))
+        elif argument := command_parts(text)[1]:
+            where, _, what = action.handler.partition(".")
+            await self.app.run_action((where, what, (argument,)), self)
         else:
             await self.app.run_action(action.handler, default_namespace=self)
+
+    def _withdraw(self) -> Written | None:
+        """Take back the last message that waits."""
+        exchange = self._session.withdraw()
+        if exchange is None:
+            return None
+        self.run_worker(self._turns.withdraw([exchange]))
+        return self._waiting.pop(exchange, Written(exchange.prompt))
 
     # Actions, as named in ``tui.actions``
 
     async def action_stop(self) -> None:
+        if self._turns.leave():
+            return
+        if self._transcript.selected is not None:
+            self._choose(0)
+            return
         withdrawn = self._session.stop()
-        for exchange in withdrawn:
-            await self._views.pop(exchange).remove()
-        if withdrawn:
-            texts = [exchange.prompt for exchange in withdrawn] + [self._prompt.text]
-            self._prompt.set_text("\n".join(text for text in texts if text))
-            self._say("The messages that waited are back in the prompt.")
+        await self._turns.withdraw(withdrawn)
+        self._give_back(withdrawn)
         self._wake()
 
+    def _give_back(self, withdrawn: list[Exchange]) -> None:
+        """Put messages that waited into the prompt."""
+        written = [self._waiting.pop(exchange) for exchange in withdrawn if exchange in self._waiting]
+        if written:
+            self._prompt.put_back(written)
+            self._say("The messages that waited are back in the prompt.")
+
     def action_toggle_view(self) -> None:
-        self._transcript.toggle_view()
-        self._say("Replies are shown as Markdown." if self._transcript.markdown else "Replies are shown as tokens.")
+        self.say(self._truth.toggle_view())
+
+    def action_next_mode(self) -> None:
+        self.say(self._truth.next_mode())
+
+    def action_next_ghosts(self) -> None:
+        self.say(self._truth.next_ghosts())
+
+    def action_inspect(self) -> None:
+        self.say(self._truth.inspect())
+
+    def action_race(self, text: str = "") -> None:
+        self.say(self._truth.race(text))
+
+    def on_token_view_picked(self, event: TokenView.Picked) -> None:
+        self.say(self._truth.inspect(event.view, event.token))
+
+    def on_transcript_shown(self) -> None:
+        self._truth.weigh()
+        self._wake()
+
+    def action_select(self, step: int) -> None:
+        self._choose(step)
+
+    async def action_conversations(self) -> None:
+        if self.query(Sidebar):
+            self.on_sidebar_closed()
+        else:
+            stored = self._session.talk.stored
+            await self.mount(Sidebar(History(self._session.store), stored.id))
+
+    async def on_sidebar_chosen(self, event: Sidebar.Chosen) -> None:
+        await self.query(Sidebar).remove()
+        await self._go_to(event.conversation)
+
+    async def on_sidebar_deleted(self, event: Sidebar.Deleted) -> None:
+        if event.conversation == self._session.talk.stored.id:
+            await self.action_new_conversation()
+            self.query_one(Sidebar).query_one("Input").focus()
+
+    def on_sidebar_closed(self) -> None:
+        self.query(Sidebar).remove()
+        self._prompt.area.focus()
+
+    def action_search(self) -> None:
+        self.app.push_screen(SearchScreen(self._session.store), self._found)
+
+    async def _found(self, hit: Hit | None) -> None:
+        if hit is not None:
+            await self.query(Sidebar).remove()
+            await self._go_to(hit.conversation, hit.message)
+
+    async def _go_to(self, conversation: str, message: str | None = None) -> None:
+        try:
+            await self._turn_to(self._session.store.open_conversation(conversation), message)
+        except LocalSpecError as error:
+            self._say(str(error))
+
+    def action_rename(self, title: str = "") -> None:
+        self.say(self._turns.rename(title))
+
+    def action_export(self) -> None:
+        self.say(self._turns.export(Path.cwd()))
+
+    async def action_turn(self, what: str, *values: int) -> None:
+        done = getattr(self._turns, what)(*values)
+        if isawaitable(done):
+            await done
+        if self._transcript.selected is None:
+            self._choose(0)
+        self._hints.choose(self._transcript.selected is not None and not self._turns.editing)
+        self._wake()
+
+    def action_copy(self, what: str) -> None:
+        text: str = getattr(self._turns, what)()
+        if text:
+            self.app.copy_to_clipboard(text)
+            self._say(copied_note(text, code=what == "code"))
+
+    def _choose(self, step: int) -> None:
+        """Choose another turn, whose keys then count; with no step, none."""
+        turn = self._transcript.select(step) if step else None
+        if turn is None:
+            self._transcript.unselect()
+        self._hints.choose(turn is not None)
+        if turn is not None:
+            self.set_focus(None)
+        else:
+            self._prompt.area.focus()
 
     def action_toggle_pace(self) -> None:
         pacer = self._session.pacer
@@ -161,12 +309,25 @@ class ChatScreen(Screen[None]):
         self._say(f"Replies are shown at {pace}; the figures are the engine's own.")
 
     async def action_new_conversation(self) -> None:
-        self._session.begin_anew()
-        self._views.clear()
+        await self._turn_to(self._session.store.begin(self._session.launch.system))
+        self._settings.begin_anew()
+
+    async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
+        """Show another conversation, and a message in it."""
+        self._turns.leave()
         self._say("")
-        await self._transcript.clear()
-        await self._transcript.add(Welcome(self._launch, self._palette))
+        self._prompt.open(conversation.id if conversation.path else "")
+        self._give_back(await self._turns.turn_to(conversation, message))
+        if not self._session.talk.exchanges:
+            await self._transcript.add(self._welcome())
+        self._choose(0) if message is None else self.set_focus(None)
         self._wake()
+
+    async def action_prompt(self, what: str) -> None:
+        getattr(self._prompt, what)()
+
+    def action_attach(self, path: str = "") -> None:
+        self._prompt.begin_attaching(path)
 
     def action_page(self, direction: int) -> None:
         self._transcript.page(direction)
@@ -175,7 +336,24 @@ class ChatScreen(Screen[None]):
         self._transcript.follow()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self._palette()))
+        self.app.push_screen(HelpScreen(self._palette(), self._preferences.keymap))
+
+    def action_read(self) -> None:
+        self.set_focus(None)
+
+    def action_write(self) -> None:
+        self._prompt.area.focus()
+
+    def prefer(self, preferences: Preferences) -> None:
+        """Look and move as the settings say from now on; what was switched by key and is not set anew stays."""
+        before, self._preferences = self._preferences, preferences
+        self._hints.use(preferences.keymap)
+        self._prompt.set_calm(preferences.reduced_motion)
+        if preferences.mode != before.mode:
+            self._transcript.unselect()
+            self._transcript.show(preferences.showing(self._transcript.showing))
+        if preferences.ghosts != before.ghosts:
+            self._transcript.show_ghosts(preferences.ghosts)
 
     # What the engine says
 
@@ -195,54 +373,92 @@ class ChatScreen(Screen[None]):
         changes = self._session.advance()
         for change in changes:
             self._show(change)
+            self._truth.follow(change)
         self._fade_ghosts()
         self._frame_n += 1
         done = not self._session.busy and self._ghosts_until is None
         if done or self._frame_n % FRAMES_PER_FIGURES == 0:
-            self._live.show(live_state(self._session))
-            self._notice.say(self._said or pace_note(self._session))
+            self._live.show(live_state(self._session, self._transcript.showing.mode))
+            self._notice.say(self._note)
+            self._notice.measure(context_note(self._session))
         if done:
             self._timer.pause()
-            self._prompt.set_calm(False)
+            self._prompt.set_calm(self._preferences.reduced_motion)
             self._inbox.sleep()
 
     def _show(self, change: Change) -> None:
         match change:
             case Began(exchange):
-                self._views[exchange].begin()
-            case Wrote(exchange, tokens, rejected):
-                ghosts = rejected if self.app.animation_level != "none" else ()
-                self._views[exchange].reply.write(tokens, ghosts)
+                self._waiting.pop(exchange, None)
+                self._turns.begin(exchange)
+            case Wrote(exchange, rounds, rejected):
+                brief = self._transcript.ghosts is Ghosts.BRIEF and self.app.animation_level != "none"
+                ghosts = rejected if brief else ()
+                if (view := self._transcript.view(exchange)) is not None:
+                    view.reply.write(rounds, ghosts)
                 self._ghosts_until = self._clock() + GHOST_S if ghosts else None
             case Ended(exchange):
-                self._close(exchange)
+                self._ghosts_until = None
+                self._turns.close(exchange)
+                self._prompt.weigh()
+            case Counted(token_n):
+                self._prompt.counted(token_n)
             case LoadFailed(error):
-                self._show_load_error(Content.assemble(error.message, " ", (error.hint, "$foreground")))
-            case PairReady():
+                self._prompt.fit(None)
+                self._said = ""
+                self.complain(error, self._desk.way_back())
+                self._desk.begin()
+            case PairReady(info):
+                self._prompt.fit(info.n_ctx)
                 self._show_load_error(None)
-
-    def _close(self, exchange: Exchange) -> None:
-        """The reply is over: its last look, and what there is to say about it."""
-        view, reply = self._views[exchange], exchange.reply
-        self._ghosts_until = None
-        view.reply.finish()
-        view.note("\n".join(filter(None, (opening_note(reply), closing_note(reply)))))
-        if reply.error is not None:
-            view.fail(reply.error)
-        self._transcript.settle(view)
+                self._settings.pace()
+                self._say(self._desk.ready() or self._said)
+                self._desk.begin()
 
     def _fade_ghosts(self) -> None:
         if self._ghosts_until is not None and self._clock() >= self._ghosts_until:
             self._ghosts_until = None
-            if self._session.current is not None:
-                self._views[self._session.current].reply.tokens.fade()
+            current = self._session.current
+            if current is not None and (view := self._transcript.view(current)) is not None:
+                view.reply.tokens.fade()
 
     def _show_load_error(self, text: Content | None) -> None:
         """Put a failed load's sentence below the conversation, or take it away once it is mended."""
         self._transcript.query(".load-error").remove()
         if text is not None:
-            self.run_worker(self._transcript.add(Static(text, classes="load-error")))
+            self.run_worker(self._show_at_end(Static(text, classes="load-error")))
+
+    async def _show_at_end(self, widget: Static) -> None:
+        await self._transcript.add(widget)
+        self.call_after_refresh(self._transcript.scroll_end, animate=False)
+
+    # What there is about pairs
+
+    def show_pairs(self) -> None:
+        """Something about pairs has changed: what the first page offers, and the quiet line."""
+        for welcome in self.query(Welcome):
+            welcome.tell(self._session.launch, self._desk.welcome())
+        self._notice.say(self._note)
+
+    def complain(self, error: LocalSpecError, advice: str = "") -> None:
+        """Say below the conversation what went wrong with a pair, until one is loaded."""
+        self._show_load_error(Content.assemble(error.message, " ", (f"{error.hint} {advice}".strip(), "$foreground")))
+
+    def say(self, text: str) -> None:
+        """Say it quietly, until the reader types."""
+        self._say(text)
+        self._wake()
+
+    def _welcome(self) -> Welcome:
+        return Welcome(self._session.launch, self._palette, self._desk.welcome())
+
+    @property
+    def _note(self) -> str:
+        """What the quiet line says: what was just done first, then what goes on by itself."""
+        return (
+            self._said or storage_note(self._session) or pace_note(self._session) or pause_note(self._session)
+        ) or self._desk.news()
 
     def _say(self, text: str) -> None:
         self._said = text
-        self._notice.say(text)
+        self._notice.say(self._note)

@@ -12,8 +12,10 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS, key_label
+from localspec.tui.actions import ACTIONS
+from localspec.tui.keymap import Keymap
 from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
+from localspec.tui.truth import MODES
 
 FIGURES = (
     ("tokens/s", "how fast the reply is being written, measured by the engine"),
@@ -21,6 +23,12 @@ FIGURES = (
     ("accepted", "the share of proposed tokens that the target kept"),
     ("/round", "tokens committed in a round: draft, verify, commit"),
     ("depth", "tokens proposed in a round, and by which drafter"),
+    ("▁▂▄█ ·", "how many were accepted in each of the latest rounds; a dot where nothing was proposed"),
+)
+INSPECTOR = (
+    ("target 93%", "the model's own probability of the token, and its rank among all"),
+    ("p, q", "the target's and the draft's probability of it after the sampler's filters"),
+    ("kept", "how likely the target keeps it as a guess that was drawn from q, or simply named"),
 )
 
 
@@ -37,16 +45,19 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen Static { width: 100%; max-width: 92; height: auto; padding: 1 2 0 2; }
     """
 
-    def __init__(self, palette: Palette) -> None:
+    def __init__(self, palette: Palette, keymap: Keymap | None = None) -> None:
         super().__init__()
         self._palette = palette
+        self._keymap = keymap or Keymap({})
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(_section("Colours", self._colours()))
-            yield Static(_section("Keys", [_row(key_label(a.keys), a.help, 12) for a in ACTIONS]))
+            yield Static(_section("Ways of marking tokens", [_row(mode, said, 12) for mode, said in MODES.items()]))
+            yield Static(_section("Keys", [_row(self._keymap.label(a), a.help, 12) for a in ACTIONS]))
             yield Static(_section("Commands", [_row(f"/{a.command}", a.help, 12) for a in ACTIONS if a.command]))
             yield Static(_section("The live line", [_row(word, meaning, 12) for word, meaning in FIGURES]))
+            yield Static(_section("The inspector", [_row(word, meaning, 12) for word, meaning in INSPECTOR]))
             yield Static(Content.styled("Esc closes this page.\n", "$quiet"))
 
     def _colours(self) -> list[Content]:

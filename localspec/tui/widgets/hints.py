@@ -1,13 +1,16 @@
-"""The row of keys that matter now; while a command is being typed, the commands it may become."""
+"""The row of keys that matter now, and at its end how many tokens the message being written has."""
 
 from __future__ import annotations
 
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS, key_label, matching_commands
+from localspec.tui.actions import ACTIONS, key_label
+from localspec.tui.keymap import Keymap
 
 _GAPS = ("   ", "  ")
+_WEIGHT_WIDTH = 17
+"""Room for "~123,456 tokens", whatever the number, so that nothing moves while it changes."""
 
 
 class Hints(Static):
@@ -19,33 +22,57 @@ class Hints(Static):
 
     def __init__(self) -> None:
         super().__init__("")
-        self._typed = ""
+        self._weight = ""
+        self._chosen = False
+        self._keymap = Keymap({})
 
-    def typed(self, text: str) -> None:
-        """The reader is writing this."""
-        if matching_commands(text) != matching_commands(self._typed):
-            self._typed = text
+    def use(self, keymap: Keymap) -> None:
+        """Show these keys."""
+        self._keymap = keymap
+        self._draw()
+
+    def choose(self, chosen: bool) -> None:
+        """Whether a turn is chosen, whose keys count then."""
+        if chosen != self._chosen:
+            self._chosen = chosen
             self._draw()
-        self._typed = text
+
+    def weigh(self, weight: str) -> None:
+        """Say how much the message is, in a few words; empty while there is none."""
+        if weight != self._weight:
+            self._weight = weight
+            self._draw()
 
     def on_resize(self) -> None:
         self._draw()
 
     def _draw(self) -> None:
-        commands = matching_commands(self._typed)
-        if commands:
-            pairs = [(f"/{action.command}", action.help) for action in commands]
-            pairs = pairs if len(pairs) == 1 else [(command, "") for command, _ in pairs]
+        pairs = [
+            (label, action.title)
+            for action in ACTIONS
+            if action.hinted and action.in_turn is self._chosen and (label := self._keymap.label(action))
+        ]
+        if self._chosen:
+            pairs.append((key_label("escape"), "leave"))
+        width = self.size.width
+        if self._weight and width > _WEIGHT_WIDTH:
+            hints = fitting(pairs, width, width - _WEIGHT_WIDTH)
+            hints = Content.assemble(hints, f"{self._weight:>{width - hints.cell_length}}")
         else:
-            pairs = [(key_label(action.keys), action.title) for action in ACTIONS if action.hinted]
-        self.update(_fitting(pairs, self.size.width), layout=False)
+            hints = fitting(pairs, width)
+        self.update(hints, layout=False)
 
 
-def _fitting(pairs: list[tuple[str, str]], width: int) -> Content:
-    """The pairs on one row, drawn together where it is narrow; those in the middle go first, help and quit last."""
+def fitting(pairs: list[tuple[str, str]], width: int, room: int | None = None) -> Content:
+    """The pairs on one row, drawn together where it is narrow; those in the middle go first, help and quit last.
+
+    If there is less ``room`` for now than the width, those that stay do not move: the last ones go.
+    """
     gap = next((gap for gap in _GAPS if _length(pairs, gap) <= width), _GAPS[-1])
     while len(pairs) > 2 and _length(pairs, gap) > width:
         pairs = [*pairs[: len(pairs) // 2], *pairs[len(pairs) // 2 + 1 :]]
+    while room is not None and pairs and _length(pairs, gap) > room:
+        pairs = pairs[:-1]
     parts: list[str | tuple[str, str]] = []
     for key, title in pairs:
         parts.extend([gap if parts else "", (key, "$foreground"), f" {title}" if title else ""])

@@ -1,7 +1,7 @@
 """The live line: what the engine is doing and how fast, in words and fixed-width figures.
 
-One row says how fast, how much faster than plain and why; a second counts the tokens by origin and is
-the legend of the colours at the same time.
+One row says how fast, how much faster than plain and why; a second counts the tokens by what they are marked
+for and is the legend of the marks at the same time, with a bar for each of the latest rounds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
-from localspec.engine.tally import Timings
-from localspec.tui.live import GAP, Activity, Figures, count_fields, figures_line
+from localspec.tui.live import GAP, Activity, Figures, bars, count_fields, figures_line
 from localspec.tui.palette import Palette
 
 _BAR_CELLS = 20
@@ -50,7 +49,7 @@ class LiveLine(Vertical):
             self._counts.update("", layout=False)
         else:
             self._figures.update(Content(figures_line(state, self._room())), layout=False)
-            self._counts.update(self._count_content(state.timings), layout=False)
+            self._counts.update(self._count_content(state), layout=False)
 
     def redraw(self) -> None:
         """Draw again, after the width or the colours changed."""
@@ -76,10 +75,10 @@ class LiveLine(Vertical):
             (f"  {activity.detail}", "$quiet"),
         )
 
-    def _count_content(self, timings: Timings) -> Content:
+    def _count_content(self, shown: Figures) -> Content:
         """The counts, each in the look of its tokens; numbers stay quiet so that only the words are marked."""
         parts: list[str | Content | tuple[str, str | Style]] = []
-        for origin, text in count_fields(timings):
-            number, word = text[: -len(origin)], text[-len(origin) :]
-            parts.extend([GAP if parts else "", number, (word, self._palette().look(origin))])
-        return Content.assemble(*parts)
+        for kind, text in count_fields(shown.counts):
+            number, word = text[: -len(kind)], text[-len(kind) :]
+            parts.extend([GAP if parts else "", number, (word, self._palette().mark_look(shown.mode, kind))])
+        return Content.assemble(*parts, GAP, (bars(shown, self._room()), "$quiet"))

@@ -15,23 +15,34 @@ class Notice(Horizontal):
     Notice { height: 1; padding: 0 2; }
     Notice > #notice-text { width: 1fr; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
     Notice > #notice-cue { width: auto; color: $accent; }
+    Notice > #notice-meter { width: auto; color: $quiet; margin: 0 0 0 2; }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._text = Static("", id="notice-text")
         self._cue = Static("", id="notice-cue")
+        self._meter = Static("", id="notice-meter")
+        self._measured = ""
         self._said = ""
 
     def compose(self) -> ComposeResult:
         yield self._text
         yield self._cue
+        yield self._meter
 
     def say(self, text: str) -> None:
         """Say it quietly; an empty text clears the row."""
         if text != self._said:
             self._said = text
             self._text.update(Content(text), layout=False)
+
+    def measure(self, text: str) -> None:
+        """Say how full the context is."""
+        if text != self._measured:
+            same_width = len(text) == len(self._measured)
+            self._measured = text
+            self._meter.update(Content(text), layout=not same_width)
 
     def cue(self, text: str) -> None:
         """Point the way back; an empty text takes the pointer away."""

@@ -1,102 +1,346 @@
-"""Where the reader writes: grows with the text, sends on Enter, and is always ready."""
+"""Where the reader writes: grows with the text, sends on Enter, and is always ready.
+
+What marks and mentions stand for is in ``compose.message``; which lists there are, in ``tui.completing``. This widget
+brings them together with the text area, and keeps what is unsent on disk.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
 
-from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal
-from textual.message import Message
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
-from localspec.tui.actions import ACTIONS
-from localspec.tui.keys import prompt_bindings
+from localspec.compose.attachment import over_context
+from localspec.compose.cleaning import cleaned, cleaning_note
+from localspec.compose.history import PromptHistory, Recall
+from localspec.compose.mentions import written as written_path
+from localspec.compose.message import Enclosures, Written
+from localspec.compose.unsent import UnsentMessages
+from localspec.errors import LocalSpecError
+from localspec.paths import user_paths
+from localspec.tui.actions import is_command
+from localspec.tui.attaching import Attaching
+from localspec.tui.editor import edit_in
+from localspec.tui.weighing import Weighing
+from localspec.tui.widgets import prompt_messages
+from localspec.tui.widgets.attached import Attached
+from localspec.tui.widgets.completion import CompletionList
+from localspec.tui.widgets.folds import Folds
+from localspec.tui.widgets.offers import Offers
+from localspec.tui.widgets.prompt_area import PromptArea
 
-_OWN = {action.id for action in ACTIONS}
-
-
-class PromptArea(TextArea):
-    """The text area itself; see ``Prompt``."""
-
-    BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
-
-    async def _on_key(self, event: events.Key) -> None:
-        """Let our own bindings have their keys; a text area would insert Enter as text.
-
-        A priority binding would not do: it overtakes the letters typed just before it.
-        """
-        if event.is_printable:
-            return
-        active = self.screen.active_bindings.get(event.key)
-        if active is not None and active.node is self and active.binding.id in _OWN:
-            event.stop()
-            event.prevent_default()
-            await self.run_action(active.binding.action)
-
-    def action_send(self) -> None:
-        """Hand the text over, unless there is none."""
-        if self.text.strip():
-            self.post_message(Prompt.Submitted(self.text))
-
-    def action_newline(self) -> None:
-        self.insert("\n")
+SAVE_AFTER_S = 1.0
+WEIGH_AFTER_S = 0.3
 
 
-class Prompt(Horizontal):
-    """The input line with its mark."""
+def _busy(text: str) -> bool:
+    """No engine to count with."""
+    return False
+
+
+def _nothing() -> Written | None:
+    """No message waits."""
+    return None
+
+
+class Prompt(Vertical):
+    """The input line with its mark, what is attached above it, and the list that floats over both."""
 
     DEFAULT_CSS = """
     Prompt { height: auto; background: $surface; padding: 0 2; }
-    Prompt > Static { width: 2; height: 1; color: $accent; }
-    Prompt > PromptArea {
+    Prompt > Horizontal { height: auto; }
+    Prompt > #trouble { height: auto; color: $error; display: none; }
+    Prompt > Horizontal > Static { width: 2; height: 1; color: $accent; }
+    Prompt PromptArea {
         width: 1fr; height: auto; min-height: 1; max-height: 10; padding: 0; border: none;
         background: $surface; color: $foreground; scrollbar-size-vertical: 1;
     }
-    Prompt > PromptArea:focus { border: none; }
-    Prompt > PromptArea .text-area--placeholder { color: $quiet; }
-    Prompt > PromptArea .text-area--cursor-line { background: $surface; }
+    Prompt PromptArea:focus { border: none; }
+    Prompt PromptArea .text-area--placeholder { color: $quiet; }
+    Prompt PromptArea .text-area--cursor-line { background: $surface; }
     """
 
-    class Submitted(Message):
-        """The reader sent a message."""
+    Submitted: TypeAlias = prompt_messages.Submitted
+    Typed: TypeAlias = prompt_messages.Typed
+    Said: TypeAlias = prompt_messages.Said
+    Weighed: TypeAlias = prompt_messages.Weighed
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    class Typed(Message):
-        """The text changed."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    def __init__(self, placeholder: str) -> None:
+    def __init__(
+        self,
+        placeholder: str,
+        *,
+        ask: Callable[[str], bool] = _busy,
+        withdraw: Callable[[], Written | None] = _nothing,
+        data_folder: Path | None = None,
+    ) -> None:
+        """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits."""
         super().__init__()
-        self.area = PromptArea(
-            "", soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False, placeholder=placeholder
-        )
+        folder = data_folder or user_paths().data
+        self.area = PromptArea(self, placeholder)
+        self.enclosures = Enclosures()
+        self.history = PromptHistory(folder / "sent-messages.jsonl")
+        self._folds = Folds(self.enclosures, self.area)
+        self._attaching = Attaching(self.enclosures)
+        self._unsent = UnsentMessages(folder / "unsent")
+        self._weighing = Weighing(ask)
+        self._withdraw = withdraw
+        self._attached = Attached()
+        self._trouble = Static("", id="trouble")
+        self._mark = Static("› ")
+        self._offers = Offers(self)
+        self._recall = Recall(self.history)
+        self._put = False
+        """Whether the change to come was made all at once."""
+        self._key = ""
+        self._n_ctx: int | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static("› ")
-        yield self.area
+        yield self._offers.list
+        yield self._trouble
+        yield self._attached
+        with Horizontal():
+            yield self._mark
+            yield self.area
+
+    def on_mount(self) -> None:
+        self._saving = self.set_interval(SAVE_AFTER_S, self.save, pause=True)
+        self._pausing = self.set_interval(WEIGH_AFTER_S, self.weigh, pause=True)
+        self.put(self._unsent.load(self._key))
+
+    def on_resize(self) -> None:
+        self._offers.list.redraw()
+
+    def on_unmount(self) -> None:
+        self.save()
+
+    # What is written
 
     @property
     def text(self) -> str:
         return self.area.text
 
+    @property
+    def written(self) -> Written:
+        """The message as it stands, also while the line is used to search."""
+        return self._offers.aside or self.enclosures.written(self.text)
+
     def set_text(self, text: str) -> None:
         """Replace what is written, the cursor at its end."""
-        self.area.text = text
-        self.area.move_cursor(self.area.document.end)
+        self.put(Written(text))
         self.area.focus()
+
+    def put(self, written: Written) -> None:
+        """Replace what is written by a message from before."""
+        self.enclosures.take_over(written)
+        self._put = True
+        self.area.text = written.text
+        self.area.move_cursor(self.area.document.end)
+
+    def put_back(self, messages: list[Written]) -> None:
+        """Put messages that were not sent in front of what is written."""
+        texts = [message.text for message in messages]
+        for message in messages:
+            self.enclosures.take_over(message)
+        self.set_text("\n".join(text for text in (*texts, self.text) if text))
+
+    def open(self, key: str) -> None:
+        """Go to another conversation: what is unsent in this one is kept, what was unsent in that one is there."""
+        self.save()
+        self._key = key
+        self.enclosures.clear()
+        self.put(self._unsent.load(key))
+
+    def save(self) -> None:
+        """Keep what is unsent, for the next start."""
+        self._saving.pause()
+        self._unsent.save(self._key, self.written)
 
     def set_calm(self, calm: bool) -> None:
         """Keep the cursor from blinking, while the model needs every cycle."""
         self.area.cursor_blink = not calm
 
+    def say(self, text: str) -> None:
+        """Have it said where there is room for it."""
+        if text:
+            self.post_message(self.Said(text))
+
+    def complain(self, text: str) -> None:
+        """Say right above the line what went wrong, until the reader types on; nothing if empty."""
+        self._trouble.update(Content(text))
+        self._trouble.display = bool(text)
+
+    def searching(self, on: bool) -> None:
+        """Show that the line is used to search."""
+        self._mark.update("? " if on else "› ")
+
+    # Counting
+
+    def fit(self, n_ctx: int | None) -> None:
+        """A pair with this context is loaded; None if there is none any more."""
+        self._n_ctx = n_ctx
+        self._weighing.forget()
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Count what is written, as far as the engine is free."""
+        self._pausing.pause()
+        self._weighing.write(self.written)
+        self._show_weight()
+
+    def counted(self, n: int | None) -> None:
+        """The engine's answer to ``ask``."""
+        self._weighing.counted(n)
+        for attachment in self.written.attachments:
+            count = self._weighing.of(attachment)
+            if count.exact and self._n_ctx and count.n > self._n_ctx:
+                self._attaching.refuse(attachment.path)
+                self.complain(str(over_context(attachment.path, count.n, self._n_ctx)))
+        self._show_weight()
+
+    def _show_weight(self) -> None:
+        written = self.written
+        self._attached.show([(attachment, self._weighing.of(attachment)) for attachment in written.attachments])
+        total = "" if written.blank or is_command(written.text) else str(self._weighing.total)
+        self.post_message(self.Weighed(total))
+
+    # What the area hands on
+
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self.post_message(self.Typed(self.text))
+        self._offers.refresh()
+        if self._offers.aside is None:
+            self._restart(self._saving)
+            if self.written.blank:
+                self.weigh()
+            else:
+                self._restart(self._pausing)
+            if untried := self._attaching.claim(self.text):
+                self.run_worker(self._read_files(untried))
+        if not self._put:
+            self.complain("")
+        self.post_message(self.Typed(self.text, by_hand=not self._put))
+        self._put = False
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        event.stop()
+        self._offers.refresh()
+
+    def on_completion_list_picked(self, event: CompletionList.Picked) -> None:
+        event.stop()
+        self.send()
+        self.area.focus()
+
+    def send(self) -> None:
+        """Enter: take what the list offers, or send."""
+        if self._offers.accept(into=False):
+            return
+        written = self.written
+        if written.blank:
+            return
+        untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
+        if untried or self._attaching.busy:
+            self.run_worker(self._read_files(untried, then_send=True))
+            return
+        if not is_command(written.text):
+            self.history.add(written)
+        self._submit(written)
+
+    def complete(self) -> None:
+        """Tab: take what the list offers, or unfold the paste at the cursor."""
+        if self._offers.accept(into=True):
+            return
+        if not self._folds.unfold():
+            self.complain("This text is too long to be changed here; /editor opens it in your own editor.")
+
+    def step_in_list(self, direction: int) -> bool:
+        """As ``prompt_area.Owner`` says."""
+        return self._offers.move(direction)
+
+    def step(self, direction: int) -> bool:
+        """Up and down through the messages sent before; up in an empty prompt first takes back one that waits."""
+        if direction < 0 and not self.text and (withdrawn := self._withdraw()) is not None:
+            self.put(withdrawn)
+            return True
+        found = self._recall.step(direction, self.written)
+        if found is not None:
+            self.put(found)
+        return found is not None
+
+    def dismiss(self) -> bool:
+        """As ``prompt_area.Owner`` says."""
+        return self._offers.dismiss()
+
+    def paste(self, text: str) -> str:
+        """What stands in the text for something pasted: itself, made harmless, or a mark if it is long."""
+        text, replaced_n = cleaned(text)
+        self.say(cleaning_note(replaced_n))
+        self._put = True
+        if self._offers.aside is not None:
+            return " ".join(text[:200].split())
+        return self._folds.folded(text)
+
+    def mark_before_cursor(self) -> int:
+        """As ``prompt_area.Owner`` says."""
+        return self._folds.before_cursor()
+
+    # What commands do
+
+    def attach(self, path: str) -> None:
+        """Attach what lies at ``path``, which the text mentions."""
+        self._attaching.claim_path(path)
+        self.run_worker(self._read_files([path], meant=True))
+
+    def begin_attaching(self, path: str = "") -> None:
+        """Attach what lies at ``path``, or begin to look for a file."""
+        self.area.focus()
+        before = self.text[: self.area.index]
+        gap = "" if not before or before[-1].isspace() else " "
+        path = path.strip("\"'")
+        self._put = True
+        self.area.insert(f"{gap}{written_path(path)} " if path else f"{gap}@", maintain_selection_offset=False)
+        if path:
+            self.attach(path)
+
+    def search_sent(self) -> None:
+        """Search the messages sent before."""
+        self._offers.search()
+        self.area.focus()
+
+    def edit_outside(self) -> None:
+        """Write on in the reader's own editor."""
+        try:
+            text = edit_in(self.app.suspend, self.written.unfolded, os.environ)
+        except LocalSpecError as error:
+            self.complain(str(error))
+            return
+        self._offers.dismiss()
+        text, replaced_n = cleaned(text)
+        self.set_text(self._folds.shortened(text))
+        self.say(cleaning_note(replaced_n))
+
+    def _submit(self, written: Written) -> None:
+        self.enclosures.clear()
+        self._attaching.clear()
+        self.set_text("")
+        self.save()
+        self.post_message(self.Submitted(written))
+
+    async def _read_files(self, paths: list[str], *, meant: bool = False, then_send: bool = False) -> None:
+        errors = await self._attaching.attach(paths, self._n_ctx, meant=meant)
+        if errors:
+            self.complain("\n".join(map(str, errors)))
+        self.weigh()
+        if then_send and not self._trouble.display:
+            self.send()
+
+    @staticmethod
+    def _restart(timer: Timer) -> None:
+        timer.reset()
+        timer.resume()

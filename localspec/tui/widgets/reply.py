@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
 
-from localspec.engine.events import Origin, Proposal, Token
+from localspec.engine.events import Origin, Proposal, Round
+from localspec.tui.exchange import Exchange
 from localspec.tui.palette import Palette
+from localspec.tui.reasoning import Reasoning, tokens_before
+from localspec.tui.truth import Ghosts, Showing
 from localspec.tui.widgets.steady import SteadyPane
+from localspec.tui.widgets.thought import Thought
 from localspec.tui.widgets.token_view import TokenView
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown
+
+MARKDOWN_CHARACTERS = 40_000
+"""Longer replies stay tokens: as Markdown they would take the screen seconds."""
 
 
 class ReplyView(Vertical, SteadyPane):
@@ -22,6 +31,7 @@ class ReplyView(Vertical, SteadyPane):
 
     DEFAULT_CSS = """
     ReplyView { height: auto; }
+    ReplyView .lead { height: auto; }
     ReplyView Markdown { padding: 0; margin: 0; background: transparent; }
     ReplyView Markdown > MarkdownBlock:last-child { margin-bottom: 0; }
     ReplyView MarkdownFence { background: $surface; margin: 0 0 1 0; }
@@ -38,43 +48,89 @@ class ReplyView(Vertical, SteadyPane):
     }
     """
 
-    def __init__(self, palette: Callable[[], Palette]) -> None:
+    def __init__(self, palette: Callable[[], Palette], exchange: Exchange) -> None:
+        """``exchange`` may have a reply already: it is drawn as far as it has got."""
         super().__init__()
-        self.tokens = TokenView(palette)
+        self.tokens = TokenView(palette, exchange.trace)
+        self._exchange = exchange
+        self._lead = Static(Content(exchange.lead), classes="lead")
+        self._thought = Thought()
         self._markdown: Markdown | None = None
-        self._text: list[str] = []
+        self._undrawn = list(exchange.trace.rounds)
+        """Rounds of before, laid out as tokens when they are first to be seen so."""
         self._finished = False
 
     def compose(self) -> ComposeResult:
+        self._lead.display = bool(self._exchange.lead)
+        self._thought.display = False
+        yield self._lead
+        yield self._thought
         yield self.tokens
+
+    def on_mount(self) -> None:
+        if not self._finished:
+            self._draw()
 
     @property
     def counts(self) -> dict[Origin, int]:
         """How many tokens of each origin are marked."""
+        self._draw()
         return self.tokens.counts
 
-    def write(self, tokens: Sequence[Token], ghosts: tuple[Proposal, ...] = ()) -> None:
-        """Append tokens."""
-        self._text.extend(token.text for token in tokens)
-        self.tokens.extend(tokens, ghosts)
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self._finished
+
+    def write(self, rounds: Sequence[Round], ghosts: tuple[Proposal, ...] = ()) -> None:
+        """Append the tokens of these rounds."""
+        self._draw()
+        self.tokens.extend(rounds, ghosts)
 
     def finish(self) -> None:
         """Nothing more will come; the token view stays until ``show`` says otherwise."""
         self._finished = True
-        self.tokens.finish()
+        if not self._undrawn:
+            self.tokens.finish()
 
-    async def show(self, *, markdown: bool) -> None:
-        """Switch the view of a finished reply; Markdown is made the first time it is asked for."""
-        if not self._finished or not self._text:
+    def unfold(self) -> bool:
+        """Show the thoughts before the answer, or fold them away; whether there are any."""
+        return self._thought.display and self._thought.turn()
+
+    async def show(self, showing: Showing, ghosts: Ghosts) -> None:
+        """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for."""
+        text = self._exchange.text
+        markdown = showing.markdown and len(text) <= MARKDOWN_CHARACTERS
+        self.tokens.mark(showing.mode, keep_ghosts=ghosts is Ghosts.KEEP)
+        if not self._finished or not text:
             return
         if markdown and self._markdown is None:
-            from textual.widgets import Markdown
-
-            self._markdown = Markdown("", open_links=False)
-            self._markdown.display = False
-            await self.mount(self._markdown)
-            await self._markdown.update("".join(self._text))
+            await self._make_markdown(text)
+        if not markdown:
+            self._draw()
         with self.app.batch_update():
             self.tokens.display = not markdown
+            self._lead.display = not markdown and bool(self._exchange.lead)
+            self._thought.display = markdown and self._thought.known
             if self._markdown is not None:
                 self._markdown.display = markdown
+
+    async def _make_markdown(self, text: str) -> None:
+        from textual.widgets import Markdown
+
+        thought = Reasoning.find(text)
+        if thought is not None:
+            tokens_n = tokens_before(self._exchange.trace.tokens, thought.end - len(self._exchange.lead))
+            self._thought.tell(thought, tokens_n)
+        self._markdown = Markdown("", open_links=False)
+        self._markdown.display = False
+        await self.mount(self._markdown)
+        await self._markdown.update(text[thought.end :].lstrip() if thought else text)
+
+    def _draw(self) -> None:
+        """Lay out the tokens of before."""
+        if self._undrawn:
+            rounds, self._undrawn = self._undrawn, []
+            self.tokens.extend(rounds)
+            if self._finished:
+                self.tokens.finish()

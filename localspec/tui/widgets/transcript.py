@@ -1,15 +1,27 @@
-"""The conversation on screen: turns below one another, following the newest unless the reader looks back."""
+"""The conversation on screen: turns below one another, following the newest unless the reader looks back.
+
+Only what is near is there as widgets. Turns further away are folded, those far away only known by their
+height, so that neither opening a long conversation nor drawing it costs more than a short one does.
+"""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
 
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from localspec.tui.widgets.page import Page
+from localspec.tui.exchange import Exchange
+from localspec.tui.truth import Ghosts, Showing
+from localspec.tui.widgets.page import Page, grouped
 from localspec.tui.widgets.steady import SteadyPane
 from localspec.tui.widgets.turn import TurnView
+
+FAR_SCREENS = 8
+"""Pages further away than this let go of their turns."""
 
 
 class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children=False):
@@ -35,12 +47,31 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             super().__init__()
             self.following = following
 
-    def __init__(self) -> None:
+    class Shown(Message):
+        """Turns have come on screen, or look different."""
+
+    class LetGo(Message):
+        """An exchange is far away and has no widget any more."""
+
+        def __init__(self, exchange: Exchange) -> None:
+            super().__init__()
+            self.exchange = exchange
+
+    def __init__(self, make: Callable[[Exchange], TurnView]) -> None:
+        """``make`` draws an exchange as it stands."""
         super().__init__()
-        self.markdown = True
-        """Whether finished replies are shown as Markdown rather than as tokens."""
+        self.showing = Showing()
+        """How replies are shown that have no way of their own."""
+        self.ghosts = Ghosts.BRIEF
+        self.selected: TurnView | None = None
+        """The turn that the reader has chosen, if one."""
+        self._make = make
+        self._views: dict[Exchange, TurnView] = {}
         self._following = True
         self._unsettled: list[TurnView] = []
+        self._opening = False
+        self._lock = asyncio.Lock()
+        """Held while a page gets its turns."""
 
     @property
     def following(self) -> bool:
@@ -49,19 +80,32 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     @property
     def turns(self) -> list[TurnView]:
-        """The turns on screen, oldest first."""
+        """The turns that are there as widgets, oldest first."""
         return [turn for page in self._pages for turn in page.turns]
 
-    async def add_turn(self, turn: TurnView) -> None:
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """All that is shown, near or far."""
+        return [exchange for page in self._pages for exchange in page.exchanges]
+
+    def view(self, exchange: Exchange) -> TurnView | None:
+        """The widget of an exchange, while there is one."""
+        return self._views.get(exchange)
+
+    # What is shown
+
+    async def add_turn(self, exchange: Exchange) -> TurnView:
         """Append a turn and go to it."""
         pages = self._pages
-        if pages and not pages[-1].full:
-            await pages[-1].mount(turn)
-        else:
-            page = Page()
+        page = pages[-1] if pages and not pages[-1].full else Page()
+        if not page.is_attached:
             await self.mount(page)
-            await page.mount(turn)
+        page.exchanges.append(exchange)
+        view = self._view_for(exchange)
+        await page.mount(view)
+        await self._dress(view)
         self.follow()
+        return view
 
     async def add(self, widget: Widget) -> None:
         """Append something that is no turn, and go to it."""
@@ -71,7 +115,61 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     async def clear(self) -> None:
         """Remove everything."""
         self._unsettled.clear()
+        self._views.clear()
+        self.selected = None
         await self.remove_children()
+
+    async def sync(self, exchanges: Sequence[Exchange]) -> None:
+        """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
+        shown = self.exchanges
+        same = (a is b for a, b in zip(shown, exchanges, strict=False))
+        kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(exchanges)))
+        await self._cut(kept_n)
+        rest = exchanges[kept_n:]
+        width = max(20, min(self.size.width, 92) - 6)
+        pages = [
+            Page(rest[group], sum(exchange.rows(width) for exchange in rest[group]))
+            for group in grouped([exchange.size for exchange in rest])
+        ]
+        if pages:
+            await self.mount_all(pages)
+            await self._open(pages[-1])
+        elif (last := self._pages[-1:]) and last[0].empty:
+            await self._open(last[0])
+        self.follow()
+        self._fold()
+
+    async def remake(self, exchange: Exchange) -> None:
+        """Draw an exchange anew."""
+        old = self._views.pop(exchange, None)
+        if old is None or not isinstance(old.parent, Page):
+            return
+        chosen = self.selected is old
+        view = self._view_for(exchange)
+        await old.parent.mount(view, after=old)
+        await old.remove()
+        await self._dress(view)
+        if chosen:
+            self._choose(view)
+
+    async def discard(self, exchange: Exchange) -> None:
+        """Take one away, for example a message that was withdrawn."""
+        view = self._views.pop(exchange, None)
+        for page in self._pages:
+            if exchange in page.exchanges:
+                page.exchanges.remove(exchange)
+        if view is not None:
+            await view.remove()
+
+    async def reveal(self, exchange: Exchange) -> None:
+        """Choose a turn, however far away, and go to it."""
+        for page in self._pages:
+            if exchange in page.exchanges:
+                self._anchor_released = True
+                await self._open(page)
+                self._choose(self._views[exchange])
+                self.scroll_to_widget(self._views[exchange], animate=False, top=True)
+                self._moved()
 
     def settle(self, turn: TurnView) -> None:
         """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
@@ -79,11 +177,43 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         if self._following:
             self.run_worker(self._settle())
 
-    def toggle_view(self) -> None:
-        """Switch every reply between Markdown and tokens; those folded away when they are next seen."""
-        self.markdown = not self.markdown
-        pages = [page for page in self._pages if not page.folded]
-        self.run_worker(self._show(pages), group="view", exclusive=True)
+    def show(self, showing: Showing) -> None:
+        """Show the selected turn so, or else all, and forget what single turns had for themselves."""
+        if self.selected is not None:
+            self.selected.own_showing = showing
+        else:
+            self.showing = showing
+            for turn in self.turns:
+                turn.own_showing = None
+        self._redress()
+
+    def show_ghosts(self, ghosts: Ghosts) -> None:
+        """Show rejected proposals so, in all turns."""
+        self.ghosts = ghosts
+        self._redress()
+
+    @property
+    def shown(self) -> Showing:
+        """How the selected turn is shown, or else the others."""
+        return (self.selected.own_showing if self.selected else None) or self.showing
+
+    def select(self, step: int) -> TurnView | None:
+        """Choose the turn before or after the one chosen, at first the newest; past the last none is."""
+        turns = self.turns
+        at = turns.index(self.selected) if self.selected in turns else len(turns)
+        at = max(0, at + step)
+        self.unselect()
+        if at < len(turns):
+            self._choose(turns[at])
+            self.scroll_to_widget(turns[at], animate=False)
+            self._moved()
+        return self.selected
+
+    def unselect(self) -> None:
+        """Choose no turn."""
+        if self.selected is not None:
+            self.selected.choose(False)
+            self.selected = None
 
     def follow(self) -> None:
         """Go to the newest text and stay there."""
@@ -102,18 +232,67 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     def _pages(self) -> list[Page]:
         return [child for child in self.children if isinstance(child, Page)]
 
+    def _view_for(self, exchange: Exchange) -> TurnView:
+        view = self._views[exchange] = self._make(exchange)
+        return view
+
+    def _choose(self, view: TurnView) -> None:
+        self.unselect()
+        self.selected = view
+        view.choose(True)
+
+    async def _cut(self, kept_n: int) -> None:
+        """Remove what comes after the first ``kept_n`` exchanges."""
+        for page in self._pages:
+            gone, page.exchanges = page.exchanges[max(0, kept_n) :], page.exchanges[: max(0, kept_n)]
+            kept_n -= len(page.exchanges) + len(gone)
+            for exchange in gone:
+                view = self._views.pop(exchange, None)
+                if view is self.selected:
+                    self.unselect()
+                if view is not None and page.exchanges:
+                    await view.remove()
+            if not page.exchanges:
+                await page.remove()
+
     async def _settle(self) -> None:
         while self._unsettled:
-            await self._unsettled.pop(0).reply.show(markdown=self.markdown)
+            await self._dress(self._unsettled.pop(0))
+
+    def _redress(self) -> None:
+        """Show every turn as it is to be shown; those folded away when they are next seen."""
+        pages = [page for page in self._pages if not page.folded]
+        self.run_worker(self._show(pages), group="view", exclusive=True)
+
+    async def _dress(self, turn: TurnView) -> None:
+        await turn.reply.show(turn.own_showing or self.showing, self.ghosts)
 
     async def _show(self, pages: list[Page]) -> None:
-        """Give these pages' replies the view in force; the turn at the top of the screen stays there."""
-        top = next((turn for turn in self.turns if turn.display and turn.region.bottom > self.region.y), None)
+        """Give these pages' replies the view in force; what the reader looks at stays where it is."""
+        place = self._place()
         for page in pages:
             for turn in page.turns:
-                await turn.reply.show(markdown=self.markdown)
-        if not self._following and top is not None:
-            self.call_after_refresh(self.scroll_to_widget, top, animate=False, top=True)
+                await self._dress(turn)
+        self.call_after_refresh(self._keep, place)
+        self.post_message(self.Shown())
+
+    # Where the reader is
+
+    def _place(self) -> tuple[TurnView, int] | None:
+        """The first turn in view and the row it begins at; None while the newest text is followed."""
+        if self._following:
+            return None
+        turns = (turn for turn in self.turns if turn.display)
+        turn = next((turn for turn in turns if _row(turn) + turn.size.height > self.scroll_y), None)
+        in_view = turn is not None and _row(turn) < self.scroll_y + self.size.height
+        return (turn, _row(turn)) if turn is not None and in_view else None
+
+    def _keep(self, place: tuple[TurnView, int] | None) -> None:
+        """Scroll by as much as the turn has moved."""
+        if place is not None and place[0].is_attached and not self._following:
+            moved = _row(place[0]) - place[1]
+            if moved:
+                self.scroll_relative(y=moved, animate=False, immediate=True)
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
         changed = super()._size_updated(size, virtual_size, container_size, layout)
@@ -143,18 +322,67 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             if following and self._unsettled:
                 self.run_worker(self._settle())
 
+    # Near and far
+
+    def _distance(self, page: Page) -> int:
+        """Rows between a page and what can be seen."""
+        region, top = page.virtual_region, int(self.scroll_y)
+        return max(region.y - (top + self.size.height), top - region.bottom, 0)
+
     def _fold(self) -> None:
         """Fold the pages more than a screen away, except the last; bring back those that come near."""
         height = self.size.height
         if not height:
             return
-        near = range(int(self.scroll_y) - height, int(self.scroll_y) + 2 * height)
-        unfolded = []
         for page in self._pages[:-1]:
-            region = page.virtual_region
-            visible = region.y < near.stop and region.bottom > near.start
-            if page.folded and visible:
-                unfolded.append(page)
-            page.fold(bool(region.height) and not visible)
-        if unfolded:
-            self.run_worker(self._show(unfolded))
+            distance = self._distance(page)
+            if page.virtual_region.height and distance >= height:
+                page.fold(True)
+                if distance > FAR_SCREENS * height and page.turns and self.selected not in page.turns:
+                    self.run_worker(self._let_go(page))
+        if not self._opening and self._wanted() is not None:
+            self._opening = True
+            self.run_worker(self._open_near())
+
+    def _wanted(self) -> Page | None:
+        """The nearest page that is to be there and is not."""
+        folded = [page for page in self._pages if page.folded and self._distance(page) < self.size.height]
+        return min(folded, key=self._distance, default=None)
+
+    async def _open_near(self) -> None:
+        """Bring pages back, one at a time, with a frame drawn after each."""
+        try:
+            while (page := self._wanted()) is not None:
+                place = self._place()
+                await self._open(page)
+                drawn = asyncio.Event()
+                self.call_after_refresh(drawn.set)
+                await drawn.wait()
+                self._keep(place)
+        finally:
+            self._opening = False
+
+    async def _open(self, page: Page) -> None:
+        async with self._lock:
+            if not page.is_attached:
+                return
+            missing = [exchange for exchange in page.exchanges if exchange not in self._views]
+            await page.mount_all([self._view_for(exchange) for exchange in missing])
+            for turn in page.turns:
+                await self._dress(turn)
+        page.fold(False)
+        self.post_message(self.Shown())
+
+    async def _let_go(self, page: Page) -> None:
+        views = page.turns
+        for exchange in page.exchanges:
+            if self._views.get(exchange) in views:
+                del self._views[exchange]
+                self.post_message(self.LetGo(exchange))
+        await page.clear()
+
+
+def _row(turn: TurnView) -> int:
+    """Where a turn begins, in rows from the very top; 0 if it is on no page."""
+    page = turn.parent
+    return page.virtual_region.y + turn.virtual_region.y if isinstance(page, Page) else 0

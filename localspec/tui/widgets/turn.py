@@ -10,13 +10,18 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.errors import LocalSpecError
+from localspec.tui.exchange import Exchange
 from localspec.tui.palette import Palette
+from localspec.tui.truth import Showing
 from localspec.tui.widgets.reply import ReplyView
 from localspec.tui.widgets.steady import SteadyPane
 
+PROMPT_ROWS = 20
+"""So many lines of a message are shown."""
+
 
 class TurnView(Vertical, SteadyPane):
-    """What one exchange looks like."""
+    """What one exchange looks like; made as the exchange stands, and changed as it goes on."""
 
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
@@ -26,17 +31,24 @@ class TurnView(Vertical, SteadyPane):
     TurnView .error { color: $error; margin: 1 0 0 2; height: auto; display: none; }
     TurnView.-queued .prompt { text-style: dim; }
     TurnView.-queued ReplyView { display: none; }
+    TurnView.-unasked .prompt { display: none; }
+    TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }
     """
 
-    def __init__(self, prompt: str, palette: Callable[[], Palette]) -> None:
-        super().__init__(classes="-queued")
-        self._prompt = prompt
-        self.reply = ReplyView(palette)
+    def __init__(self, exchange: Exchange, palette: Callable[[], Palette], *, queued: bool = False) -> None:
+        super().__init__(classes="-queued" if queued else "")
+        self.exchange = exchange
+        self.set_class(not exchange.prompt, "-unasked")
+        self.reply = ReplyView(palette, exchange)
+        self.own_showing: Showing | None = None
+        """How this turn is shown, if otherwise than the rest."""
+        self._version = ""
+        self._question = Static(self._asked(), classes="prompt")
         self._note = Static("", classes="note")
         self._error = Static("", classes="error")
 
     def compose(self) -> ComposeResult:
-        yield Static(self._question(queued=True), classes="prompt")
+        yield self._question
         yield self.reply
         yield self._error
         yield self._note
@@ -44,7 +56,17 @@ class TurnView(Vertical, SteadyPane):
     def begin(self) -> None:
         """The message is being answered."""
         self.remove_class("-queued")
-        self.query_one(".prompt", Static).update(self._question(queued=False))
+        self.draw_question()
+
+    def choose(self, chosen: bool) -> None:
+        """Show that the reader has chosen it, or no longer."""
+        self.set_class(chosen, "-selected")
+        self.draw_question()
+
+    def draw_question(self, version: str | None = None) -> None:
+        """Write the message, with which version of it this is (2/3) if there are others."""
+        self._version = self._version if version is None else version
+        self._question.update(self._asked())
 
     def note(self, text: str) -> None:
         """Say something quietly under the reply; nothing if empty."""
@@ -56,6 +78,11 @@ class TurnView(Vertical, SteadyPane):
         self._error.update(Content.assemble(error.message, " ", (error.hint, "$foreground")))
         self._error.display = True
 
-    def _question(self, *, queued: bool) -> Content:
-        text = self._prompt.replace("\n", "\n  ")
-        return Content.assemble(("› ", "$accent"), text, ("   queued" if queued else "", "$quiet not bold"))
+    def _asked(self) -> Content:
+        text = self.exchange.shown or self.exchange.prompt
+        lines = text.split("\n")
+        if len(lines) > PROMPT_ROWS:
+            lines = [*lines[: PROMPT_ROWS - 1], f"… and {len(lines) - PROMPT_ROWS + 1} lines more"]
+        aside = "   queued" if self.has_class("-queued") else f"   {self._version}" if self._version else ""
+        mark = "▶ " if self.has_class("-selected") else "› "
+        return Content.assemble((mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))

@@ -54,6 +54,8 @@ class Welcome(Vertical):
     DEFAULT_CSS = """
     Welcome { height: auto; padding: 1 2; }
     Welcome Static { height: auto; margin: 0 0 1 0; }
+    Welcome.-offering { padding: 0 2; }
+    Welcome.-offering #pair { margin: 0; }
     Welcome .quiet { color: $quiet; }
     Welcome .example { margin: 0; width: auto; color: $foreground; }
     Welcome .example:hover { color: $accent; }
@@ -67,11 +69,14 @@ class Welcome(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, launch: Launch, palette: Callable[[], Palette]) -> None:
+    def __init__(self, launch: Launch, palette: Callable[[], Palette], offer: str = "") -> None:
         super().__init__()
         self._launch = launch
         self._palette = palette
         self._legend = Static("", id="legend")
+        self._pair = Static(id="pair", classes="quiet")
+        self._offer = Static(id="offer")
+        self.tell(launch, offer)
 
     @property
     def examples(self) -> Sequence[str]:
@@ -85,7 +90,8 @@ class Welcome(Vertical):
                 "The reply is exactly what the target alone would have said.",
             )
         )
-        yield Static(Content(describe_pair(self._launch)), classes="quiet")
+        yield self._pair
+        yield self._offer
         yield self._legend
         yield Static("Try", classes="heading")
         for example in self.examples:
@@ -93,6 +99,14 @@ class Welcome(Vertical):
 
     def on_mount(self) -> None:
         self._draw_legend()
+
+    def tell(self, launch: Launch, offer: str) -> None:
+        """Which pair is in use, and what is offered; an empty offer takes no room."""
+        self._pair.update(Content(describe_pair(launch)))
+        key, _, rest = offer.partition(" ")
+        self._offer.update(Content.assemble((key, "$accent"), f" {rest}"))
+        self._offer.display = bool(offer)
+        self.set_class(bool(offer), "-offering")
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

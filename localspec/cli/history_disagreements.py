@@ -1,0 +1,101 @@
+"""``localspec history disagreements``: what a draft can learn from."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from localspec.cli.history_store import open_history
+from localspec.cli.values import Number
+from localspec.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from localspec.stats.disagreements import Disagreements
+
+
+@click.command(short_help="Write the draft's refused proposals as JSONL.")
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@click.option("--drafter", metavar="NAME", help="Write only what this drafter proposed, as draft or suffix.")
+@click.option("--pair", "pair_id", metavar="ID", help="Write only replies of this pair.")
+@click.option(
+    "--context",
+    "context_chars",
+    type=Number(click.IntRange(min=0)),
+    metavar="N",
+    default=2000,
+    show_default=True,
+    help="Give each record the last N characters of what was said before.",
+)
+@click.option(
+    "--redact",
+    "rules",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Replace in the context whatever matches a regular expression in FILE, one a line, and leave out records "
+    "whose own tokens are part of a match.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write to FILE, which must not be there yet and nobody else may read.",
+)
+def disagreements(
+    beginnings: Sequence[str],
+    drafter: str | None,
+    pair_id: str | None,
+    context_chars: int,
+    rules: Path | None,
+    output: Path | None,
+) -> None:
+    """Write where the target refused a proposal, in the conversations ID or in all: a JSON object a line.
+
+    Each has the end of what was said before (context), the proposals of the round that were accepted (agreed) and
+    rejected, and the token that the target chose: what it takes to fine-tune a draft on its mistakes.
+    """
+    from localspec.stats.disagreements import Disagreements
+    from localspec.stats.redaction import Redaction, read_rules
+
+    gathered = Disagreements(read_rules(rules) if rules else Redaction(), int(context_chars), drafter, pair_id)
+    with open_history() as store:
+        ids = [store.find(each) for each in beginnings] or [each.heading.id for each in store.conversations()]
+        with _written_to(output) as stream:
+            written_n = 0
+            for conversation in dict.fromkeys(ids):
+                for each in gathered.of(store.document(conversation)):
+                    stream.write(json.dumps(each.to_dict(), ensure_ascii=stream is sys.stdout and _ascii()) + "\n")
+                    written_n += 1
+    print(_summary(written_n, gathered, output), file=sys.stderr)
+
+
+def _summary(written_n: int, gathered: Disagreements, output: Path | None) -> str:
+    where = f" written to {output}" if output else ""
+    withheld = f"; {gathered.withheld_n} left out, their tokens are to be redacted" if gathered.withheld_n else ""
+    return f"{written_n} disagreement{'' if written_n == 1 else 's'}{where}{withheld}."
+
+
+def _ascii() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+
+
+@contextmanager
+def _written_to(output: Path | None) -> Iterator[TextIO]:
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            yield stream
+    except FileExistsError:
+        raise UsageError(f"{output} is there already.", "Choose another name, or move it away.") from None
+    except OSError as error:
+        raise StoreError(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from None

@@ -1,0 +1,158 @@
+"""``localspec stats``: how well speculation works, over all replies that are on record; no model is needed for it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localspec.cli.history_store import open_history
+from localspec.cli.values import Number
+from localspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from localspec.stats.objectives import Objectives
+    from localspec.stats.overview import Overview
+    from localspec.stats.watch import Notice
+    from localspec.store import Run
+
+BY = ("pair", "drafter", "temperature", "context", "day", "subject")
+_SPANS = {"h": "hours", "d": "days", "w": "weeks"}
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+
+
+class Moment(click.ParamType[datetime]):
+    """A day or time as in ISO 8601, or a span before now: 12h, 7d, 4w."""
+
+    name = "when"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        text = str(value).strip()
+        try:
+            if text[-1:] in _SPANS and text[:-1].isdigit():
+                return datetime.now(UTC) - timedelta(**{_SPANS[text[-1]]: int(text[:-1])})
+            return datetime.fromisoformat(text).astimezone()
+        except (ValueError, OverflowError):
+            self.fail(f"{text!r} is neither a date, as 2026-11-01, nor a span before now, as 7d.", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return "WHEN"
+
+
+@click.command(short_help="Show how well speculation works, over all replies.")
+@click.option("--pair", "pair_id", metavar="ID", help="Count only replies of this pair.")
+@click.option("--since", type=Moment(), help="Count only replies since then: a date, or 12h, 7d, 4w ago.")
+@click.option("--by", type=click.Choice(BY), help="Compare replies told apart by this.")
+@click.option("--watch", is_flag=True, help="List when a pair became worse, why it may have, and missed objectives.")
+@click.option(
+    "--ttft-p95-s",
+    type=Number(_POSITIVE),
+    metavar="S",
+    help="With --watch, want the first token within S seconds in 95 of 100 replies of a day (default: the setting).",
+)
+@click.option(
+    "--min-speedup",
+    type=Number(_POSITIVE),
+    metavar="X",
+    help="With --watch, want X times plain speed in half of the replies of a day (default: the setting).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the figures as a JSON object.")
+def stats(
+    pair_id: str | None,
+    since: datetime | None,
+    by: str | None,
+    watch: bool,
+    ttft_p95_s: float | None,
+    min_speedup: float | None,
+    as_json: bool,
+) -> None:
+    """Show the figures of all replies of the chat: distributions, not only means.
+
+    Every reply is kept with its tokens, rounds and times, beside its text and on this machine alone; the setting
+    record_figures ends that. What is deleted from the history no longer counts.
+    """
+    if watch and by:
+        raise UsageError("--watch and --by contradict each other.", "Leave one of them out.")
+    if not watch and (ttft_p95_s or min_speedup):
+        raise UsageError("Objectives are looked at with --watch alone.", "Add --watch, or leave them out.")
+    from localspec.stats.groups import NEED_ROUNDS, NEED_TEXTS
+    from localspec.store import Asked
+
+    with open_history() as store:
+        if watch:
+            # A baseline is all there was before; --since is only about what is listed.
+            runs = _of_pair(store.runs(asked=Asked(texts=True)), pair_id)
+            _print_watch(runs, since, _objectives(ttft_p95_s, min_speedup), as_json)
+            return
+        asked = Asked(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS)
+        runs = store.runs(since=since, asked=asked)
+        _print_overview(_counted(_of_pair(runs, pair_id), by), narrowed=bool(pair_id or since), as_json=as_json)
+
+
+def _of_pair(runs: Iterable[Run], pair_id: str | None) -> Iterator[Run]:
+    from localspec.stats.groups import pair_of
+
+    return (run for run in runs if pair_id is None or pair_of(run) == pair_id)
+
+
+def _counted(runs: Iterable[Run], by: str | None) -> Overview:
+    from localspec.stats.overview import Overview
+
+    overview = Overview(by)
+    for run in runs:
+        overview.add(run)
+    return overview
+
+
+def _print_overview(overview: Overview, *, narrowed: bool, as_json: bool) -> None:
+    from localspec.cli.stats_text import group_lines, nothing, whole_lines
+
+    if as_json:
+        print(json.dumps(overview.to_dict(), indent=2))
+    elif not overview.whole.replies_n:
+        print(nothing(narrowed=narrowed))
+    else:
+        print("\n".join(group_lines(overview) if overview.by else whole_lines(overview)))
+
+
+def _objectives(ttft_p95_s: float | None, min_speedup: float | None) -> Objectives:
+    from localspec.config import read_config
+    from localspec.stats.objectives import Objectives
+
+    config = read_config()
+    said = {"ttft_p95_s": ttft_p95_s, "min_speedup": min_speedup}
+    for key, value in said.items():
+        setting = config.values.get(f"stats.{key}")
+        if value is None and isinstance(setting, int | float):
+            said[key] = float(setting)
+    return Objectives(**said)
+
+
+def _print_watch(runs: Iterable[Run], since: datetime | None, objectives: Objectives, as_json: bool) -> None:
+    from localspec.cli.stats_text import nothing, watch_lines
+    from localspec.stats.objectives import ObjectiveWatch
+    from localspec.stats.watch import Watch
+
+    watch, wanted, replies_n = Watch(), ObjectiveWatch(objectives), 0
+    notices: list[Notice] = []
+    for run in runs:
+        counts = since is None or run.at >= since
+        raised = watch.receive(run)
+        if counts:
+            replies_n += 1
+            notices += raised
+            wanted.add(run)
+    misses = list(wanted.misses())
+    if as_json:
+        record = {"notices": [each.to_dict() for each in notices], "misses": [each.to_dict() for each in misses]}
+        print(json.dumps({"replies_n": replies_n, **record}, indent=2))
+    elif not replies_n:
+        print(nothing(narrowed=since is not None))
+    else:
+        print("\n".join(watch_lines(notices, misses, objectives, replies_n)))

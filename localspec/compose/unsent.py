@@ -1,0 +1,39 @@
+"""What was being written when the app ended, for each conversation: it is there again when that is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from localspec.compose.message import Written
+from localspec.compose.private_file import replace_file
+
+
+class UnsentMessages:
+    """One file a conversation, in a folder of their own; a disk that is full or read-only costs the text alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, key: str) -> Written:
+        """What was last saved under ``key``; blank if there is nothing to be read."""
+        try:
+            data = self._path(key).read_bytes()
+            return Written.from_dict(json.loads(data))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Written("")
+
+    def save(self, key: str, written: Written) -> None:
+        """Keep it, or, if it is blank, keep nothing."""
+        path = self._path(key)
+        with suppress(OSError):
+            if written.blank:
+                path.unlink(missing_ok=True)
+            else:
+                replace_file(path, json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii"))
+
+    def _path(self, key: str) -> Path:
+        name = hashlib.sha256(key.encode("utf-8", errors="replace")).hexdigest()[:16] if key else "new"
+        return self._folder / f"{name}.json"

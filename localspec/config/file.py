@@ -1,0 +1,228 @@
+"""The user's ``config.toml``: what in it is valid, what is not and on which line, and one value changed at a time.
+
+Reading never fails: whatever cannot be used is a ``Problem``, and all else holds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from localspec.config.editing import NotSafelyChanged, with_value
+from localspec.config.kinds import RefusedValue, TextOrFile, Value
+from localspec.config.personas import check_persona
+from localspec.config.setting import Setting
+from localspec.config.statements import Path as Names
+from localspec.config.statements import Statement, Unreadable, statements, values
+from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_setting
+from localspec.errors import ConfigError, LocalSpecError
+from localspec.paths import user_paths
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the file that is left out."""
+
+    path: Path
+    line: int | None
+    what: str
+    """A sentence without its full stop."""
+
+    def __str__(self) -> str:
+        place = f"{self.path}, line {self.line}" if self.line else f"{self.path}"
+        return f"{place}: {self.what}{'' if self.what.endswith('?') else '.'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the file says, as far as it can be used."""
+
+    path: Path
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """By ``section.key``."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Keys of actions, by the action's id; whether there is such an action is not known here."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Where a value stands, by ``section.key``."""
+    problems: tuple[Problem, ...] = ()
+    stamp: tuple[int, int] | None = None
+    """Of the file, to tell whether it has changed since; None if there is none."""
+
+    def problem(self, name: str, what: str) -> Problem:
+        """A problem with a value that by itself is valid."""
+        return Problem(self.path, self.lines.get(name), what)
+
+    @property
+    def changed_on_disk(self) -> bool:
+        return _stamp(self.path) != self.stamp
+
+
+def config_file() -> Path:
+    return user_paths().config / "config.toml"
+
+
+def read_config(path: Path | None = None) -> Config:
+    """The settings of ``path``, or of the user's file."""
+    path = path or config_file()
+    stamp = _stamp(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig", errors="surrogateescape")
+    except FileNotFoundError:
+        return Config(path)
+    except OSError as error:
+        return Config(path, problems=(Problem(path, None, f"it cannot be read: {error.strerror or error}"),))
+    reading = _Reading(path, text)
+    return Config(path, reading.values, reading.keys, reading.lines, tuple(reading.problems), stamp)
+
+
+def write_value(setting: Setting, value: Value | None, path: Path | None = None) -> Config:
+    """Set a value in the file, or take it out for None, and read the file anew.
+
+    Whatever else has changed in the file meanwhile stays. Raises ConfigError.
+    """
+    path = path or config_file()
+    with _explained(path):
+        before = path.read_bytes() if path.exists() else b""
+        try:
+            mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
+            text = with_value(before.decode(mark), setting.section, setting.key, value)
+            _replace(path, text.encode(mark))
+        except (NotSafelyChanged, UnicodeError):
+            raise ConfigError(
+                f"{setting.name} in {path} is written in a way that is not changed safely.", "Change it by hand."
+            ) from None
+    return read_config(path)
+
+
+class _Reading:
+    """Goes through the statements of a file, and sorts what they set."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.values: dict[str, Value] = {}
+        self.keys: dict[str, str] = {}
+        self.lines: dict[str, int] = {}
+        self.problems: list[Problem] = []
+        self._path = path
+        for entry in statements(text):
+            if isinstance(entry, Unreadable):
+                self._refuse(entry.line, f"this is no TOML: {_lower(entry.why)}")
+            elif not _is_text(text[entry.start : entry.end]):
+                self._refuse(entry.line, "this is not UTF-8 text")
+            elif not entry.key:
+                self._open(entry)
+            else:
+                for names, value in values(text, entry).items():
+                    self._take(names, value, entry.line)
+
+    def _open(self, header: Statement) -> None:
+        known = (*SECTIONS, KEYS_SECTION)
+        if len(header.table) != 1 or header.table[0] not in known:
+            self._refuse(header.line, _unknown("section", ".".join(header.table), known))
+
+    def _take(self, names: Names, value: object, line: int) -> None:
+        name = ".".join(names)
+        if name in self.lines:
+            self._refuse(line, f"{name} is set a second time; line {self.lines[name]} counts")
+        elif len(names) == 2 and names[0] == KEYS_SECTION:
+            self._take_keys(names[1], value, line)
+        elif (setting := find_setting(name)) is not None:
+            self._take_value(setting, value, line)
+        elif not names[:-1] or names[0] in SECTIONS:
+            self._refuse(line, _unknown("setting", name, [each.name for each in SETTINGS]))
+        # What stands in an unknown section has been told with the section.
+
+    def _take_value(self, setting: Setting, value: object, line: int) -> None:
+        try:
+            checked = setting.kind.check(value)
+        except RefusedValue as refusal:
+            self._refuse(line, f"{setting.name}: {refusal}")
+            return
+        try:
+            _check_there(setting, checked, self._path.parent)
+        except LocalSpecError as error:
+            self._refuse(line, f"{setting.name}: {_lower(error.message).rstrip('.')}")
+            return
+        self.lines[setting.name] = line
+        self.values[setting.name] = checked
+
+    def _take_keys(self, action: str, value: object, line: int) -> None:
+        if not isinstance(value, str) or not value.strip():
+            self._refuse(line, f"{KEYS_SECTION}.{action}: it should be keys with commas between them, not {value!r}")
+            return
+        self.lines[f"{KEYS_SECTION}.{action}"] = line
+        self.keys[action] = value
+
+    def _refuse(self, line: int, what: str) -> None:
+        self.problems.append(Problem(self._path, line, what))
+
+
+def _check_there(setting: Setting, value: Value, folder: Path) -> None:
+    """That the file a value names is there. Raises NotFoundError, InputError."""
+    if isinstance(setting.kind, TextOrFile):
+        text_of(value, folder)
+    elif setting.key == "persona":
+        check_persona(str(value), folder)
+
+
+def text_of(value: Value, folder: Path) -> str:
+    """The text of a ``TextOrFile``. Raises NotFoundError, InputError."""
+    from localspec.config.texts import read_text
+
+    text = str(value)
+    return read_text(folder / Path(text[1:]).expanduser()) if text.startswith("@") else text
+
+
+def _unknown(noun: str, name: str, known: list[str] | tuple[str, ...]) -> str:
+    from difflib import get_close_matches
+
+    by_last = {each.rpartition(".")[2]: each for each in known}
+    last = name.rpartition(".")[2]
+    close = [by_last[last]] if last in by_last else get_close_matches(name, known, n=1)
+    close = close or [by_last[each] for each in get_close_matches(last, by_last, n=1)]
+    return f"there is no {noun} {name}" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write the file in one step, through a link if it is one, with the permissions it had."""
+    import tempfile
+
+    real = Path(os.path.realpath(path))
+    real.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=".config-", suffix=".toml", dir=real.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(real.stat().st_mode & 0o777 if real.exists() else 0o644)
+        temporary.replace(real)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}.", "Check its permissions.") from error

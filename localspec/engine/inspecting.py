@@ -1,0 +1,67 @@
+"""Asking the models again about tokens that are already written.
+
+Decoding keeps nothing for this; the price is the evaluation of a few tokens. A context that was evaluated
+in other batches gives scores that differ in the last digits, so a figure may differ by as much from the one
+that decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.engine.inspection import TOP_N, Candidate, Inspection, Opinion
+from localspec.engine.model import Logits, Model
+from localspec.engine.sampling import Sampler
+
+
+def inspect(
+    target: Model,
+    draft: Model | None,
+    context: Sequence[int],
+    token: int,
+    sampler: Sampler | None,
+    text_of: Callable[[int], str],
+) -> Inspection:
+    """The models' opinions of ``token`` after ``context``, at least one token long. Raises ``Cancelled``.
+
+    ``sampler`` is the target's, advanced to the end of the context; None if it cannot be.
+    """
+    opinion = _opinion(target, context, token, sampler, text_of)
+    of_draft = None
+    if draft is not None and len(context) <= draft.n_ctx:
+        of_draft = _opinion(draft, context, token, sampler.fork() if sampler else None, text_of)
+    return Inspection(token, opinion, of_draft)
+
+
+def token_probs(target: Model, context: Sequence[int], tokens: Sequence[int], width: int) -> Iterator[list[float]]:
+    """The target's softmax probability of each of ``tokens``, which follow ``context``, ``width`` at a time.
+
+    ``width`` is at most what the model is prepared to give scores for. Raises ``Cancelled`` between and
+    within evaluations.
+    """
+    for start in range(0, len(tokens), width):
+        chunk = tokens[start : start + width]
+        rows = target.logits([*context, *tokens[: start + len(chunk) - 1]], len(chunk))
+        yield [float(_softmax(row)[token]) for row, token in zip(rows, chunk, strict=True)]
+
+
+def _opinion(
+    model: Model, context: Sequence[int], token: int, sampler: Sampler | None, text_of: Callable[[int], str]
+) -> Opinion:
+    row = model.logits(context, 1)[0]
+    probs = _softmax(row)
+    filtered = float(sampler.dist(row).prob(token)) if sampler else None
+    own = float(probs[token]) if token < len(probs) else 0.0
+    best = np.argpartition(-probs, min(TOP_N, len(probs) - 1))[:TOP_N]
+    order = sorted(map(int, best), key=lambda candidate: (-probs[candidate], candidate))
+    top = tuple(Candidate(candidate, text_of(candidate), float(probs[candidate])) for candidate in order)
+    return Opinion(own, int((probs > own).sum()) + 1, filtered, top)
+
+
+def _softmax(row: Logits) -> NDArray[np.float64]:
+    weights = np.exp(row.astype(np.float64) - row.max())
+    probs: NDArray[np.float64] = weights / weights.sum()
+    return probs

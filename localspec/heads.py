@@ -1,0 +1,22 @@
+"""Files that are no models of their own, but heads that guess upon their target's thoughts: known by their header.
+
+llama.cpp's architectures and tensor names; a target with such heads built in is a model all the same.
+"""
+
+from __future__ import annotations
+
+from localspec.gguf import GgufHeader
+
+_BY_ARCHITECTURE = {"eagle3": "an EAGLE-3 head", "dflash": "a DFlash head", "gemma4-assistant": "MTP heads"}
+
+
+def heads_in_words(header: GgufHeader) -> str | None:
+    """What kind of heads the file is, e.g. "an EAGLE-3 head"; None for a model of its own."""
+    named = _BY_ARCHITECTURE.get(header.architecture)
+    if named:
+        return named
+    names = {tensor.name for tensor in header.tensors}
+    has_heads = any(".nextn." in name for name in names)
+    has_model = any(name.startswith("blk.0.") for name in names)
+    # Of a target in several files, the first may have the last layers alone.
+    return "MTP heads" if has_heads and not has_model and header.split_count == 1 else None

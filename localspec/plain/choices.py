@@ -1,0 +1,73 @@
+"""Commands about who speaks and how: pair, persona, marks."""
+
+from __future__ import annotations
+
+from localspec.config.personas import NONE, check_persona, list_personas, personas_folder
+from localspec.errors import UsageError
+from localspec.launch import Launch, Settings
+from localspec.marks import Marks
+from localspec.plain.state import State
+from localspec.plain.voice import LEGENDS
+
+_PERSONA = "reply.persona"
+
+
+def pair(state: State, argument: str) -> None:
+    """Go on with another pair; the conversation stays."""
+    if not argument:
+        state.voice.say(_pairs(state.slot.launch))
+        return
+    launch = _settings(state).for_pair(argument).settle(_settings(state).config, state.conversation)
+    if launch.load == state.slot.launch.load:
+        state.voice.say(f"You are talking to {launch.title} already.")
+        return
+    state.voice.remark(f"Loading {launch.title}; the conversation stays.")
+    state.slot.change(launch)
+    state.voice.say(f"You are talking to {launch.title} now, on {state.slot.info.device}.", pair=launch.pair_id)
+
+
+def persona(state: State, argument: str) -> None:
+    """Speak as a persona in this conversation."""
+    settings = _settings(state)
+    folder = settings.config.path.parent
+    if not argument:
+        there = ", ".join(list_personas(folder))
+        none = f"There are no personas; put text files into {personas_folder()}."
+        state.voice.say(f"Personas: {there}. /persona NAME chooses one, /persona none ends it." if there else none)
+        return
+    check_persona(argument, folder)
+    state.conversation = {_PERSONA: argument}
+    state.slot.adopt(settings.settle(settings.config, state.conversation))
+    state.talk.set_system(state.slot.launch.system)
+    if "system" in settings.said:
+        state.voice.say("The command line names a system prompt, which stands in place of a persona.")
+    else:
+        who = "No persona" if argument == NONE else argument
+        state.voice.say(f"{who} speaks from the next reply on.")
+
+
+def marks(state: State, argument: str) -> None:
+    """Mark tokens by origin, or no more."""
+    ways = {"": Marks.NEVER if state.voice.marks is Marks.ASCII else Marks.ASCII, **{str(way): way for way in Marks}}
+    if argument not in ways:
+        raise UsageError(f"There is no way {argument!r} to mark tokens.", f"There are: {', '.join(map(str, Marks))}.")
+    if state.voice.lasting:
+        raise UsageError("Records are not marked.", "They name the origin of every token.")
+    state.voice.marks = ways[argument]
+    state.voice.say(LEGENDS[state.voice.marks])
+
+
+def _settings(state: State) -> Settings:
+    settings = state.slot.launch.settings
+    assert settings is not None, "the command line makes every launch of settings"
+    return settings
+
+
+def _pairs(now: Launch) -> str:
+    """Those that can be talked to at once."""
+    from localspec.pairs import load_catalogue
+    from localspec.pairs.state import HERE, state_of
+
+    here = [each for each in load_catalogue().pairs if state_of(each).state == HERE]
+    lines = [f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}" for each in here]
+    return "\n".join([*lines, "/pair ID changes to one. `localspec pairs list` shows those that can be fetched."])

@@ -1,0 +1,109 @@
+"""The commands of the line mode: one table for what is done, for the help, and for completion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from localspec.compose.fuzzy import nearest
+from localspec.errors import UsageError
+from localspec.marks import Marks
+from localspec.plain import choices, conversations, turns
+from localspec.plain.state import State
+from localspec.plain.voice import LEGENDS
+
+QUIT = "quit"
+
+_WORD = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing that can be done."""
+
+    name: str
+    help: str
+    do: Callable[[State, str], None]
+    takes: str = ""
+    """What it may be followed by; in brackets if it need not be."""
+    other_names: tuple[str, ...] = ()
+    """What the chat screen and other programs call it."""
+
+
+def help_(state: State, argument: str) -> None:
+    """All commands, or one of them."""
+    if argument:
+        command = _find(argument.removeprefix("/").lower())
+        if command is None:
+            raise no_such_command(argument.removeprefix("/"))
+        state.voice.say(_line(command))
+        return
+    state.voice.say("\n".join([*map(_line, COMMANDS), *_ABOUT]))
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("help", "List the commands, or explain one.", help_, "[COMMAND]"),
+    Command("new", "Begin a new conversation.", conversations.new),
+    Command("list", "List conversations, or those with these letters in the title.", conversations.list_, "[LETTERS]"),
+    Command("open", "Open a conversation by its number in the list, or by its id.", conversations.open_, "NUMBER"),
+    Command("show", "Read the last turn, or all of the conversation.", conversations.show, "[all]"),
+    Command("search", "Find words in everything that was said.", conversations.search, "WORDS"),
+    Command("rename", "Give the conversation a title; without one it gets its own.", conversations.rename, "[TITLE]"),
+    Command("delete", "Delete the last turn, or the whole conversation.", conversations.delete, "[conversation]"),
+    Command("undo", "Bring back what was deleted last.", conversations.undo),
+    Command("regenerate", "Answer the last question anew; the first reply stays.", turns.again, "", ("again", "retry")),
+    Command("edit", "Ask the last question in other words; the first ones stay.", turns.edit, "[TEXT]"),
+    Command("continue", "Go on with a reply that was stopped.", turns.continue_),
+    Command("version", "Show another version of the last reply.", turns.version, "[NUMBER]"),
+    Command("stop", "Say how a reply is stopped: with Ctrl-C.", turns.stop),
+    Command("attach", "Put a file or a folder into the next message.", turns.attach, "[FILE]"),
+    Command("detach", "Take off what is attached.", turns.detach),
+    Command("export", "Write the conversation to a file: .md, .json or .ndjson.", conversations.export, "FILE"),
+    Command("stats", "Say the figures of the last reply.", turns.stats),
+    Command("marks", "Mark tokens by origin in brackets, or no more.", choices.marks, "[never|ascii|ansi]"),
+    Command("persona", "Have a persona speak in this conversation, or list them.", choices.persona, "[NAME|none]"),
+    Command("pair", "Talk to another pair, or list those there are.", choices.pair, "[ID]", ("pairs", "model")),
+    Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit",)),
+)
+_ABOUT = (
+    "Everything else is said to the model. A line that ends with a backslash goes on in the next;",
+    'lines between """ and """ are one message. Ctrl-C ends a reply, and its text stays; twice it leaves.',
+    LEGENDS[Marks.ASCII],
+)
+
+
+def find_command(text: str) -> tuple[Command, str] | None:
+    """The command that a message is, with what follows it; None if it is none.
+
+    A path is none, nor is a sentence that begins with a slash: more than a word is a command only where that
+    takes more. Raises UsageError for a single word that is no command.
+    """
+    match = _WORD.fullmatch(text)
+    if match is None:
+        return None
+    command, argument = _find(match[1].lower()), (match[2] or "").strip()
+    if command is None and not argument:
+        raise no_such_command(match[1])
+    if command is None or (argument and not command.takes):
+        return None
+    return command, argument
+
+
+def names() -> list[str]:
+    """For completion."""
+    return [command.name for command in COMMANDS]
+
+
+def no_such_command(word: str) -> UsageError:
+    """What to say about ``/wrod``."""
+    near = nearest(word, [name for command in COMMANDS for name in (command.name, *command.other_names)])
+    return UsageError(f"There is no command /{word}.", f"Did you mean /{near}?" if near else "/help lists them.")
+
+
+def _find(name: str) -> Command | None:
+    return next((command for command in COMMANDS if name in (command.name, *command.other_names)), None)
+
+
+def _line(command: Command) -> str:
+    return f"/{command.name}{f' {command.takes}' if command.takes else ''}: {command.help}"

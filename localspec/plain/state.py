@@ -1,0 +1,42 @@
+"""What the commands of the line mode work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from localspec.chat import Reply
+from localspec.compose.attachment import Attachment
+from localspec.config import Value
+from localspec.plain.slot import PairSlot
+from localspec.plain.voice import Voice
+from localspec.store import Store, StoredConversation
+
+
+@dataclass(slots=True)
+class State:
+    """One chat. Which conversation it is about changes; the store stays."""
+
+    store: Store
+    talk: StoredConversation
+    slot: PairSlot
+    voice: Voice
+    attached: list[Attachment] = field(default_factory=list)
+    """To go with the next message."""
+    listed: list[tuple[str, str | None]] = field(default_factory=list)
+    """Conversations, and messages in them, in the order they were listed last."""
+    deleted: list[Callable[[], str]] = field(default_factory=list)
+    """How to bring back what was deleted, and what to say then."""
+    conversation: dict[str, Value] = field(default_factory=dict)
+    """Settings that this conversation has of its own."""
+    last: tuple[str, Reply] | None = None
+    """The latest reply made here, by the id of its message."""
+    ask: Callable[[str, str], str | None] | None = None
+    """Ask the person for a line, with one that is there to be changed; None if nobody types."""
+
+    def turn_to(self, talk: StoredConversation) -> None:
+        """Leave the conversation for another."""
+        self.talk, self.last = talk, None
+        if self.conversation and (settings := self.slot.launch.settings) is not None:
+            self.conversation.clear()
+            self.slot.adopt(settings.settle(settings.config))

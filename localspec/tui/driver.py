@@ -1,0 +1,74 @@
+"""The terminal's input on Unix: bytes that are no UTF-8 do no harm, and a long paste costs what a key does.
+
+Textual's own loop decodes strictly, and a single such byte ends the app.
+"""
+
+from __future__ import annotations
+
+import os
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from selectors import EVENT_READ, SelectSelector
+
+from textual import events
+from textual._parser import ParseError
+from textual._xterm_parser import XTermParser
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from localspec.tui.paste_gate import Pasted, PasteGate
+
+_READ_BYTES = 65_536
+_TICK_S = 0.1
+
+
+class TerminalDriver(LinuxDriver):
+    """As Textual's, with another input loop."""
+
+    def run_input_thread(self) -> None:
+        """Read until the app ends."""
+        source = _Messages(XTermParser(self._debug))
+        with SelectSelector() as selector:
+            selector.register(self.fileno, EVENT_READ)
+            while not self.exit_event.is_set():
+                data = os.read(self.fileno, _READ_BYTES) if selector.select(_TICK_S) else None
+                if data == b"":
+                    self.exit_event.wait(_TICK_S)  # nobody is at the other end any more
+                for message in source.take(data) if data else source.tick():
+                    self.process_message(message)
+
+
+class _Messages:
+    """From bytes to what happened."""
+
+    def __init__(self, parser: XTermParser) -> None:
+        self._parser = parser
+        self._gate = PasteGate()
+        self._decode = getincrementaldecoder("utf-8")(errors="replace").decode
+
+    def take(self, data: bytes) -> Iterator[Message]:
+        """What these bytes say."""
+        for piece in self._gate.feed(self._decode(data), more=len(data) == _READ_BYTES):
+            if isinstance(piece, Pasted):
+                yield events.Paste(piece.text)
+            else:
+                yield from self._feed(piece)
+        yield from self._parser.tick()
+
+    def tick(self) -> Iterator[Message]:
+        """What it means that nothing came."""
+        yield from self._feed(self._gate.flush())
+        yield from self._parser.tick()
+
+    def _feed(self, text: str) -> Iterator[Message]:
+        if text:
+            try:
+                yield from self._parser.feed(text)
+            except ParseError:
+                return
+
+
+def driver_for(usual: type[Driver]) -> type[Driver]:
+    """Ours in place of Textual's own for Unix terminals; any other stays."""
+    return TerminalDriver if usual is LinuxDriver else usual

@@ -1,0 +1,103 @@
+"""What can be done with pairs in the course of a conversation, and what there is to say about them."""
+
+from __future__ import annotations
+
+from localspec.launch import Launch
+from localspec.tui.actions import ACTIONS
+from localspec.tui.keymap import Keymap
+from localspec.tui.pairs.browser import Browser
+from localspec.tui.pairs.offer import Kind, Offer, name_of, news, offer, welcome_line
+from localspec.tui.pairs.shelf import Shelf
+from localspec.tui.session import Phase, Session
+
+_ACTIONS = {action.id: action for action in ACTIONS}
+
+
+class PairDesk:
+    """A shelf of pairs beside a conversation; asks neither the disk nor the network itself."""
+
+    def __init__(self, shelf: Shelf, session: Session) -> None:
+        self.shelf = shelf
+        self.keymap = Keymap({})
+        """The keys that are named in what is said."""
+        self._session = session
+        self._asked_for: Launch | None = None
+
+    @property
+    def launch(self) -> Launch:
+        """What is in use, or is to be."""
+        return self._session.coming or self._session.launch
+
+    @property
+    def offer(self) -> Offer | None:
+        """What one key would do now."""
+        return offer(self.shelf, self.launch, self._session.former)
+
+    def welcome(self) -> str:
+        """The offer on the first page; empty if there is none."""
+        return welcome_line(self.offer, self._key("accept"))
+
+    def news(self) -> str:
+        """One quiet line for the chat; empty if there is none."""
+        return news(self.shelf, self.offer, self._key("accept"), self._key("pairs"))
+
+    def way_back(self) -> str:
+        """What to do about a pair that cannot be loaded, beside what its error says."""
+        on_offer = self.offer
+        back = f"{self._key('accept')} {on_offer.text}; " if on_offer and on_offer.kind is Kind.RETURN else ""
+        return f"{back}{self._key('pairs')} lists all pairs."
+
+    def nothing_offered(self) -> str:
+        """What to say when there is nothing to accept."""
+        return f"Nothing is offered now; {self._key('pairs')} lists all pairs."
+
+    def begin(self) -> None:
+        """The engine is ready, or has refused: time to see what to offer to somebody on the tour."""
+        if self._session.launch.tour and not self.shelf.judged:
+            self.shelf.look()
+
+    def open(self) -> Browser:
+        """The list, for somebody who wants to look at it."""
+        in_use = None if self._session.phase is Phase.BROKEN else self.launch.pair_id
+        browser = Browser(self.shelf, in_use, self._of_interest() or in_use)
+        self.shelf.look()
+        self.shelf.seen()
+        return browser
+
+    def _of_interest(self) -> str | None:
+        """The pair that somebody who opens the list will look for: one that failed, arrives, or is offered."""
+        failed, active, on_offer = self.shelf.failed, self.shelf.downloads.active, self.offer
+        if failed is not None:
+            return failed.pair_id
+        if active:
+            return active[0].pair_id
+        return on_offer.pair_id if on_offer else None
+
+    def use(self, launch: Launch) -> str:
+        """Go on with another pair; what to say about it."""
+        again = launch.pair_id == self._session.launch.pair_id
+        self._session.switch(launch)
+        self._asked_for = launch
+        if launch.pair_id is not None:
+            self.shelf.used(launch.pair_id)
+        if self._session.coming is not None:
+            return f"{name_of(launch)} is loaded once this reply is done."
+        return f"{'Loading' if again else 'Changing to'} {name_of(launch)}; the conversation stays."
+
+    def go_back(self) -> str:
+        """Load again what was in use before; what to say about it."""
+        former = self._session.former
+        return self.nothing_offered() if former is None else self.use(former)
+
+    def ready(self) -> str:
+        """A pair is loaded; what to say if somebody asked for it, which is remembered."""
+        launch = self._session.launch
+        if launch != self._asked_for:
+            return ""
+        self._asked_for = None
+        if launch.pair_id is not None:
+            self.shelf.remember(launch.pair_id)
+        return f"You are talking to {name_of(launch)} now."
+
+    def _key(self, action: str) -> str:
+        return self.keymap.label(_ACTIONS[action]) or f"/{_ACTIONS[action].command}"

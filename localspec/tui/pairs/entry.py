@@ -1,0 +1,130 @@
+"""One pair as the list shows it: its state in a word, its row, and what Enter would do with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from localspec import pair_facts, progress
+from localspec.figures import size
+from localspec.pairs.state import MISSING, NOT_HERE, PARTLY, WAITS
+from localspec.pairs.suitability import AMBER, GREEN, RED
+from localspec.tui.pairs.downloads import Download, Stage
+
+if TYPE_CHECKING:
+    from localspec.pairs import PairDescription
+
+IN_USE = "in use"
+QUIET, TEXT = "quiet", "text"
+"""How a part of a row is to look; or one of the colours of its fit."""
+
+_SIZE_FROM, _ROOM_FROM = 66, 86
+"""Cells from which a row has room for the size, and for what the need is held against."""
+_STATE_CELLS, _SIZE_CELLS, _WORD_CELLS, _NEED_CELLS, _ROOM_CELLS = 8, 7, 7, 8, 11
+
+
+class Deed(StrEnum):
+    """What can be done with a pair now."""
+
+    USE = "use it"
+    USE_TARGET = "use its target alone"
+    FETCH = "download"
+    RESUME = "go on downloading"
+    NOTHING = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A pair, its download, and whether it is the one being talked to."""
+
+    pair: PairDescription
+    download: Download | None = None
+    in_use: bool = False
+
+    @property
+    def state(self) -> str:
+        """In at most eight characters."""
+        if self.in_use:
+            return IN_USE
+        if self.pair.available or self.download is None or self.download.stage is Stage.DONE:
+            return "missing" if self.pair.state == MISSING else self.pair.state
+        if self.download.active:
+            return self.download.percent or "begins"
+        return str(self.download.stage)
+
+    @property
+    def deed(self) -> Deed:
+        """What Enter does."""
+        pair, download = self.pair, self.download
+        if self.in_use or (download is not None and download.active) or pair.state == MISSING:
+            return Deed.NOTHING
+        if pair.state == WAITS:
+            target = pair.files[0]
+            if target.path is not None:
+                return Deed.USE_TARGET
+        if pair.available:
+            return Deed.USE
+        if download is not None and download.stage in (Stage.STOPPED, Stage.FAILED):
+            return Deed.RESUME
+        return Deed.FETCH
+
+    @property
+    def words(self) -> str:
+        """Everything a filter looks at."""
+        word = self.pair.fit.word if self.pair.fit else ""
+        marks = "recommended" if self.pair.recommended_here else ""
+        state = "not here" if self.pair.state in (NOT_HERE, PARTLY) else f"installed {self.pair.state}"
+        return f"{state} {word} {marks} {self.state}".lower()
+
+    def passes(self, text: str) -> bool:
+        """Whether each word of a filter is in what the list shows of the pair."""
+        return all(word in self.words or pair_facts.mentions(self.pair, word) for word in text.lower().split())
+
+
+def row(entry: Entry, cells: int) -> list[tuple[str, str]]:
+    """The row of a pair, as texts with their looks, ``cells`` wide: a name, and columns of fixed widths."""
+    pair = entry.pair
+    columns = _columns(entry, cells)
+    name_cells = cells - 2 - sum(len(text) for text, _ in columns)
+    name = pair.title if len(pair.title) <= name_cells else f"{pair.title[: name_cells - 1]}…"
+    star = "* " if pair.recommended_here else "  "
+    look = QUIET if pair.state in (MISSING, WAITS) else TEXT
+    return [(star, TEXT), (f"{name:<{name_cells}}", look), *columns]
+
+
+def _columns(entry: Entry, cells: int) -> list[tuple[str, str]]:
+    pair, fit = entry.pair, entry.pair.fit
+    parts = []
+    if cells >= _SIZE_FROM:
+        parts.append((f"  {size(pair.size_bytes):>{_SIZE_CELLS}}", QUIET))
+    parts.append((f"  {entry.state:<{_STATE_CELLS}}", TEXT if entry.in_use or _moves(entry) else QUIET))
+    if entry.download is not None and entry.download.active and not pair.available:
+        room = _WORD_CELLS + 1 + _NEED_CELLS + (_ROOM_CELLS if cells >= _ROOM_FROM else 0)
+        return [*parts, (f"  {_pace(entry.download, room):<{room}}", TEXT)]
+    if fit is None:
+        parts.append((f"  {'':<{_WORD_CELLS + 1 + _NEED_CELLS}}", QUIET))
+        fit_room = ""
+    else:
+        look = fit.colour if fit.colour in (GREEN, AMBER, RED) else QUIET
+        parts.append((f"  {fit.word:<{_WORD_CELLS}}", look))
+        parts.append((f" {pair_facts.need(pair):>{_NEED_CELLS}}", QUIET))
+        fit_room = f" of {size(fit.room_bytes)}" if fit.room_bytes is not None else ""
+    if cells >= _ROOM_FROM:
+        parts.append((f"{fit_room:<{_ROOM_CELLS}}", QUIET))
+    return parts
+
+
+def _pace(download: Download, room: int) -> str:
+    """How fast it comes and how long it takes, in as many words as there is room for."""
+    if download.delay is not None:
+        return "trying again"
+    if download.progress is None:
+        return "reading headers"
+    whole = progress.pace(download.progress)
+    choices = (whole, whole.removesuffix(" left"), whole.rpartition(", ")[2])
+    return next((text for text in choices if len(text) <= room), "")
+
+
+def _moves(entry: Entry) -> bool:
+    return entry.download is not None and entry.state != entry.pair.state

@@ -1,0 +1,61 @@
+"""Takes bracketed pastes out of what a terminal sends, whole (xterm's mode 2004).
+
+Textual looks at every character of a paste by itself, which takes a second for a megabyte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_BEGIN, _END = "\x1b[200~", "\x1b[201~"
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    """A paste, complete."""
+
+    text: str
+
+
+class PasteGate:
+    """Text in, as it is read; keys and pastes out, in order."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        """What may be the beginning of a paste."""
+        self._paste: list[str] | None = None
+
+    def feed(self, text: str, *, more: bool = False) -> Iterator[str | Pasted]:
+        """Take in what was read. With ``more`` to come at once, even a lone Escape is held to see what follows."""
+        text, self._held = self._held + text, ""
+        while text:
+            if self._paste is None:
+                keys, begin, text = text.partition(_BEGIN)
+                if begin:
+                    self._paste = []
+                else:
+                    keys = self._hold_back(keys, more)
+                if keys:
+                    yield keys
+            else:
+                # The end may have come in two pieces.
+                last = self._paste.pop() if self._paste else ""
+                inside, end, text = (last + text).partition(_END)
+                self._paste.append(inside)
+                if end:
+                    yield Pasted("".join(self._paste))
+                    self._paste = None
+
+    def flush(self) -> str:
+        """What was held, when nothing has followed."""
+        held, self._held = self._held, ""
+        return held
+
+    def _hold_back(self, keys: str, more: bool) -> str:
+        """Keep the beginning of a paste, if it may be one; a lone Escape is a key unless more is coming."""
+        for n in range(len(_BEGIN) - 1, 0 if more else 1, -1):
+            if keys.endswith(_BEGIN[:n]):
+                self._held = keys[-n:]
+                return keys[:-n]
+        return keys

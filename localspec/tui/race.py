@@ -1,0 +1,152 @@
+"""A race between plain and speculative decoding: the same message, the same seed, one clock.
+
+There is one engine, so the two run in turn and are told side by side afterwards, each round at the moment it
+was done. The speculative run goes first: what it wrote can then help nobody, while a plain run before it
+would be there to copy from where replies are remembered. The clock starts at the first round of each, so
+that reading the prompt, which only the first has to do, counts for neither.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+from localspec import figures
+from localspec.chat import Message, ReplyOptions
+from localspec.engine.events import Event, Finished, FinishReason, Round
+from localspec.worker.messages import Cancel, Generate, Request
+
+
+@dataclass(slots=True)
+class Lane:
+    """One of the two runs, as it was recorded."""
+
+    name: str
+    options: ReplyOptions
+    request_id: int | None = None
+    rounds: list[Round] = field(default_factory=list)
+    finished: Finished | None = None
+
+    @property
+    def took_s(self) -> float:
+        """From the beginning of the first round to the end of the last."""
+        return sum(round_.total_s for round_ in self.rounds)
+
+    @property
+    def tokens_n(self) -> int:
+        return sum(len(round_.tokens) for round_ in self.rounds)
+
+    @property
+    def text(self) -> str:
+        return "".join(token.text for round_ in self.rounds for token in round_.tokens)
+
+    def done_by(self, elapsed_s: float) -> int:
+        """How many rounds were done after so much time."""
+        return bisect_right(list(accumulate(round_.total_s for round_ in self.rounds)), elapsed_s + 1e-9)
+
+
+class Race:
+    """Records both runs; ``start`` once, then feed it what the engine says."""
+
+    def __init__(
+        self,
+        send: Callable[[Request], None],
+        new_id: Callable[[], int],
+        prompt: tuple[Message, ...] | str,
+        options: ReplyOptions,
+        seed: int,
+    ) -> None:
+        """``seed`` is for both, if ``options`` leave it open."""
+        self._send = send
+        self._new_id = new_id
+        self._prompt = prompt
+        same = replace(options, seed=seed if options.seed is None else options.seed)
+        guessing = same if same.spec != () and same.depth != 0 else replace(same, spec=None, depth=None)
+        self.speculative = Lane("speculative", guessing)
+        self.plain = Lane("plain", replace(same, spec=(), depth=0))
+        self.failure = ""
+        """Why there is no race, if there is none."""
+        self._running: Lane | None = None
+
+    @property
+    def running(self) -> Lane | None:
+        """The run that is being recorded."""
+        return self._running
+
+    @property
+    def ready(self) -> bool:
+        """Whether both runs are recorded."""
+        return self.plain.finished is not None and self.speculative.finished is not None and not self.failure
+
+    def start(self) -> None:
+        """Send the first runner off."""
+        self._run(self.speculative)
+
+    def receive(self, request_id: int, event: Event) -> bool:
+        """Take in an event; returns whether it was of this race."""
+        lane = self._running
+        if lane is None or request_id != lane.request_id:
+            return False
+        if isinstance(event, Round):
+            lane.rounds.append(event)
+        elif isinstance(event, Finished):
+            lane.finished, self._running = event, None
+            if event.reason is FinishReason.CANCELLED:
+                self.failure = self.failure or "The race was stopped."
+            elif lane is self.speculative:
+                self._run(self.plain)
+        return True
+
+    def fail(self, request_id: int | None, why: str) -> bool:
+        """The engine could not do it; returns whether that was about this race."""
+        if self._running is None or request_id != self._running.request_id:
+            return False
+        self._running, self.failure = None, why
+        return True
+
+    def stop(self) -> None:
+        """Call the race off."""
+        if self._running is not None:
+            self.failure = "The race was stopped."
+            self._send(Cancel())
+
+    def _run(self, lane: Lane) -> None:
+        lane.request_id = self._new_id()
+        self._running = lane
+        self._send(Generate(lane.request_id, self._prompt, lane.options))
+
+
+def lane_line(lane: Lane, elapsed_s: float, rounds_n: int) -> str:
+    """How far a runner is: tokens, time, speed over its own time so far."""
+    shown = lane.rounds[:rounds_n]
+    tokens_n, spent_s = sum(len(r.tokens) for r in shown), sum(r.total_s for r in shown)
+    at_goal = rounds_n == len(lane.rounds)
+    speed = figures.speed(tokens_n / spent_s if spent_s else None)
+    time = lane.took_s if at_goal else elapsed_s
+    return f"{lane.name:<11} {time:6.2f} s  {tokens_n:>4} tokens  {speed:>5} tokens/s{'  done' if at_goal else ''}"
+
+
+def verdict(race: Race) -> str:
+    """Who won, by how much, and whether both said the same."""
+    plain, speculative = race.plain, race.speculative
+    if not (plain.tokens_n and speculative.tokens_n and plain.took_s and speculative.took_s):
+        return "There was nothing to say, so nobody won."
+    ratio = (speculative.tokens_n / speculative.took_s) / (plain.tokens_n / plain.took_s)
+    pace = f"Speculative decoding wrote {figures.times(ratio)} as many tokens a second."
+    if plain.text == speculative.text:
+        return f"{pace} The texts are equal."
+    return f"{pace} {why_unequal(race.plain.options)}"
+
+
+def why_unequal(options: ReplyOptions) -> str:
+    """Why two texts with one seed are not the same, without being any less the target's."""
+    if options.sampling.greedy:
+        return "The texts part at a near-tie, which batches of different sizes round differently."
+    return "The texts differ, as a draft uses up other random numbers; the chances are the same."
+
+
+def lanes(race: Race) -> Sequence[Lane]:
+    """Top to bottom, or left to right."""
+    return (race.plain, race.speculative)

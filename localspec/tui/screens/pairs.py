@@ -1,0 +1,145 @@
+"""The list of pairs: passes what the reader does to the browser, and what there is to the widgets."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from localspec.tui.actions import key_label
+from localspec.tui.pair_actions import PAIR_ACTIONS
+from localspec.tui.pairs.browser import Browser, deed_words
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.pairs.entry import Deed
+from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.pair_details import PairDetails
+from localspec.tui.widgets.pair_list import PairList
+
+_KEYS = {action.id: key_label(action.keys) for action in PAIR_ACTIONS}
+
+
+class PairsScreen(Screen[str | None]):
+    """Ends with the id of the pair to use, or with none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
+        for action in PAIR_ACTIONS
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
+    DEFAULT_CSS = """
+    PairsScreen { background: $background; color: $foreground; align-horizontal: center; }
+    PairsScreen > * { width: 100%; max-width: 92; }
+    PairsScreen #pairs-head { height: 1; padding: 0 2; }
+    PairsScreen #pairs-title { width: 1fr; color: $accent; text-style: bold; }
+    PairsScreen #pairs-count { width: auto; color: $quiet; }
+    PairsScreen #pairs-filter-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
+    PairsScreen #pairs-filter-row Static { width: 2; color: $accent; }
+    PairsScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+    PairsScreen Input:focus { border: none; background-tint: $surface 0%; }
+    PairsScreen Input > .input--placeholder { color: $quiet; }
+    PairsScreen #pairs-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
+    PairsScreen PairDetails { height: 9; }
+    PairsScreen #pairs-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
+    PairsScreen.-high #pairs-head { margin: 1 0; }
+    PairsScreen.-high PairDetails { height: 15; }
+    PairsScreen #pairs-keys { margin: 1 0 0 0; }
+    PairsScreen.-high #pairs-keys { margin: 1 0; }
+    PairsScreen.-short #pairs-filter-row, PairsScreen.-short #pairs-keys { margin: 0; }
+    PairsScreen.-short PairDetails { height: 5; }
+    PairsScreen.-short.-reading PairList { display: none; }
+    PairsScreen.-short.-reading PairDetails { height: 1fr; }
+    PairsScreen.-empty PairList, PairsScreen.-empty PairDetails { display: none; }
+    PairsScreen.-empty #pairs-empty { display: block; }
+    """
+
+    def __init__(self, desk: PairDesk, browser: Browser) -> None:
+        super().__init__()
+        self._desk = desk
+        self._browser = browser
+        self._filter = Input(placeholder="Type to filter: a name, a licence, here, fits", compact=True)
+        self._list = PairList()
+        self._details = PairDetails()
+        self._count = Static("", id="pairs-count")
+        self._empty = Static("", id="pairs-empty")
+        self._keys = Static("", id="pairs-keys")
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="pairs-head"):
+            yield Static("Pairs", id="pairs-title")
+            yield self._count
+        with Horizontal(id="pairs-filter-row"):
+            yield Static("› ")
+            yield self._filter
+        yield self._list
+        yield self._empty
+        yield self._details
+        yield self._keys
+
+    def on_mount(self) -> None:
+        self._filter.focus()
+        self.show_pairs()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_pairs)
+
+    def show_pairs(self) -> None:
+        """Draw what there is now."""
+        if not self.is_mounted:
+            return
+        entries, marked = self._browser.entries, self._browser.marked
+        self.set_class(not entries, "-empty")
+        self._empty.update(Content("" if entries else self._browser.empty))
+        self._count.update(Content(self._browser.heading))
+        self._list.show(entries, marked)
+        self._details.show(marked)
+        pairs = [(_KEYS["pair-take"], deed_words(marked))] if deed_words(marked) else []
+        if marked and marked.download and marked.download.active:
+            pairs.append((_KEYS["pair-stop"], "stop"))
+        pairs += [(_KEYS["pair-details"], "details")] if marked else []
+        pairs.append((_KEYS["pair-back"], "back"))
+        self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._browser.text = event.value
+        self.show_pairs()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.action_take()
+
+    def on_pair_list_marked(self, event: PairList.Marked) -> None:
+        self._browser.mark(event.pair_id)
+        self.show_pairs()
+
+    # Actions, as named in ``tui.pair_actions``
+
+    def action_take(self) -> None:
+        marked = self._browser.marked
+        if marked is None or marked.deed is Deed.NOTHING:
+            return
+        if marked.deed in (Deed.FETCH, Deed.RESUME):
+            self._desk.shelf.fetch(marked.pair.id)
+        else:
+            self.dismiss(marked.pair.id)
+
+    def action_stop(self) -> None:
+        if (marked := self._browser.marked) is not None:
+            self._desk.shelf.downloads.stop(marked.pair.id)
+
+    def action_read(self) -> None:
+        reading = self._details.has_focus
+        self.set_class(not reading, "-reading")
+        (self._filter if reading else self._details).focus()
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_page(self, direction: int) -> None:
+        self._list.move(direction * max(1, self._list.size.height - 1))
+
+    def action_back(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,120 @@
+"""Looking for words in all conversations, as one types."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from localspec.errors import StoreError
+from localspec.store import Hit, Store
+from localspec.tui.widgets.hints import fitting
+
+WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
+NOTHING_FOUND = "Nothing was said with all of these words."
+_WHO = {"user": "you", "assistant": "model"}
+
+
+class HitList(OptionList, can_focus=False):
+    """Never takes the focus: whoever types, types the query."""
+
+    DEFAULT_CSS = """
+    HitList {
+        border: none; padding: 0; background: $background; color: $foreground; height: 1fr;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
+        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+    }
+    HitList > .option-list--option { padding: 0 1; }
+    HitList > .option-list--option-highlighted { background: $panel; color: $foreground; }
+    HitList > .option-list--option-hover { background: $surface; }
+    """
+
+
+class SearchScreen(Screen[Hit | None]):
+    """Ends with the hit to go to, or with none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Up", id="search-up", tooltip="Go to the hit above."),
+        Binding("down", "move(1)", "Down", id="search-down", tooltip="Go to the hit below."),
+        Binding("pageup", "move(-5)", "Page up", id="search-page-up", tooltip="Go up by a few."),
+        Binding("pagedown", "move(5)", "Page down", id="search-page-down", tooltip="Go down by a few."),
+        Binding("escape", "dismiss(None)", "Back", id="search-back", tooltip="Return to the conversation."),
+    ]
+    DEFAULT_CSS = """
+    SearchScreen { background: $background; color: $foreground; align-horizontal: center; }
+    SearchScreen > * { width: 100%; max-width: 92; }
+    SearchScreen #search-head { height: 1; padding: 0 2; color: $accent; text-style: bold; }
+    SearchScreen #search-row { height: 1; background: $surface; padding: 0 2; margin: 0 0 1 0; }
+    SearchScreen #search-row Static { width: 2; color: $accent; }
+    SearchScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+    SearchScreen Input:focus { border: none; background-tint: $surface 0%; }
+    SearchScreen HitList { margin: 0 1; }
+    SearchScreen #search-said { height: auto; padding: 0 2; color: $quiet; }
+    SearchScreen #search-keys { height: 1; padding: 0 2; color: $quiet; }
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+        self._query = Input(compact=True)
+        self._list = HitList(markup=False)
+        self._said = Static(Content(WHAT_TO_TYPE), id="search-said")
+        self._hits: list[Hit] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("Search", id="search-head")
+        with Horizontal(id="search-row"):
+            yield Static("› ")
+            yield self._query
+        yield self._said
+        yield self._list
+        yield Static(fitting([("Enter", "go there"), ("Up/Down", "choose"), ("Esc", "back")], 60), id="search-keys")
+
+    def on_mount(self) -> None:
+        self._query.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.run_worker(self._search(event.value), group="search", exclusive=True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        at = self._list.highlighted
+        if at is not None and at < len(self._hits):
+            self.dismiss(self._hits[at])
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._hits[event.option_index])
+
+    def action_move(self, step: int) -> None:
+        if self._list.highlighted is not None:
+            self._list.highlighted = max(0, min(self._list.option_count - 1, self._list.highlighted + step))
+
+    async def _search(self, text: str) -> None:
+        """Show what there is; a newer query makes this one's answer void."""
+        said = WHAT_TO_TYPE
+        hits: list[Hit] = []
+        if text.strip():
+            try:
+                hits = await asyncio.to_thread(self._store.search, text)
+                said = "" if hits else NOTHING_FOUND
+            except StoreError as error:
+                said = str(error)
+        self._hits = hits
+        self._said.update(Content(said))
+        self._said.display = bool(said)
+        self._list.set_options([Option(_lines(hit)) for hit in hits])
+        self._list.highlighted = 0 if hits else None
+
+
+def _lines(hit: Hit) -> Content:
+    """Where it was said, and the words themselves."""
+    who = f"{_WHO.get(hit.role, hit.role)}, " if hit.role else "title, "
+    snippet = Content.assemble(*((piece, "$accent bold" if found else "") for piece, found in hit.snippet))
+    return Content.assemble((hit.title, "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}\n", "$quiet"), "  ", snippet)

@@ -1,0 +1,235 @@
+"""The settings: passes what the reader does to the browser, and what is set to the widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+
+from localspec.config import Config, Setting, Value
+from localspec.config.kinds import RefusedValue
+from localspec.errors import LocalSpecError
+from localspec.tui.actions import key_label
+from localspec.tui.setting_actions import SETTING_ACTIONS
+from localspec.tui.settings_browser import SettingsBrowser
+from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.setting_list import LOOKS, SettingList
+
+_KEYS = {action.id: key_label(action.keys) for action in SETTING_ACTIONS}
+_FILTER_HINT = "Type to filter: a name, a word, set"
+
+
+class SettingsScreen(Screen[None]):
+    """Every change is checked, applied and written at once."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
+        for action in SETTING_ACTIONS
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
+    DEFAULT_CSS = """
+    SettingsScreen { background: $background; color: $foreground; align-horizontal: center; }
+    SettingsScreen > * { width: 100%; max-width: 92; }
+    SettingsScreen #settings-head { height: 1; padding: 0 2; }
+    SettingsScreen #settings-title { width: 1fr; color: $accent; text-style: bold; }
+    SettingsScreen #settings-count { width: auto; color: $quiet; }
+    SettingsScreen .row { height: 1; background: $surface; padding: 0 2; }
+    SettingsScreen #settings-filter-row { margin: 0 0 1 0; }
+    SettingsScreen #settings-field-row { display: none; }
+    SettingsScreen .row Static { width: auto; color: $accent; }
+    SettingsScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+    SettingsScreen Input:focus { border: none; background-tint: $surface 0%; }
+    SettingsScreen Input > .input--placeholder { color: $quiet; }
+    SettingsScreen SettingList { margin: 0 1; }
+    SettingsScreen #settings-details { height: 6; margin: 0 1; padding: 0 1; border-top: solid $panel; }
+    SettingsScreen #settings-said { height: 1; padding: 0 2; color: $accent; text-overflow: ellipsis; }
+    SettingsScreen #settings-said { text-wrap: nowrap; }
+    SettingsScreen #settings-said.-refused { color: $error; }
+    SettingsScreen #settings-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
+    SettingsScreen.-short #settings-filter-row { margin: 0; }
+    SettingsScreen.-short #settings-details { height: 4; }
+    SettingsScreen.-changing #settings-field-row { display: block; }
+    SettingsScreen.-short.-changing #settings-filter-row { display: none; }
+    """
+
+    def __init__(self, browser: SettingsBrowser, apply: Callable[[Config], None], load: Callable[[], str]) -> None:
+        """``apply`` puts changed settings into force; ``load`` loads the pair again and says so."""
+        super().__init__()
+        self._browser = browser
+        self._apply = apply
+        self._load = load
+        self._filter = Input(placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter")
+        self._field = Input(compact=True, id="settings-field")
+        self._field_name = Static("")
+        self._list = SettingList()
+        self._count = Static("", id="settings-count")
+        self._details = Static("", id="settings-details")
+        self._said = Static("", id="settings-said")
+        self._keys = Static("", id="settings-keys")
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="settings-head"):
+            yield Static("Settings", id="settings-title")
+            yield self._count
+        with Horizontal(id="settings-filter-row", classes="row"):
+            yield Static("› ")
+            yield self._filter
+        yield self._list
+        yield self._details
+        with Horizontal(id="settings-field-row", classes="row"):
+            yield self._field_name
+            yield self._field
+        yield self._said
+        yield self._keys
+
+    def on_mount(self) -> None:
+        self._filter.focus()
+        self.action_reread(quiet=True)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._draw)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input is self._filter:
+            self._browser.text = event.value
+            self._draw()
+        elif self._changing is not None:
+            self._check(self._changing, event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.action_change()
+
+    def on_setting_list_marked(self, event: SettingList.Marked) -> None:
+        self._browser.mark(event.row_id)
+        self._draw()
+
+    # Actions, as named in ``tui.setting_actions``
+
+    def action_change(self) -> None:
+        setting = self._browser.marked
+        if setting is None:
+            return
+        if self._changing is not None:
+            if (value := self._check(setting, self._field.value)) is not None:
+                self._close_field()
+                self._set(setting, value)
+        elif self._browser.steps(setting):
+            self.action_step(1)
+        else:
+            self._open_field(setting)
+
+    def action_step(self, step: int) -> None:
+        setting = self._browser.marked
+        if setting is not None and self._changing is None and self._browser.steps(setting):
+            self._set(setting, self._browser.stepped(setting, step))
+
+    def action_reset(self) -> None:
+        if (setting := self._browser.marked) is not None:
+            self._close_field()
+            self._set(setting, None)
+
+    def action_load(self) -> None:
+        self._say(self._load())
+
+    def action_reread(self, quiet: bool = False) -> None:
+        changed = self._browser.reread()
+        if changed:
+            self._apply(self._browser.config)
+        if changed or not quiet:
+            self._say("The file has changed and was read again." if changed else "The file has not changed.")
+        self._draw()
+
+    def action_move(self, step: int) -> None:
+        if self._changing is None:
+            self._list.move(step)
+
+    def action_page(self, direction: int) -> None:
+        self.action_move(direction * max(1, self._list.size.height - 1))
+
+    def action_leave(self) -> None:
+        if self._changing is not None:
+            self._close_field()
+            self._say("")
+        elif self._filter.value:
+            self._filter.value = ""
+        else:
+            self.dismiss(None)
+
+    # What is being changed
+
+    @property
+    def _changing(self) -> Setting | None:
+        return self._browser.marked if self.has_class("-changing") else None
+
+    def _open_field(self, setting: Setting) -> None:
+        self.add_class("-changing")
+        self._field_name.update(Content(f"{setting.title}  "))
+        self._field.placeholder = setting.kind.form
+        self._field.value = self._browser.editable(setting)
+        self._field.cursor_position = len(self._field.value)
+        self._field.focus()
+        self._say("")
+        self._draw()
+
+    def _close_field(self) -> None:
+        self.remove_class("-changing")
+        self._filter.focus()
+        self._draw()
+
+    def _check(self, setting: Setting, text: str) -> Value | None:
+        """The value that the field means; None, and the reason on screen, if it means none."""
+        try:
+            value = setting.kind.read(text)
+        except RefusedValue as refusal:
+            self._say(f"{setting.title}: {refusal}." if text else "", refused=True)
+            return None
+        self._say("")
+        return value
+
+    def _set(self, setting: Setting, value: Value | None) -> None:
+        try:
+            config = self._browser.set(setting, value)
+            self._apply(config)
+        except LocalSpecError as error:
+            self._say(str(error), refused=True)
+        else:
+            self._say(self._browser.said(setting, _KEYS["setting-load"]))
+        self._draw()
+
+    # What is shown
+
+    def _say(self, text: str, *, refused: bool = False) -> None:
+        self._said.set_class(refused, "-refused")
+        self._said.update(Content(text))
+
+    def _draw(self) -> None:
+        if not self.is_mounted:
+            return
+        self._count.update(Content(f"{self._browser.config.path.name}: {self._browser.heading}"))
+        self._list.show(self._browser.rows(self._list.cells), self._browser.marked_id)
+        self._details.update(
+            Content("\n").join(Content.styled(text, LOOKS[look]) for text, look in self._browser.details())
+            or Content.styled(self._browser.empty, "$quiet")
+        )
+        self._keys.update(fitting(self._hints(), max(20, self.size.width - 4)))
+
+    def _hints(self) -> list[tuple[str, str]]:
+        setting = self._browser.marked
+        if self._changing is not None:
+            return [(_KEYS["setting-change"], "write it"), (_KEYS["setting-leave"], "leave it")]
+        pairs = []
+        if setting is not None:
+            few = bool(self._browser.steps(setting))
+            pairs.append((_KEYS["setting-change"], "next value" if few else "change"))
+            if setting.name in self._browser.config.values:
+                pairs.append((_KEYS["setting-reset"], "reset"))
+            if self._browser.needs_load(setting):
+                pairs.append((_KEYS["setting-load"], "load again"))
+        pairs += [(_KEYS["setting-reread"], "read file"), (_KEYS["setting-leave"], "back")]
+        return pairs

@@ -1,0 +1,262 @@
+"""The settings as the reader has them: what is typed into the filter, which one is marked, what is being changed.
+
+Pure but for the file, which is written through ``write`` and read through ``read``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
+from localspec.config.file import write_value
+from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed
+from localspec.config.personas import NONE, list_personas
+from localspec.config.table import SECTIONS
+from localspec.launch import Settings
+from localspec.presets import PRESETS
+from localspec.tui.keymap import resolve_keymap
+
+HEADING, PROBLEM, SETTING = "heading", "problem", "setting"
+QUIET, TEXT, STRONG, WARNING = "quiet", "text", "strong", "warning"
+"""How a part of a row is to look."""
+BUILT_IN = "built in"
+Part = tuple[str, str]
+
+_NAME_CELLS, _VALUE_CELLS = 21, 22
+_ABOUT_FROM = 80
+"""Cells from which a row has room for its sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the list."""
+
+    kind: str
+    id: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The way to the file."""
+
+    read: Callable[[], Config] = read_config
+    write: Callable[[Setting, Value | None], Config] = write_value
+
+
+class SettingsBrowser:
+    """Every setting in its section, those that pass the filter, one of them marked."""
+
+    def __init__(self, settings: Settings, file: SettingsFile | None = None) -> None:
+        self.text = ""
+        """The filter."""
+        self._settings = settings
+        self._file = file or SettingsFile()
+        self._config = settings.config
+        self._marked: str | None = None
+
+    @property
+    def config(self) -> Config:
+        return self._config
+
+    @property
+    def heading(self) -> str:
+        """The file, and how much is in it."""
+        count = len(self._config.values)
+        parts = [f"{count} set" if count else "nothing set"]
+        if self.problems:
+            parts.append(f"{len(self.problems)} left out")
+        return ", ".join(parts)
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of the file is left out."""
+        own = self._settings.problems if self._settings.config is self._config else self._config.problems
+        return sorted([*own, *resolve_keymap(self._config).problems], key=lambda problem: problem.line or 0)
+
+    def rows(self, width: int) -> list[Row]:
+        """The list, in lines of ``width`` cells."""
+        rows: list[Row] = []
+        problems = [] if self.text else list(enumerate(self.problems))
+        if problems:
+            rows.append(Row(HEADING, "left-out", (("Left out of the file", WARNING),)))
+            rows += [Row(PROBLEM, f"problem-{n}", _problem_parts(problem, width)) for n, problem in problems]
+        for section, about in SECTIONS.items():
+            chosen = [each for each in SETTINGS if each.section == section and self._passes(each)]
+            if chosen:
+                rows.append(Row(HEADING, section, ((section.capitalize(), STRONG), (f"  {about}", QUIET))))
+                rows += [Row(SETTING, each.name, self._parts(each, width)) for each in chosen]
+        return rows
+
+    @property
+    def marked(self) -> Setting | None:
+        """The setting that is highlighted; None on a problem, or if none passes the filter."""
+        return find_setting(self._mark or "")
+
+    @property
+    def marked_id(self) -> str | None:
+        return self._mark
+
+    def mark(self, row_id: str) -> None:
+        self._marked = row_id
+
+    def details(self) -> list[Part]:
+        """All about the marked row, a paragraph each."""
+        setting = self.marked
+        if setting is None:
+            marked = [problem for n, problem in enumerate(self.problems) if self._mark == f"problem-{n}"]
+            return [(_told(problem), WARNING) for problem in marked]
+        lines = [(setting.description, TEXT)]
+        built_in = f"built in: {setting.default_words}"
+        if (source := self.source(setting)) == BUILT_IN:
+            own = "" if self._value(setting) == setting.default_words else f"{self._value(setting)}; "
+            lines.append((f"{_capitalised(own + built_in)}.", QUIET))
+        else:
+            lines.append((f"{self._value(setting)}, {source}; {built_in}.", QUIET))
+        lines.append((f"It is {setting.kind.form}{self._suggestions(setting)}. Applies {setting.applies}.", QUIET))
+        return lines
+
+    def source(self, setting: Setting) -> str:
+        """Where the value in force comes from."""
+        if setting.option and setting.key in self._settings.said:
+            return "from the command line, which beats the file"
+        if setting.name in self._config.values:
+            return f"line {self._config.lines[setting.name]} of {self._config.path.name}"
+        return BUILT_IN
+
+    def editable(self, setting: Setting) -> str:
+        """What stands in the field when the reader begins to change it."""
+        value = self._config.values.get(setting.name)
+        return "" if value is None else typed(value)
+
+    def steps(self, setting: Setting) -> tuple[Value, ...]:
+        """The few values there are to choose from; empty if there are many."""
+        match setting.kind:
+            case Flag():
+                return (True, False)
+            case Choice(words):
+                return words
+            case Names(known):
+                return (AUTO, "off", *known)
+        if setting.key == "persona":
+            return (NONE, *list_personas(self._config.path.parent))
+        return ()
+
+    def stepped(self, setting: Setting, step: int) -> Value:
+        """The value after or before the one in the file; at first that which is not built in already."""
+        values = self.steps(setting)
+        value = self._config.values.get(setting.name)
+        if value not in values:
+            start = next((each for each in values if setting.default.startswith(_word(each))), values[-1])
+            value = start
+        return values[(values.index(value) + step) % len(values)]
+
+    @property
+    def empty(self) -> str:
+        """What to say where nothing passes the filter."""
+        return "" if self._mark else f"No setting is called {self.text!r}, or says so; Esc clears the filter."
+
+    def set(self, setting: Setting, value: Value | None) -> Config:
+        """Write a value, or take it out of the file. Raises ConfigError."""
+        self._config = self._file.write(setting, value)
+        return self._config
+
+    def reread(self) -> bool:
+        """Read the file again; whether it had changed on disk."""
+        changed = self._config.changed_on_disk
+        if changed:
+            self._config = self._file.read()
+        return changed
+
+    def said(self, setting: Setting, load_key: str) -> str:
+        """What to say once the setting was changed."""
+        value = self._config.values.get(setting.name)
+        what = f"{setting.title}: {shown(value)}" if value is not None else f"{setting.title}: as built in"
+        if setting.option and setting.key in self._settings.said:
+            return f"{what} in the file; the command line still has the say."
+        if self.needs_load(setting):
+            return f"{what}. {load_key} loads the pair again with it."
+        return f"{what}; applies {setting.applies}."
+
+    def needs_load(self, setting: Setting) -> bool:
+        """Whether a change takes effect only when the pair is loaded."""
+        return setting.applies is Applies.RELOAD
+
+    @property
+    def _mark(self) -> str | None:
+        """The marked row if it is there, else the first that is called what is typed, or the first there is."""
+        ids = [row.id for row in self.rows(_ABOUT_FROM) if row.kind != HEADING]
+        if self._marked in ids:
+            return self._marked
+        called = (each for each in ids if self.text and self.text.lower().replace(" ", "_") in each)
+        return next(called, ids[0] if ids else None)
+
+    def _passes(self, setting: Setting) -> bool:
+        words = self.text.lower().split()
+        searched = f"{setting.name} {setting.title} {setting.description} {self.source(setting)}".lower()
+        if setting.name in self._config.values:
+            searched += " set"
+        return all(word in searched for word in words)
+
+    def _value(self, setting: Setting) -> str:
+        """The value in force, in a few words; empty where there is none."""
+        said = self._settings.said.get(setting.key) if setting.option else None
+        if said is not None:
+            return said
+        value = self._config.values.get(setting.name)
+        if value is not None:
+            return shown(value)
+        preset = PRESETS.get(self._preset) if setting.section == "sampling" else None
+        if preset is not None and hasattr(preset, setting.key):
+            return f"{getattr(preset, setting.key):g}, by the preset"
+        return setting.default_words
+
+    @property
+    def _preset(self) -> str:
+        """The preset in force; empty if there is none."""
+        return self._settings.said.get("preset") or str(self._config.values.get("sampling.preset", ""))
+
+    def _parts(self, setting: Setting, width: int) -> tuple[Part, ...]:
+        is_set = setting.name in self._config.values
+        by_line = setting.option and setting.key in self._settings.said
+        mark = "*" if is_set else "›" if by_line else " "
+        wide = width >= _ABOUT_FROM
+        room = _VALUE_CELLS if wide else max(8, width - _NAME_CELLS - 4)
+        value = _cut(self._value(setting), room)
+        look = STRONG if is_set or by_line else QUIET
+        parts: tuple[Part, ...] = ((f"{mark} {setting.title:<{_NAME_CELLS}}", TEXT), (value, look))
+        if wide:
+            left = width - _NAME_CELLS - room - 4
+            parts += ((" " * (room - len(value) + 2), QUIET), (_cut(setting.description, left), QUIET))
+        return parts
+
+    def _suggestions(self, setting: Setting) -> str:
+        if setting.key != "persona":
+            return ""
+        there = list_personas(self._config.path.parent)
+        folder = self._config.path.parent / "personas"
+        return f" ({', '.join(there)})" if there else f"; put text files into {folder}"
+
+
+def _told(problem: Problem) -> str:
+    """A problem where everybody knows which file is meant."""
+    where = f"Line {problem.line} of {problem.path.name}" if problem.line else problem.path.name
+    return f"{where} is left out: {problem.what}{'' if problem.what.endswith('?') else '.'}"
+
+
+def _problem_parts(problem: Problem, width: int) -> tuple[Part, ...]:
+    where = f"  line {problem.line}: " if problem.line else "  "
+    return ((where, QUIET), (_cut(problem.what, width - len(where)), WARNING))
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _cut(text: str, cells: int) -> str:
+    return text if len(text) <= cells else text[: max(0, cells - 1)] + "…"
+
+
+def _word(value: Value) -> str:
+    return "no" if value is False else "yes" if value is True else str(value)

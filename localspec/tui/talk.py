@@ -1,0 +1,203 @@
+"""A stored conversation as the exchanges that the reader sees, and what can be done to them.
+
+What a change leaves in place stays the same object, so that nobody has to draw it again. Nothing is ever
+destroyed: what is answered anew, edited or deleted stays in the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from localspec.chat import Message, Role
+from localspec.errors import StoreError
+from localspec.launch import Launch
+from localspec.load import PairInfo
+from localspec.store import ModelFile, Node, Recorder, ReplyAbout, ReplyState, StoredConversation
+from localspec.tui.exchange import Exchange
+from localspec.tui.truth import Trace
+
+
+class Talk:
+    """Works on the conversation's own path; its exchanges follow."""
+
+    def __init__(self, stored: StoredConversation) -> None:
+        self.stored = stored
+        self.exchanges: list[Exchange] = []
+        """Those that have been said, oldest first; what waits is not among them."""
+        self._deleted: list[str] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """See what the path is now."""
+        known = {(exchange.question, exchange.answer): exchange for exchange in self.exchanges}
+        self.exchanges = []
+        for question, answer in pairs_of(self.stored.path):
+            ids = (question.id if question else None, answer.id if answer else None)
+            self.exchanges.append(known.get(ids) or _restored(question, answer))
+
+    def holding(self, message: str) -> Exchange | None:
+        """The exchange on the path that a message belongs to."""
+        return next((e for e in self.exchanges if message in (e.question, e.answer)), None)
+
+    def load(self, exchange: Exchange) -> None:
+        """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
+        if exchange.loaded or exchange.answer is None:
+            return
+        exchange.loaded = True
+        try:
+            stored = self.stored.reply(exchange.answer)
+        except (StoreError, ValueError):
+            return
+        if stored is None:
+            return
+        reply = stored.to_reply()
+        if exchange.lead.endswith(reply.text):
+            exchange.lead = exchange.lead.removesuffix(reply.text)
+            exchange.reply, exchange.trace = reply, Trace(reply.rounds)
+            exchange.continued = len(stored.parts) > 1
+
+    def unload(self, exchange: Exchange) -> None:
+        """Forget a reply that can be read again."""
+        if self.stored.trouble is None and exchange.answer is not None and exchange in self.exchanges:
+            exchange.unload()
+
+    # What is to be answered
+
+    def begin(self, exchange: Exchange, about: ReplyAbout) -> Recorder:
+        """Say the message, if it has not been said, and begin or go on with its reply."""
+        if exchange.continued and exchange.answer is not None:
+            recorder = self.stored.continue_reply(exchange.answer, about)
+        else:
+            if exchange.question is None:
+                exchange.question = self.stored.ask(exchange.prompt).id
+            recorder = self.stored.begin_reply(about, under=exchange.question)
+            exchange.answer = recorder.node.id
+        if exchange not in self.exchanges:
+            self.exchanges.append(exchange)
+        self.refresh()
+        return recorder
+
+    def messages(self, exchange: Exchange) -> Sequence[Message]:
+        """What the model is to be asked for this reply."""
+        above = exchange.question
+        if above is None and exchange.answer is not None:
+            above = self.stored.tree.parent(exchange.answer)
+        return self.stored.messages(above) if above else ()
+
+    def again(self, exchange: Exchange) -> Exchange:
+        """An empty reply beside the one there is. Raises ValueError for a reply without a question."""
+        if exchange.question is None:
+            raise ValueError("nothing was asked")
+        self.stored.go_to(exchange.question)
+        self.refresh()
+        return self.exchanges[-1]
+
+    def resend(self, exchange: Exchange, text: str) -> Exchange:
+        """Another version of a question, not answered yet. Raises ValueError for a reply without a question."""
+        if exchange.question is None:
+            raise ValueError("nothing was asked")
+        self.stored.edit(exchange.question, text)
+        self.refresh()
+        return self.exchanges[-1]
+
+    def rewrite(self, exchange: Exchange, text: str) -> Exchange:
+        """Another version of a reply, by hand. Raises ValueError if there is no reply."""
+        if exchange.answer is None:
+            raise ValueError("nothing was answered")
+        self.stored.edit(exchange.answer, text)
+        self.refresh()
+        return self.exchanges[-1]
+
+    def carry_on(self, exchange: Exchange) -> Exchange:
+        """The same reply, to be gone on with; what followed it becomes a branch. Raises ValueError without a reply."""
+        if exchange.answer is None:
+            raise ValueError("nothing was answered")
+        self.load(exchange)
+        exchange.go_on()
+        self.stored.go_to(exchange.answer)
+        self.refresh()
+        return exchange
+
+    # What is shown
+
+    def versions(self, exchange: Exchange) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
+        position = self.stored.tree.position
+        question = position(exchange.question) if exchange.question else (1, 1)
+        # A question that is answered anew has replies beside the one to come.
+        if exchange.answer:
+            return question, position(exchange.answer)
+        replies = self.stored.tree.children(exchange.question) if exchange.question else ()
+        others = sum(reply.role is Role.ASSISTANT for reply in replies)
+        return question, (others + 1, others + 1)
+
+    def turn_to(self, exchange: Exchange, step: int, *, of_question: bool) -> bool:
+        """Show the version before or after this one; whether there is one."""
+        node = exchange.question if of_question else exchange.answer
+        if node is None:
+            return False
+        ids = [sibling.id for sibling in self.stored.tree.siblings(node)]
+        at = ids.index(node) + step
+        if not 0 <= at < len(ids):
+            return False
+        self.stored.choose(ids[at])
+        self.refresh()
+        return True
+
+    def show(self, message: str) -> None:
+        """Have a message on the path."""
+        self.stored.choose(message)
+        self.refresh()
+
+    # Deleting
+
+    def delete(self, exchange: Exchange) -> None:
+        """Delete the turn; ``undo`` brings it back."""
+        node = exchange.answer or exchange.question
+        if node is not None:
+            self._deleted.append(self.stored.delete(node)[0].id)
+            self.refresh()
+
+    def undo(self) -> Exchange | None:
+        """Bring back what was deleted last; None if nothing was."""
+        if not self._deleted:
+            return None
+        message = self._deleted.pop()
+        self.stored.restore(message)
+        self.refresh()
+        return self.holding(message)
+
+
+def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
+    """Each question with the reply that follows it; either may be missing."""
+    question: Node | None = None
+    for node in path:
+        if node.role is Role.USER:
+            if question is not None:
+                yield question, None
+            question = node
+        elif node.role is Role.ASSISTANT:
+            yield question, node
+            question = None
+    if question is not None:
+        yield question, None
+
+
+def _restored(question: Node | None, answer: Node | None) -> Exchange:
+    return Exchange(
+        question.content if question else "",
+        question.id if question else None,
+        answer.id if answer else None,
+        lead=answer.content if answer else "",
+        loaded=answer is None,
+        cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,
+    )
+
+
+def reply_about(launch: Launch, info: PairInfo | None) -> ReplyAbout:
+    """What a reply is made with now, for those who read it later."""
+    if info is None:
+        return ReplyAbout(launch.reply, pair_id=launch.pair_id)
+    target = ModelFile(info.target.name, size_bytes=info.target_size_bytes)
+    draft = ModelFile(info.draft.name, size_bytes=info.draft_size_bytes) if info.draft else None
+    return ReplyAbout(launch.reply, target, draft, launch.pair_id, info.plain_per_second)

@@ -1,0 +1,124 @@
+"""What the reader can do about marks, ghosts and single tokens, and what of it the engine is to be asked."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+
+from textual.app import App
+
+from localspec.chat import Message, Role
+from localspec.tui.changes import Change, Ended, Learned, Wrote
+from localspec.tui.exchange import Exchange
+from localspec.tui.palette import Palette
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.session import Phase, Session
+from localspec.tui.status import showing_note
+from localspec.tui.truth import GHOSTS, Mode, Showing
+from localspec.tui.widgets.token_view import TokenView
+from localspec.tui.widgets.transcript import Transcript
+from localspec.tui.widgets.turn import TurnView
+
+
+class TruthDesk:
+    """Beside the chat screen; every action returns what there is to say about it."""
+
+    def __init__(
+        self,
+        session: Session,
+        transcript: Transcript,
+        palette: Callable[[], Palette],
+        wake: Callable[[], None],
+    ) -> None:
+        self._session = session
+        self._transcript = transcript
+        self._palette = palette
+        self._wake = wake
+
+    @property
+    def _app(self) -> App[object]:
+        return self._transcript.app
+
+    def toggle_view(self) -> str:
+        """Between Markdown and tokens."""
+        shown = self._transcript.shown
+        return self.show(replace(shown, markdown=not shown.markdown))
+
+    def next_mode(self) -> str:
+        """The next way of marking tokens, for the chosen turn or for all."""
+        hidden = self._session.current is None or self._transcript.selected is not None
+        return self.show(self._transcript.shown.next(hidden=hidden))
+
+    def show(self, showing: Showing) -> str:
+        """Show the chosen turn, or all, in this way."""
+        self._transcript.show(showing)
+        self.weigh()
+        return showing_note(showing, one=self._transcript.selected is not None)
+
+    def next_ghosts(self) -> str:
+        """What becomes of rejected guesses."""
+        self._transcript.show_ghosts(self._transcript.ghosts.next)
+        return GHOSTS[self._transcript.ghosts]
+
+    def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
+        """Look into the reply of this view, or of the chosen turn, or the latest."""
+        exchange = self._exchange_of(view)
+        if exchange is None or not exchange.trace.tokens:
+            return "There are no tokens to look at yet."
+        turn = self._transcript.view(exchange)
+        showing = (turn.own_showing if turn else None) or self._transcript.showing
+        screen = InspectorScreen(exchange, self._session.insights, self._palette, showing, self._wake, index=index)
+        self._app.push_screen(screen, lambda _: self.weigh())
+        return ""
+
+    def race(self, text: str = "") -> str:
+        """Answer this text, or the latest message again, with and without a draft."""
+        if self._session.phase is not Phase.IDLE or self._session.current is not None:
+            return "The engine has something to do; race when it is done."
+        last, launch = self._session.last, self._session.launch
+        prompt: tuple[Message, ...] | str
+        if text:
+            system = (Message(Role.SYSTEM, launch.system),) if launch.system else ()
+            prompt, options = (*system, Message(Role.USER, text)), launch.reply
+        elif last is not None and last.asked is not None:
+            prompt, options = last.asked.prompt, last.asked.options
+        else:
+            return "There is no message to race with yet; name one: /race PROMPT."
+        race = self._session.begin_race(prompt, options, secrets.randbits(32))
+        self._app.push_screen(RaceScreen(race, self._palette))
+        self._wake()
+        return ""
+
+    def follow(self, change: Change) -> None:
+        """Show what became known, here and in the inspector if it is open."""
+        if not isinstance(change, Wrote | Ended | Learned):
+            return
+        exchange, screen = change.exchange, self._app.screen
+        view = self._transcript.view(exchange)
+        if isinstance(change, Learned) and view is not None:
+            view.reply.tokens.learned()
+        if isinstance(change, Ended):
+            self.weigh()
+        if isinstance(screen, InspectorScreen) and screen.subject is exchange:
+            screen.refresh_knowledge()
+
+    def weigh(self) -> None:
+        """Have the replies on screen weighed that are shown by heat, the newest first."""
+        views = [(exchange, self._transcript.view(exchange)) for exchange in reversed(self._transcript.exchanges)]
+        hot = [exchange for exchange, turn in views if turn is not None and turn.display and self._is_hot(turn)]
+        self._session.insights.weigh(hot)
+
+    def _is_hot(self, turn: TurnView) -> bool:
+        showing = turn.own_showing or self._transcript.showing
+        return showing.mode is Mode.HEAT and not showing.markdown
+
+    def _exchange_of(self, view: TokenView | None) -> Exchange | None:
+        selected = self._transcript.selected
+        for exchange in self._transcript.exchanges:
+            turn = self._transcript.view(exchange)
+            if turn is not None and (turn.reply.tokens is view or (view is None and turn is selected)):
+                return exchange
+        current = self._session.current
+        return current if current is not None and current.trace.tokens else self._session.last

@@ -1,0 +1,55 @@
+"""The quiet line under a reply: what there is to say about it, and how it may go on."""
+
+from __future__ import annotations
+
+from localspec.tui.exchange import Exchange
+from localspec.tui.session import Session
+from localspec.tui.status import closing_note, opening_note
+
+
+def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
+    """``replies`` is which version of how many; empty while the reply is being written."""
+    reply = exchange.reply
+    if exchange.answer is None:
+        return "no reply yet · F5 asks again" if replies == (1, 1) else f"{replies[1] - 1} replies · F5 asks again"
+    version = f"reply {replies[0]}/{replies[1]}" if replies[1] > 1 else ""
+    state = "cut off when the program ended" if exchange.cut_off else ""
+    closing = closing_note(reply) if reply.done or reply.tokens else ""
+    offer = "/continue goes on" if unfinished(exchange) else ""
+    last = " · ".join(filter(None, (version, state, closing, offer)))
+    return "\n".join(filter(None, (opening_note(reply), last)))
+
+
+def unfinished(exchange: Exchange) -> bool:
+    """Whether the reply ended before its end, and can be gone on with."""
+    ended_early = exchange.reply.done and not exchange.complete
+    return bool(exchange.text) and (exchange.cut_off or ended_early)
+
+
+def storage_note(session: Session) -> str:
+    """Why something that was said is not stored yet; empty while all is."""
+    trouble = session.talk.stored.trouble
+    return f"{trouble.message} {trouble.hint}" if trouble is not None else ""
+
+
+def context_note(session: Session) -> str:
+    """Tokens of the conversation and what the context holds, as wide for any number; empty before the first reply."""
+    exchange = session.current or session.last or next(reversed(session.talk.exchanges), None)
+    if session.info is None or exchange is None or exchange.reply.prompt is None:
+        return ""
+    used_n = exchange.reply.prompt.prompt_n + exchange.reply.timings.predicted_n
+    room = f"{session.info.n_ctx:,}"
+    return f"{used_n:>{len(room)},} / {room} tokens"
+
+
+def copied_note(text: str, *, code: bool) -> str:
+    """That a text was handed to the terminal, which never says whether it took it."""
+    lines_n = text.rstrip("\n").count("\n") + 1
+    what = "code" if code else "reply"
+    length = f"{lines_n} lines" if lines_n > 1 else f"{len(text.rstrip())} characters"
+    return f"The {what} is copied, {length}. If it does not arrive, this terminal takes no OSC 52; try /export."
+
+
+def version_note(position: tuple[int, int]) -> str:
+    """As in 2/3; empty for the only one."""
+    return f"{position[0]}/{position[1]}" if position[1] > 1 else ""

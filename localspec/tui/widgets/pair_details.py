@@ -1,0 +1,52 @@
+"""All that is known of the highlighted pair; scrolls where it is longer than its place."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.tui.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
+from localspec.tui.pairs.entry import Entry
+
+_LOOKS = {FACT: "", NEWS: "", ERROR: "$error", STRONG: "bold"}
+
+
+class PairDetails(VerticalScroll):
+    """Takes the focus only to be scrolled."""
+
+    DEFAULT_CSS = """
+    PairDetails {
+        background: $background; padding: 0 2; border-top: solid $panel;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
+        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+    }
+    PairDetails:focus { border-top: solid $accent; }
+    PairDetails Static { height: auto; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = Static("")
+        self._shown: tuple[Entry | None, int] = (None, 0)
+
+    def compose(self) -> ComposeResult:
+        yield self._text
+
+    def show(self, entry: Entry | None) -> None:
+        """Draw it anew if it differs; another pair begins at the top."""
+        state = (entry, self.size.width)
+        if state == self._shown:
+            return
+        before, _ = self._shown
+        self._shown = state
+        lines = details(entry, max(30, self.size.width - 1)) if entry else []
+        parts = []
+        for line in lines:
+            name, text = line_text(line)
+            parts.append(Content.assemble((name, "$quiet"), (text, _LOOKS[line[2]])))
+        self._text.update(Content("\n").join(parts))
+        if entry is None or before is None or before.pair.id != entry.pair.id:
+            self.scroll_home(animate=False)

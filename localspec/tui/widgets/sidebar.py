@@ -1,0 +1,221 @@
+"""All conversations beside the one that is open: filter, open, rename, pin, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from localspec.tui.actions import key_label
+from localspec.tui.history import History, Row, age
+from localspec.tui.history_actions import HISTORY_ACTIONS
+from localspec.tui.widgets.hints import fitting
+
+
+def utc_now() -> datetime:
+    """What ages are reckoned from."""
+    return datetime.now(UTC)
+
+
+class ConversationList(OptionList, can_focus=False):
+    """Never takes the focus: whoever types, types into the filter."""
+
+    DEFAULT_CSS = """
+    ConversationList {
+        border: none; padding: 0; background: $surface; color: $foreground; height: 1fr;
+        scrollbar-size-vertical: 1; scrollbar-background: $surface; scrollbar-color: $panel;
+        scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-background-hover: $surface; scrollbar-background-active: $surface;
+    }
+    ConversationList > .option-list--option { padding: 0 1; }
+    ConversationList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
+    ConversationList > .option-list--option-hover { background: $panel; }
+    """
+
+
+class Sidebar(Vertical):
+    """Over the conversation where it is narrow, beside it where there is room."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
+        for action in HISTORY_ACTIONS
+    ]
+    DEFAULT_CSS = """
+    Sidebar { dock: left; width: 38; max-width: 90%; height: 100%; background: $surface; padding: 0 0 0 1; }
+    Sidebar #sidebar-filter { height: 1; margin: 1 0; }
+    Sidebar #sidebar-filter Static { width: 2; color: $accent; }
+    Sidebar Input { width: 1fr; height: 1; border: none; padding: 0; background: $surface; }
+    Sidebar Input:focus { border: none; background-tint: $surface 0%; }
+    Sidebar Input > .input--placeholder { color: $quiet; }
+    Sidebar #sidebar-empty { height: 1fr; color: $quiet; display: none; padding: 0 1; }
+    Sidebar #sidebar-said { height: auto; max-height: 3; color: $quiet; padding: 0 1; }
+    Sidebar #sidebar-keys { height: auto; max-height: 2; color: $quiet; padding: 0 1; margin: 0 0 1 0; }
+    Sidebar.-empty ConversationList { display: none; }
+    Sidebar.-empty #sidebar-empty { display: block; }
+    """
+
+    class Chosen(Message):
+        """The reader wants this conversation."""
+
+        def __init__(self, conversation: str) -> None:
+            super().__init__()
+            self.conversation = conversation
+
+    class Deleted(Chosen):
+        """It was deleted."""
+
+    class Closed(Message):
+        """The reader goes back to the conversation that is open."""
+
+    def __init__(self, history: History, current: str) -> None:
+        """``current`` is the id of the conversation that is open."""
+        super().__init__()
+        self._history = history
+        self._current = current
+        self._renaming: str | None = None
+        self._filter = Input(placeholder="Type to filter", compact=True)
+        self._list = ConversationList(markup=False)
+        self._empty = Static("", id="sidebar-empty")
+        self._said = Static("", id="sidebar-said")
+        self._keys = Static("", id="sidebar-keys")
+        self._filling = False
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="sidebar-filter"):
+            yield Static("› ")
+            yield self._filter
+        yield self._list
+        yield self._empty
+        yield self._said
+        yield self._keys
+
+    def on_mount(self) -> None:
+        self._filter.focus()
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def on_descendant_blur(self) -> None:
+        if self.screen.focused is None:
+            self._filter.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._renaming is None:
+            self._history.filter(event.value)
+            self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_open()
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        if not self._filling and event.option_id is not None:
+            self._history.mark(event.option_id)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if event.option_id is not None:
+            self._history.mark(event.option_id)
+            self.action_open()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+
+    # Actions, as named in ``tui.history_actions``
+
+    def action_open(self) -> None:
+        if self._renaming is not None:
+            self._end_renaming(keep=True)
+        elif (row := self._history.marked) is not None:
+            self.post_message(self.Chosen(row.id))
+
+    def action_rename(self) -> None:
+        row = self._history.marked
+        if row is not None and self._renaming is None:
+            self._history.mark(row.id)
+            self._renaming = row.id
+            self._filter.value = row.heading.title
+            self._filter.cursor_position = len(row.heading.title)
+            self._draw("Enter keeps this title. Empty, it is made from the first question.")
+
+    def action_pin(self) -> None:
+        self._draw(self._history.pin())
+
+    def action_delete(self) -> None:
+        row = self._history.marked
+        self._draw(self._history.delete())
+        if row is not None and all(row.id != each.id for each in self._history.rows):
+            self.post_message(self.Deleted(row.id))
+
+    def action_undo(self) -> None:
+        self._draw(self._history.undo())
+
+    def action_move(self, step: int) -> None:
+        self._history.move(step)
+        self._draw()
+
+    def action_page(self, direction: int) -> None:
+        self.action_move(direction * max(1, self._list.size.height - 1))
+
+    def action_close(self) -> None:
+        if self._renaming is not None:
+            self._end_renaming(keep=False)
+        else:
+            self.post_message(self.Closed())
+
+    def _end_renaming(self, *, keep: bool) -> None:
+        conversation, self._renaming = self._renaming, None
+        said = ""
+        if keep and conversation is not None:
+            said = self._history.rename(conversation, self._filter.value)
+        self._filter.value = ""
+        self._history.filter("")
+        if conversation is not None:
+            self._history.mark(conversation)
+        self._draw(said)
+
+    def _draw(self, said: str = "") -> None:
+        if not self.is_mounted:
+            return
+        rows, marked = self._history.rows, self._history.marked
+        self.set_class(not rows, "-empty")
+        self._empty.update(Content("" if rows else self._history.empty))
+        self._said.update(Content(said))
+        pairs = [(key_label(action.keys), action.title) for action in HISTORY_ACTIONS if action.hinted]
+        self._keys.update(fitting(pairs[:3], 36) + Content("\n") + fitting(pairs[3:], 36))
+        self._filling = True
+        self._list.set_options(_options(rows, self._current, max(12, self._list.size.width - 3), utc_now()))
+        self._list.highlighted = [row.id for row in rows].index(marked.id) if marked else None
+        self._filling = False
+
+
+def _options(rows: Sequence[Row], current: str, width: int, now: datetime) -> list[Option]:
+    return [Option(_line(row, row.id == current, width, now), id=row.id) for row in rows]
+
+
+def _line(row: Row, current: bool, width: int, now: datetime) -> Content:
+    """The title with the letters that were found, and at the right how old it is."""
+    mark = "▸ " if current else "★ " if row.heading.pinned else "  "
+    when = age(row.heading.updated, now)
+    room = width - 2 - len(when) - 1
+    title = row.heading.title
+    shown = title if cell_len(title) <= room else set_cell_size(title, room - 1).rstrip() + "…"
+    text = Content(shown)
+    for position in row.positions:
+        if position < len(shown):
+            text = text.stylize("$accent", position, position + 1)
+    gap = " " * max(1, width - 2 - cell_len(shown) - len(when))
+    return Content.assemble((mark, "$accent"), text, gap, (when, "$quiet"))

@@ -1,0 +1,182 @@
+"""Pairs made of words, and downloads that go on when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
+
+from localspec.download.events import Delayed, DownloadEvent, Fetched, Progressed
+from localspec.errors import LocalSpecError
+from localspec.launch import Launch
+from localspec.load import LoadOptions
+from localspec.pairs import PairDescription
+from localspec.pairs.description import FileDescription
+from localspec.pairs.estimate import Estimate
+from localspec.pairs.state import HERE, MISSING, NOT_HERE, WAITS
+from localspec.pairs.suitability import AMBER, GREEN, RED, Suitability
+from localspec.tui.pairs.shelf import Shelf
+
+GB = 10**9
+MB = 10**6
+FITS = Suitability(GREEN, 8 * GB, 14 * GB, "It fits the memory that is free.")
+TIGHT = Suitability(AMBER, 15 * GB, 14 * GB, "It fits once other programs give memory back.")
+TOO_BIG = Suitability(RED, 47 * GB, 16 * GB, "It is larger than all the memory of this machine.")
+
+
+def file(label: str, size_bytes: int, path: str | None = None) -> FileDescription:
+    disk_bytes = size_bytes if path else None
+    return FileDescription(label, path, disk_bytes, size_bytes, None, None, "Apache-2.0", verified=True)
+
+
+def described(
+    pair_id: str, title: str, state: str = NOT_HERE, fit: Suitability = FITS, **more: object
+) -> PairDescription:
+    """A pair of 5.64 GB."""
+    here = state == HERE
+    path = f"/models/{pair_id}" if here else None
+    files = (file(f"Maker/{pair_id}.gguf", 5 * GB, path), file("Maker/draft.gguf", 640 * MB, path))
+    plain = PairDescription(
+        id=pair_id,
+        title=title,
+        family=title.split()[0],
+        drafter="draft",
+        target=files[0].label,
+        draft=files[1].label,
+        state=state,
+        size_bytes=5640 * MB,
+        available=here,
+        reason="" if here else "big.gguf is not on this machine.",
+        hint="" if here else f"Run `localspec pairs pull {pair_id}`.",
+        licence="Apache-2.0",
+        memory_gb=16,
+        recommended=True,
+        verified=True,
+        note="For a laptop with 16 GB; the usual choice for chat.",
+        source="llama.cpp#5877, on another machine",
+        speedup_low=1.2,
+        speedup_high=1.7,
+        tour=False,
+        files=files,
+        memory=Estimate(6 * GB, 1500 * MB, 500 * MB, from_headers=here),
+        fit=fit,
+        missing_bytes=0 if here else 5640 * MB,
+    )
+    return replace(plain, **more)  # type: ignore[arg-type]
+
+
+TOUR = described(
+    "builtin",
+    "LocalSpec tour",
+    HERE,
+    tour=True,
+    size_bytes=12 * MB,
+    licence="MIT",
+    note="A toy that explains LocalSpec and shows how guesses are accepted.",
+    source="",
+    speedup_high=None,
+    fit=Suitability(GREEN, 31 * MB, 14 * GB, "It fits the memory that is free."),
+)
+SMALL = described("smollm2-1.7b", "SmolLM2 1.7B + 135M", HERE, size_bytes=1210 * MB)
+BEST = described(
+    "qwen3-8b",
+    "Qwen3 8B + 0.6B",
+    recommended_here=True,
+    recommended_because="Recommended: qwen3-8b, by this rule: the largest target that fits beside its draft.",
+)
+PAIRS = (
+    TOUR,
+    SMALL,
+    BEST,
+    described("llama-3.2-3b", "Llama 3.2 3B + 1B", recommended=False, licence="Llama 3.2 Community"),
+    described("deepseek-r1-distill-qwen-14b", "DeepSeek R1 Distill Qwen 14B + 1.5B", fit=TIGHT),
+    described("llama-3.3-70b", "Llama 3.3 70B + Llama 3.2 1B", fit=TOO_BIG, size_bytes=43 * GB, missing_bytes=43 * GB),
+    described(
+        "mine",
+        "My own",
+        MISSING,
+        reason="The folder of /media/none/x.gguf is not there, or may not be read.",
+        hint="If it is on a volume, mount that; else mend its path in pairs.toml.",
+        missing_bytes=0,
+    ),
+    described(
+        "gemma-4-e4b-mtp",
+        "Gemma 4 E4B + MTP heads",
+        WAITS,
+        drafter="mtp",
+        reason="It waits for its drafter: LocalSpec cannot run MTP heads yet.",
+        hint="Its target can be used without.",
+    ),
+)
+
+
+def progressed(done: int, total: int = 5640 * MB, speed: float | None = 24e6) -> Progressed:
+    """``done`` bytes are here."""
+    left = None if speed is None else (total - done) / speed
+    return Progressed("Maker/big.gguf", done, total, done, total, speed, left)
+
+
+def delayed() -> Delayed:
+    return Delayed("Maker/big.gguf", "https://huggingface.co does not answer.", 4.0)
+
+
+def fetched() -> Fetched:
+    return Fetched("Maker/big.gguf", Path("/models/big.gguf"), 5640 * MB, 5640 * MB)
+
+
+def at_once(work: Callable[[], None]) -> None:
+    """Where a thread would be."""
+    work()
+
+
+@dataclass
+class FakeWorld:
+    """What the app asks about pairs, answered from ``pairs``; downloads do as ``feed`` is told."""
+
+    pairs: tuple[PairDescription, ...] = PAIRS
+    problem: LocalSpecError | None = None
+    feed: SimpleQueue[DownloadEvent | LocalSpecError | None] = field(default_factory=SimpleQueue)
+    """What a download tells next; an error ends it, and None completes it."""
+    stops: list[Event] = field(default_factory=list)
+    remembered: list[str] = field(default_factory=list)
+    launch_error: LocalSpecError | None = None
+    remember_error: LocalSpecError | None = None
+
+    def listed(self) -> tuple[PairDescription, ...]:
+        if self.problem is not None:
+            raise self.problem
+        return tuple(replace(pair, fit=None, recommended_here=False) for pair in self.pairs)
+
+    def judged(self) -> tuple[PairDescription, ...]:
+        return self.pairs
+
+    def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
+        self.stops.append(stop)
+        while (said := self.feed.get()) is not None:
+            if isinstance(said, LocalSpecError):
+                raise said
+            yield said
+        self.pairs = tuple(
+            replace(pair, state=HERE, available=True, reason="") if pair.id == pair_id else pair for pair in self.pairs
+        )
+
+    def launch(self, pair_id: str) -> Launch:
+        if self.launch_error is not None:
+            raise self.launch_error
+        pair = next(pair for pair in self.pairs if pair.id == pair_id)
+        files = LoadOptions(Path(f"{pair_id}.gguf"), Path(f"{pair_id}-draft.gguf"))
+        return Launch(files, pair_id=pair_id, title=pair.title, tour=pair.tour)
+
+    def remember(self, pair_id: str) -> None:
+        if self.remember_error is not None:
+            raise self.remember_error
+        self.remembered.append(pair_id)
+
+
+def shelf_of(world: FakeWorld | None = None) -> Shelf:
+    """With everything it knows on it; what it does takes no thread."""
+    shelf = Shelf(world or FakeWorld(), at_once)
+    shelf.look()
+    return shelf

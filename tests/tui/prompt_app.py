@@ -1,0 +1,78 @@
+"""The prompt without the rest of the chat screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.app import App, ComposeResult
+from textual.events import Paste
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from localspec.compose.message import Written
+from localspec.tui.theme import OWN_THEMES
+from localspec.tui.widgets.completion import CompletionList
+from localspec.tui.widgets.prompt import Prompt
+
+
+class PromptApp(App[None]):
+    """A prompt at the foot of an empty screen, and what it says."""
+
+    CSS = "Screen { align-vertical: bottom; background: $background; }"
+
+    def __init__(self, folder: Path, *, free: bool = False) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.sent: list[Written] = []
+        self.said: list[str] = []
+        self.weight = ""
+        self.waiting: list[Written] = []
+        self.free = free
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = OWN_THEMES[0].name
+        self.prompt = Prompt("Ask", ask=self.ask, withdraw=self.withdraw, data_folder=folder)
+
+    def ask(self, text: str) -> bool:
+        if self.free:
+            self.asked.append(text)
+        return self.free
+
+    def withdraw(self) -> Written | None:
+        return self.waiting.pop() if self.waiting else None
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return {"quiet": "#888888"}
+
+    def compose(self) -> ComposeResult:
+        yield self.prompt
+
+    def on_mount(self) -> None:
+        self.prompt.area.focus()
+
+    def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
+        self.sent.append(event.written)
+
+    def on_prompt_said(self, event: Prompt.Said) -> None:
+        self.said.append(event.text)
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong, as it is shown."""
+        shown = self.query_one("#trouble", Static)
+        return str(shown.render()) if shown.display else ""
+
+    def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
+        self.weight = event.text
+
+
+async def paste(pilot: Pilot[None], text: str) -> None:
+    pilot.app.post_message(Paste(text))
+    await pilot.pause()
+    await pilot.pause()
+
+
+def listed(app: PromptApp) -> list[str]:
+    """The labels of the open list."""
+    offer = app.query_one(CompletionList).offer
+    return [choice.label for choice in offer.choices] if offer else []

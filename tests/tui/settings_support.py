@@ -1,0 +1,58 @@
+"""The app over a file of settings and a command line."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from localspec.cli.layers import Layers
+from localspec.cli.options import Chosen
+from localspec.cli.run import run
+from localspec.config import read_config
+from localspec.launch import Launch
+from localspec.tui.screens.settings import SettingsScreen
+from localspec.tui.widgets.setting_list import SettingList
+from tests.config.support import configure
+from tests.tui.support import Clock, FakeEngine, make_app, wait_until
+
+
+def launch(text: str | None = None, *arguments: str) -> Launch:
+    """What this file and this command line make."""
+    if text is not None:
+        configure(text)
+    with run.make_context("localspec run", [*arguments, "hello"]) as context:
+        layers = Layers(context, {field.name: context.params[field.name] for field in fields(Chosen)})
+        return layers.settle(read_config())
+
+
+def settings_app(engine: FakeEngine, text: str | None = None, *arguments: str) -> Any:
+    return make_app(engine, launch(text, *arguments), Clock())
+
+
+def screen(pilot: Pilot[Any]) -> SettingsScreen:
+    assert isinstance(pilot.app.screen, SettingsScreen)
+    return pilot.app.screen
+
+
+async def open_settings(pilot: Pilot[Any], filtered: str = "") -> None:
+    """Open the screen, and type into its filter."""
+    await pilot.press("f9")
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and rows(pilot))
+    screen(pilot).query_one("#settings-filter", Input).value = filtered
+    await pilot.pause()
+
+
+def rows(pilot: Pilot[Any]) -> list[str]:
+    """The list as it is drawn."""
+    return [str(option.prompt) for option in screen(pilot).query_one(SettingList).options]
+
+
+def said(pilot: Pilot[Any]) -> str:
+    return str(screen(pilot).query_one("#settings-said").render())
+
+
+def details(pilot: Pilot[Any]) -> str:
+    return str(screen(pilot).query_one("#settings-details").render())

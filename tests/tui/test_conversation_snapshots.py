@@ -1,0 +1,90 @@
+"""What conversations look like: the list, a turn that is chosen, search."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Markdown
+
+from localspec.store import Store
+from localspec.tui.screens.search import HitList
+from localspec.tui.theme import DARK, LIGHT
+from localspec.tui.widgets import sidebar
+from tests.tui.support import FakeEngine, chat, make_app, turns, wait_until
+from tests.tui.test_conversations import answer, ready, say
+from tests.tui.test_snapshots import LARGE, MEDIUM, SMALL
+
+NOW = datetime(2026, 5, 15, 12, tzinfo=UTC)
+TITLES = (
+    "Why is the sky blue?",
+    "Write a Python function that reverses a linked list in place",
+    "漢字 and their strokes",
+    "A plan for a week in Lisbon",
+)
+KEYS = {
+    "list": ["f7"],
+    "filtered": ["f7", *"li"],
+    "chosen": ["alt+up"],
+    "search": ["ctrl+s", *"heron"],
+}
+
+
+def filled(path: Path) -> Store:
+    """Conversations of some days, one of them pinned."""
+    moments = iter(NOW - timedelta(days=9) + timedelta(hours=5 * n) for n in range(1000))
+    store = Store.open(path, clock=lambda: next(moments))
+    for title in TITLES:
+        store.begin().ask(title)
+    store.pin(store.conversations()[2].heading.id, True)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("scene", "size", "theme"),
+    [
+        ("list", LARGE, DARK.name),
+        ("list", SMALL, LIGHT.name),
+        ("filtered", MEDIUM, DARK.name),
+        ("chosen", MEDIUM, DARK.name),
+        ("search", MEDIUM, LIGHT.name),
+    ],
+    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else str(value),
+)
+def test_looks(
+    scene: str,
+    size: tuple[int, int],
+    theme: str,
+    snap_compare: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The screen is the one that was looked at and approved."""
+    monkeypatch.setattr(sidebar, "utc_now", lambda: NOW)
+    engine = FakeEngine()
+    app = make_app(engine, store=filled(tmp_path / "history.db"))
+    app.theme = theme
+
+    async def prepare(pilot: Pilot[Any]) -> None:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Tell me a story about a fox", "<think>\nA fox.\n</think>\n\nShe asked the **heron**.")
+        await say(pilot, engine, "And then?", "She slept.")
+        await pilot.press("alt+r")
+        await answer(pilot, engine, 2, "She sang to the heron until the moon came up.")
+        await wait_until(pilot, lambda: len(turns(pilot)) == 2 and all(turn.query(Markdown) for turn in turns(pilot)))
+        for key in KEYS[scene]:
+            await pilot.press(key)
+        await pilot.pause()
+        if scene == "search":
+            await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 2)
+        chat(pilot)._timer.pause()
+        for area in chat(pilot).query("PromptArea"):
+            area.cursor_blink = False  # type: ignore[attr-defined]
+        for field in pilot.app.screen.query(Input):
+            field.cursor_blink = False
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)

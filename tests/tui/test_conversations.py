@@ -1,0 +1,390 @@
+"""Conversations in the app, driven as a reader would: what is stored, and what can be done to what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Markdown
+
+from localspec.engine.events import FinishReason
+from localspec.store import Store
+from localspec.tui.screens.search import HitList, SearchScreen
+from localspec.tui.session import Phase
+from localspec.tui.widgets.page import Page
+from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.sidebar import ConversationList, Sidebar
+from localspec.tui.widgets.thought import Thought
+from localspec.tui.widgets.transcript import Transcript
+from localspec.tui.widgets.welcome import Welcome
+from tests.tui.support import (
+    FakeEngine,
+    chat,
+    make_app,
+    notice_text,
+    rounds_of,
+    send,
+    session,
+    turns,
+    wait_until,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(tmp_path / "history.db")
+    yield store
+    store.close()
+
+
+async def ready(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    engine.load()
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+
+
+async def say(pilot: Pilot[Any], engine: FakeEngine, prompt: str, reply: str) -> None:
+    """A whole turn."""
+    asked_n = len(engine.prompts)
+    await send(pilot, prompt)
+    await answer(pilot, engine, asked_n, reply)
+
+
+async def answer(pilot: Pilot[Any], engine: FakeEngine, asked_n: int, reply: str) -> None:
+    await wait_until(pilot, lambda: len(engine.prompts) > asked_n)
+    engine.reply(reply)
+    await wait_until(pilot, lambda: session(pilot).current is None and session(pilot).last is not None)
+
+
+def shown(pilot: Pilot[Any]) -> list[tuple[str, str]]:
+    """What stands on the screen: each message and its reply."""
+    return [(turn.exchange.prompt, turn.exchange.text) for turn in turns(pilot)]
+
+
+def asked(engine: FakeEngine) -> list[str]:
+    """What the engine was asked last."""
+    prompt = engine.prompts[-1].prompt
+    assert not isinstance(prompt, str)
+    return [message.content for message in prompt]
+
+
+def prompt_of(pilot: Pilot[Any]) -> Prompt:
+    return chat(pilot).query_one(Prompt)
+
+
+def transcript_of(pilot: Pilot[Any]) -> Transcript:
+    return chat(pilot).query_one(Transcript)
+
+
+async def test_what_is_said_is_stored(store: Store) -> None:
+    """Question, reply and tokens are there for another program to read, as they were shown."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test() as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Why is the sky blue?", "Because of **light**.")
+        tokens = session(pilot).last.trace.tokens
+    (summary,) = store.conversations()
+    assert summary.heading.title == "Why is the sky blue?"
+    talk = store.open_conversation(summary.heading.id)
+    reply = talk.reply(talk.path[1].id)
+    assert reply is not None
+    assert (reply.text, reply.tokens) == ("Because of **light**.", tuple(tokens))
+
+
+async def test_a_disk_that_refuses_costs_one_sentence(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reply goes on, and all of it is stored once that is possible."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 30)) as pilot:
+        await ready(pilot, engine)
+        store._database.query("PRAGMA query_only = ON")
+        await say(pilot, engine, "First", "One.")
+        await wait_until(pilot, lambda: session(pilot).talk.stored.trouble is not None)
+        chat(pilot)._wake()
+        assert session(pilot).talk.stored.trouble.message in notice_text(pilot)
+        store._database.query("PRAGMA query_only = OFF")
+        await say(pilot, engine, "Second", "Two.")
+        assert session(pilot).talk.stored.trouble is None
+    (summary,) = store.conversations()
+    assert [node.content for node in store.open_conversation(summary.heading.id).path] == [
+        "First",
+        "One.",
+        "Second",
+        "Two.",
+    ]
+
+
+async def test_the_last_reply_is_answered_anew_by_one_key(store: Store) -> None:
+    """The same question is asked, the new reply stands in place of the first, which is one key away."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First", "One.")
+        await pilot.press("alt+r")
+        await answer(pilot, engine, 1, "Uno.")
+        assert asked(engine) == ["First"]
+        assert shown(pilot) == [("First", "Uno.")]
+        assert "reply 2/2" in str(turns(pilot)[0].query_one(".note").render())
+        await pilot.press("alt+up", "left")
+        await wait_until(pilot, lambda: shown(pilot) == [("First", "One.")])
+        assert "reply 1/2" in str(turns(pilot)[0].query_one(".note").render())
+        await pilot.press("right")
+        await wait_until(pilot, lambda: shown(pilot) == [("First", "Uno.")])
+
+
+async def test_a_turn_is_edited_and_asked_again(store: Store) -> None:
+    """What followed stays as the first version; what stood in the prompt is there again afterwards."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First", "One.")
+        await say(pilot, engine, "Second", "Two.")
+        prompt_of(pilot).set_text("unsent")
+        await pilot.press("alt+up", "alt+up", "e")
+        assert prompt_of(pilot).text == "First"
+        await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
+        await pilot.press("exclamation_mark", "enter")
+        await answer(pilot, engine, 2, "Three.")
+        assert asked(engine) == ["First!"]
+        assert shown(pilot) == [("First!", "Three.")]
+        assert "2/2" in str(turns(pilot)[0].query_one(".prompt").render())
+        assert prompt_of(pilot).text == "unsent"
+        await pilot.press("alt+up", "left")
+        await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
+
+
+async def test_escape_leaves_editing_and_choosing(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First", "One.")
+        prompt_of(pilot).set_text("unsent")
+        await pilot.press("alt+up", "e", "escape")
+        assert prompt_of(pilot).text == "unsent"
+        assert len(engine.prompts) == 1
+        await pilot.press("escape")
+        await pilot.press("alt+up")
+        assert transcript_of(pilot).selected is turns(pilot)[0]
+        await pilot.press("escape")
+        assert transcript_of(pilot).selected is None
+        assert prompt_of(pilot).area.has_focus
+
+
+async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
+    """The engine is given the text so far; marked tokens, counts and stored tokens are those of both runs."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Count")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        engine.write(rounds_of("One, two,")[:-1])
+        engine.finish(FinishReason.CANCELLED)
+        await wait_until(pilot, lambda: session(pilot).last is not None)
+        assert "/continue goes on" in str(turns(pilot)[0].query_one(".note").render())
+        await send(pilot, "/continue")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, two,")
+        await answer(pilot, engine, 1, " three.")
+        exchange = session(pilot).last
+        assert shown(pilot) == [("Count", "One, two, three.")]
+        marked = sum(turns(pilot)[0].reply.counts.values())
+        assert marked == len(exchange.trace.tokens) == exchange.reply.timings.predicted_n
+        await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
+        await send(pilot, "/continue")
+        assert "complete" in notice_text(pilot)
+    talk = store.open_conversation(store.conversations()[0].heading.id)
+    reply = talk.reply(talk.path[1].id)
+    assert reply is not None
+    assert (reply.text, len(reply.tokens)) == ("One, two, three.", marked)
+
+
+async def test_a_deleted_turn_comes_back(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First", "One.")
+        await say(pilot, engine, "Second", "Two.")
+        await pilot.press("alt+up", "alt+up", "d")
+        await wait_until(pilot, lambda: shown(pilot) == [("Second", "Two.")])
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
+
+
+async def test_nothing_is_changed_under_a_reply(store: Store) -> None:
+    """While one is being written, what was said stays as it is, and a sentence says how to change that."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First", "One.")
+        await send(pilot, "Second")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        for command in ("/again", "/edit", "/delete", "/undo", "/continue"):
+            await send(pilot, command)
+            assert "Esc stops it" in notice_text(pilot), command
+        assert [exchange.prompt for exchange in session(pilot).talk.exchanges] == ["First", "Second"]
+
+
+async def test_replies_and_code_are_copied(store: Store) -> None:
+    engine = FakeEngine()
+    app = make_app(engine, store=store)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "/copy")
+        assert "Nothing has been said yet." in notice_text(pilot)
+        await say(pilot, engine, "Code", "A:\n\n```sh\nls\n```\n\nB:\n\n```py\nx = 1\n```\n")
+        await pilot.press("alt+up", "o")
+        assert app.clipboard == "x = 1\n"
+        await pilot.press("o")
+        assert app.clipboard == "ls\n"
+        await pilot.press("y")
+        assert app.clipboard.startswith("A:\n")
+
+
+async def test_thoughts_are_folded_and_counted(store: Store) -> None:
+    """A finished reply shows its answer; what was thought before is a row that unfolds."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Think", "<think>\nHm hm.\n</think>\n\nYes.")
+        await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
+        thought = turns(pilot)[0].query_one(Thought)
+        await wait_until(pilot, lambda: thought.display)
+        assert "thought, " in str(thought.render())
+        assert "Hm" not in str(thought.render())
+        await pilot.press("alt+up", "z")
+        assert "Hm hm." in str(thought.render())
+
+
+async def test_another_conversation_is_opened_from_the_list(store: Store) -> None:
+    """With its replies and their tokens; what is said then belongs to it."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Red **ones**.")
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        await say(pilot, engine, "Pears?", "Green.")
+        prompt_of(pilot).set_text("unsent")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+        await pilot.press(*"appl", "enter")
+        await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Red **ones**.")])
+        assert not chat(pilot).query(Sidebar)
+        assert prompt_of(pilot).text == ""
+        await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
+        tokens_n = sum(len(round_.tokens) for round_ in rounds_of("Red **ones**."))
+        assert sum(turns(pilot)[0].reply.counts.values()) == tokens_n
+        await say(pilot, engine, "More", "No.")
+        assert asked(engine) == ["Apples?", "Red **ones**.", "More"]
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        assert prompt_of(pilot).text == "unsent"
+
+
+async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: Store) -> None:
+    engine = FakeEngine()
+    for title in ("Apples", "Pears", "Plums"):
+        store.begin().ask(title)
+    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        rows = chat(pilot).query_one(ConversationList)
+        await pilot.press("down", "down", "f4")
+        assert "Apples" in str(rows.get_option_at_index(0).prompt)
+        await pilot.press("f2")
+        assert chat(pilot).query_one(Sidebar).query_one(Input).value == "Apples"
+        await pilot.press("exclamation_mark", "enter")
+        assert "Apples!" in str(rows.get_option_at_index(0).prompt)
+        await pilot.press("f8")
+        assert rows.option_count == 2
+        await pilot.press("ctrl+z")
+        assert rows.option_count == 3
+        await pilot.press(*"zzz")
+        assert rows.option_count == 0
+        assert "No title has these letters" in str(chat(pilot).query_one("#sidebar-empty").render())
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: not chat(pilot).query(Sidebar) and prompt_of(pilot).area.has_focus)
+    assert store.conversations()[0].heading.title == "Apples!"
+
+
+async def test_words_are_found_in_all_conversations(store: Store) -> None:
+    """As one types, and Enter goes to where they were said, in the version where they were said."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await pilot.press("alt+r")
+        await answer(pilot, engine, 1, "None.")
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        await pilot.press("ctrl+s")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        await pilot.press(*"scarl")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
+        assert "scarlet" in str(pilot.app.screen.query_one(HitList).get_option_at_index(0).prompt)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Some are scarlet.")])
+        assert transcript_of(pilot).selected is turns(pilot)[0]
+
+
+async def test_a_conversation_left_in_mid_reply_keeps_its_text(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: engine.prompts)
+        engine.start()
+        engine.write(rounds_of("Some words")[:-1])
+        await wait_until(pilot, lambda: session(pilot).current and session(pilot).current.reply.tokens)
+        await send(pilot, "Waits")
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        assert prompt_of(pilot).text == "Waits"
+    assert [node.content for node in store.open_conversation(store.conversations()[0].heading.id).path] == [
+        "First",
+        "Some words",
+    ]
+
+
+async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Store) -> None:
+    """Older ones come as the reader scrolls to them, and those far away are let go again."""
+    talk = store.begin()
+    for n in range(300):
+        talk.ask(f"Question {n}")
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(80, 24)) as pilot:
+        await chat(pilot)._go_to(talk.id)
+        transcript = transcript_of(pilot)
+        await wait_until(pilot, lambda: transcript.max_scroll_y > 400)
+        assert len(transcript.exchanges) == 300
+        assert 0 < len(turns(pilot)) < 40
+        assert turns(pilot)[-1].exchange.prompt == "Question 299"
+        transcript.scroll_home(animate=False)
+        await wait_until(pilot, lambda: turns(pilot)[0].exchange.prompt == "Question 0")
+        await wait_until(pilot, lambda: len(turns(pilot)) < 60)
+        assert transcript.scroll_y == 0
+        for _ in range(12):
+            before = transcript.scroll_y
+            await pilot.press("pagedown")
+            await wait_until(pilot, lambda before=before: transcript.scroll_y > before)  # type: ignore[misc]
+            await wait_until(pilot, lambda: transcript._wanted() is None)
+        assert len(turns(pilot)) < 80
+        assert any(page.empty for page in chat(pilot).query(Page))
+
+
+async def test_a_conversation_is_titled_and_exported(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "/export")
+        assert "nothing has been said" in notice_text(pilot)
+        await say(pilot, engine, "Apples?", "Red.")
+        await send(pilot, "/rename Fruit salad")
+        await send(pilot, "/export")
+        assert "fruit-salad.md" in notice_text(pilot)
+    assert "Red." in (tmp_path / "fruit-salad.md").read_text(encoding="utf-8")

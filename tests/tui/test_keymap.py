@@ -1,0 +1,111 @@
+"""Keys: every action's can be changed, and nothing ends up with two meanings."""
+
+from __future__ import annotations
+
+import pytest
+from textual.keys import Keys, _character_to_key
+
+from localspec.config import read_config
+from localspec.tui.actions import ACTIONS
+from localspec.tui.keymap import KEYMAPS, Keymap, resolve_keymap
+from localspec.tui.keys import textual_keymap
+from tests.config.support import configure
+
+IDS = {action.id for action in ACTIONS}
+
+
+def keymap(text: str) -> Keymap:
+    configure(text)
+    return resolve_keymap(read_config())
+
+
+def own(lines: str) -> Keymap:
+    return keymap(f"[keys]\n{lines}")
+
+
+@pytest.mark.parametrize("name", KEYMAPS)
+def test_a_shipped_set_gives_every_action_keys_of_its_own(name: str) -> None:
+    """Nothing is left without one, nothing shares one, and only what exists is named."""
+    assert set(KEYMAPS[name]) <= IDS
+    shipped = keymap(f'[screen]\nkeymap = "{name}"\n')
+    assert not shipped.problems
+    assert set(shipped.keys) == IDS
+    keys = [key for each in shipped.keys.values() for key in each.split(",")]
+    assert all(keys)
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("name", KEYMAPS)
+def test_a_shipped_set_could_be_written_by_anyone(name: str) -> None:
+    """Its keys pass the checks that the file's own do."""
+    lines = "\n".join(f'{action} = "{keys}"' for action, keys in keymap(f'[screen]\nkeymap = "{name}"').keys.items())
+    written = own(lines)
+    assert not written.problems
+    assert written.keys == keymap(f'[screen]\nkeymap = "{name}"').keys
+
+
+def test_the_files_keys_stand_over_the_set() -> None:
+    """By id; what is shown is what was written first."""
+    changed = own('stop = "f21, F9x"')
+    assert changed.problems
+    changed = own('stop = "F21, f22"\nhelp = "?"')
+    assert not changed.problems
+    assert (changed.keys["stop"], changed.keys["help"]) == ("f21,f22", "question_mark")
+    stop = next(action for action in ACTIONS if action.id == "stop")
+    assert changed.label(stop) == "F21"
+    assert textual_keymap(changed) == {"stop": "f21,f22", "help": "question_mark"}
+
+
+def test_an_action_may_have_no_key() -> None:
+    """It stays in the palette, and no key leads to it; its own is free for another."""
+    changed = own('new = "none"\nfast = "ctrl+n"')
+    assert not changed.problems
+    new = next(action for action in ACTIONS if action.id == "new")
+    assert changed.label(new) == ""
+    assert textual_keymap(changed)["new"].startswith("unbound")
+
+
+def test_keys_can_be_swapped() -> None:
+    """A key that its owner gives up is free."""
+    first, second = (next(action.keys for action in ACTIONS if action.id == each) for each in ("new", "fast"))
+    changed = own(f'new = "{second}"\nfast = "{first}"')
+    assert not changed.problems
+    assert (changed.keys["new"], changed.keys["fast"]) == (second, first)
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "what"),
+    [
+        ('stpo = "f21"', 2, "did you mean stop?"),
+        ('stop = "ctrl+"', 2, "there is no key"),
+        ('stop = "hyperdrive"', 2, "there is no key"),
+        ('stop = "control+x"', 2, "there is no key"),
+        ('stop = "ctrl+n"', 2, "Ctrl+N is the key of new already"),
+        ('stop = "f21"\nfast = "f21"', 3, "F21 is the key of stop already"),
+        ('stop = "ctrl+m"', 2, "Enter is the key of send already"),
+        ('send = "s"', 2, "could no longer be typed"),
+        ('newline = "?"', 2, "could no longer be typed"),
+        ('fast = "ctrl+n"\nnew = "escape"', 3, "Esc is the key of stop already"),
+    ],
+)
+def test_what_cannot_be_is_told_and_left_out(lines: str, line: int, what: str) -> None:
+    """With its line; the set's own key stays, and nothing ends up with two meanings."""
+    changed = own(lines)
+    assert (line, True) in [(problem.line, what in problem.what) for problem in changed.problems]
+    keys = [key for each in changed.keys.values() for key in each.split(",") if key]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("character", "?!#$%^&*()-_=+[]{};:'\"\\|.<>/`~")
+def test_signs_are_called_what_textual_calls_them(character: str) -> None:
+    """So that what is written here is what arrives."""
+    assert own(f"stop = '''{character}'''" if character == "'" else f"stop = '{character}'").keys["stop"] == (
+        _character_to_key(character)
+    )
+
+
+def test_named_keys_are_textuals() -> None:
+    """Those with a name and no sign."""
+    known = {key.value for key in Keys}
+    for name in ("escape", "enter", "tab", "pageup", "home", "insert", "f12", "up"):
+        assert name in known

@@ -1,0 +1,330 @@
+"""Pairs in the app, driven as a reader would: offered, fetched, used, left again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from localspec.errors import DownloadError, NotFoundError
+from localspec.tui.app import ChatApp
+from localspec.tui.pairs.downloads import Stage
+from localspec.tui.pairs.shelf import Shelf
+from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.pairs import PairsScreen
+from localspec.tui.session import Phase
+from localspec.tui.widgets.pair_list import PairList
+from localspec.worker.messages import Load
+from tests.tui.pairs_support import BEST, MB, FakeWorld, fetched, progressed
+from tests.tui.support import (
+    LAUNCH,
+    Clock,
+    FakeEngine,
+    chat,
+    live_text,
+    notice_text,
+    rounds_of,
+    send,
+    session,
+    shown,
+    wait_until,
+)
+
+TOUR = replace(LAUNCH, pair_id="builtin", title="LocalSpec tour", pace_tokens_per_second=None)
+FULL = DownloadError("The disk of /models is full; 2.1 GB of big.gguf are missing.", "Free some space.")
+
+
+@contextmanager
+def app_of(world: FakeWorld, engine: FakeEngine) -> Iterator[ChatApp]:
+    """The app over pairs that are made of words; downloads that were left are ended."""
+    shelf = Shelf(world)
+    app = ChatApp(TOUR, engine, engine.inbox, Clock(), shelf=shelf)
+    app.animation_level = "full"
+    try:
+        yield app
+    finally:
+        shelf.close()
+        for _ in world.stops:
+            world.feed.put(None)
+
+
+@pytest.fixture
+def world() -> FakeWorld:
+    return FakeWorld()
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.fixture
+def app(world: FakeWorld, engine: FakeEngine) -> Iterator[ChatApp]:
+    with app_of(world, engine) as app:
+        yield app
+
+
+async def ready(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """The tour is loaded, and the offer has been found."""
+    engine.load()
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE and "F3" in offered(pilot))
+
+
+def offered(pilot: Pilot[Any]) -> str:
+    return shown(pilot, "#offer")
+
+
+async def opened(pilot: Pilot[Any]) -> PairsScreen:
+    await pilot.press("ctrl+l")
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, PairsScreen) and listed(pilot))
+    screen = pilot.app.screen
+    assert isinstance(screen, PairsScreen)
+    return screen
+
+
+def listed(pilot: Pilot[Any]) -> list[str]:
+    return [str(option.id) for option in pilot.app.screen.query_one(PairList).options]
+
+
+def marked(pilot: Pilot[Any]) -> str | None:
+    option = pilot.app.screen.query_one(PairList).highlighted_option
+    return option.id if option else None
+
+
+def said(pilot: Pilot[Any], selector: str) -> str:
+    return " ".join(str(widget.render()) for widget in pilot.app.screen.query(selector))
+
+
+def loads(engine: FakeEngine) -> list[str]:
+    return [request.options.target.stem for request in engine.sent if isinstance(request, Load)]
+
+
+async def test_the_offer_comes_after_the_first_screen_and_one_key_accepts_it(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    async with app.run_test() as pilot:
+        assert not chat(pilot).query_one("#offer").display
+        await ready(pilot, engine)
+        assert offered(pilot) == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, recommended for this machine."
+
+        await pilot.press("f3")
+        world.feed.put(progressed(2312 * MB))
+        await wait_until(pilot, lambda: "Qwen3 8B + 0.6B: 40 %, 24.0 MB/s, 2 min left" in notice_text(pilot))
+        assert not chat(pilot).query_one("#offer").display
+        await send(pilot, "Hello")
+        engine.reply("Good day.")
+        await wait_until(pilot, lambda: session(pilot).last is not None)
+        assert "40 %" in notice_text(pilot)
+
+        for event in (fetched(), None):
+            world.feed.put(event)
+        await wait_until(pilot, lambda: "is here; F3 switches to it." in notice_text(pilot))
+        await pilot.press("f3")
+        await wait_until(pilot, lambda: loads(engine) == [BEST.id])
+        assert "Changing to Qwen3 8B + 0.6B; the conversation stays." in notice_text(pilot)
+        engine.load()
+        await wait_until(pilot, lambda: "You are talking to Qwen3 8B + 0.6B now." in notice_text(pilot))
+        await wait_until(pilot, lambda: world.remembered == [BEST.id])
+        await send(pilot, "And now?")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert [message.content for message in engine.prompts[-1].prompt] == [  # type: ignore[union-attr]
+            "Hello",
+            "Good day.",
+            "And now?",
+        ]
+
+
+async def test_nothing_to_accept_is_said(app: ChatApp) -> None:
+    async with app.run_test() as pilot:
+        await pilot.press("f3")
+        await wait_until(pilot, lambda: "Nothing is offered now; Ctrl+L lists all pairs." in notice_text(pilot))
+
+
+async def test_typing_filters_and_keys_move(app: ChatApp, engine: FakeEngine) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        assert marked(pilot) == BEST.id
+        await pilot.press("down", "down")
+        assert marked(pilot) == "deepseek-r1-distill-qwen-14b"
+        assert "DeepSeek" in said(pilot, "PairDetails Static")
+        await pilot.press("pagedown", "down")
+        assert marked(pilot) == listed(pilot)[-1]
+        await pilot.press("pageup")
+        assert marked(pilot) == listed(pilot)[0]
+        await pilot.press(*"llama fits")
+        await wait_until(pilot, lambda: listed(pilot) == ["llama-3.2-3b"])
+        assert marked(pilot) == "llama-3.2-3b"
+        assert "1 of 8 pairs" in said(pilot, "#pairs-count")
+        await pilot.press(*"zzz")
+        await wait_until(pilot, lambda: not listed(pilot))
+        assert "No pair has all of" in said(pilot, "#pairs-empty")
+        assert "Enter" not in said(pilot, "#pairs-keys")
+        await pilot.press("enter", "ctrl+s", "escape")
+        assert isinstance(pilot.app.screen, ChatScreen)
+
+
+async def test_a_download_is_started_stopped_and_gone_on_with(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        assert "Enter download 5.64 GB" in said(pilot, "#pairs-keys")
+        await pilot.press("enter")
+        world.feed.put(progressed(2312 * MB))
+        await wait_until(pilot, lambda: "40 %, 24.0 MB/s, 2 min left" in said(pilot, "PairDetails Static"))
+        assert "Ctrl+S stop" in said(pilot, "#pairs-keys")
+        await pilot.press("ctrl+s")
+        await wait_until(pilot, lambda: "Stopped at 40 %" in said(pilot, "PairDetails Static"))
+        assert world.stops[0].is_set()
+        assert "Enter go on downloading" in said(pilot, "#pairs-keys")
+        world.feed.put(progressed(2312 * MB))  # what the stopped one says last
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: len(world.stops) == 2)
+        await pilot.press("escape")
+        for event in (progressed(2820 * MB), FULL):
+            world.feed.put(event)
+        await wait_until(pilot, lambda: "could not be fetched; Ctrl+L says why." in notice_text(pilot))
+        await opened(pilot)
+        await wait_until(pilot, lambda: FULL.message in said(pilot, "PairDetails Static").replace("\n", " "))
+
+
+async def test_a_pair_that_is_here_is_used_once_the_reply_is_done(app: ChatApp, engine: FakeEngine) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Hello")
+        engine.start()
+        engine.write(rounds_of("Good day.")[:1])
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.WRITING)
+        await opened(pilot)
+        await pilot.press(*"smol", "enter")
+        await wait_until(pilot, lambda: "SmolLM2 1.7B + 135M is loaded once this reply is done." in notice_text(pilot))
+        assert loads(engine) == []
+        engine.finish()
+        await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b"])
+        engine.load()
+        await wait_until(pilot, lambda: "You are talking to SmolLM2 1.7B + 135M now." in notice_text(pilot))
+
+
+async def test_a_pair_that_cannot_be_loaded_says_why_and_one_key_goes_back(app: ChatApp, engine: FakeEngine) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        await pilot.press(*"smol", "enter")
+        await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b"])
+        engine.refuse_load()
+        await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
+        assert "F3 loads LocalSpec tour again; Ctrl+L lists all pairs." in shown(pilot, ".load-error")
+        await pilot.press("f3")
+        await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b", "target"])
+        engine.load()
+        await wait_until(pilot, lambda: not chat(pilot).query(".load-error"))
+        assert "ready" in live_text(pilot)
+
+
+async def test_a_pair_whose_files_are_gone_by_now_is_not_changed_to(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    world.launch_error = NotFoundError("There is no file /models/smol.gguf.", "Fetch it again.")
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        await pilot.press(*"smol", "enter")
+        await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
+        assert shown(pilot, ".load-error") == "There is no file /models/smol.gguf. Fetch it again."
+        assert loads(engine) == []
+        assert session(pilot).phase is Phase.IDLE
+
+
+async def test_quitting_asks_nothing_and_stops_the_download(app: ChatApp, world: FakeWorld, engine: FakeEngine) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await pilot.press("f3")
+        world.feed.put(progressed(2312 * MB))
+        await wait_until(pilot, lambda: "40 %" in notice_text(pilot))
+        await pilot.press("ctrl+q")
+        await wait_until(pilot, lambda: not pilot.app.is_running or pilot.app._exit)
+    app._shelf.close()
+    assert world.stops[0].is_set()
+
+
+async def test_a_flood_of_events_is_drawn_five_times_a_second(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much the downloader tells, the screen is drawn for the newest alone."""
+    drawn: list[int] = []
+    draw = PairsScreen.show_pairs
+
+    def counted(screen: PairsScreen) -> None:
+        drawn.append(1)
+        draw(screen)
+
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        await pilot.press("enter")
+        monkeypatch.setattr(PairsScreen, "show_pairs", counted)
+        for n in range(1000):
+            world.feed.put(progressed(n * 5 * MB))
+        await wait_until(pilot, lambda: "88 %" in said(pilot, "PairDetails Static"))
+        assert len(drawn) < 50
+
+
+async def test_a_click_highlights_and_starts_nothing(app: ChatApp, world: FakeWorld, engine: FakeEngine) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await opened(pilot)
+        await pilot.click(PairList, offset=(5, 3))
+        await wait_until(pilot, lambda: marked(pilot) == "llama-3.2-3b")
+        assert world.stops == []
+        assert isinstance(pilot.app.screen, PairsScreen)
+        assert isinstance(pilot.app.focused, Input)
+
+
+async def test_details_are_scrolled_with_the_keyboard(app: ChatApp, engine: FakeEngine) -> None:
+    async with app.run_test(size=(60, 15)) as pilot:
+        await ready(pilot, engine)
+        screen = await opened(pilot)
+        details = screen.query_one("PairDetails")
+        await pilot.press("tab")
+        await wait_until(pilot, lambda: details.has_focus and not screen.query_one(PairList).display)
+        await pilot.press("end")
+        await wait_until(pilot, lambda: details.scroll_y > 0)
+        await pilot.press("tab", *"llama")
+        await wait_until(pilot, lambda: marked(pilot) == "llama-3.2-3b")
+        assert details.scroll_y == 0
+
+
+async def test_a_list_that_cannot_be_read_says_why(engine: FakeEngine) -> None:
+    world = FakeWorld(problem=NotFoundError("pairs.toml is broken.", "Mend it."))
+    with app_of(world, engine) as app:
+        async with app.run_test() as pilot:
+            await pilot.press("ctrl+l")
+            await wait_until(pilot, lambda: "pairs.toml is broken. Mend it." in said(pilot, "#pairs-empty"))
+
+
+def test_the_real_pairs_are_listed_without_a_network(tmp_path: Path) -> None:
+    """At once what is here, then what fits; nothing is asked of the Hub."""
+    from localspec.doctor.native_probe import NativeReport
+    from localspec.tui.pairs.world import LocalPairs
+    from localspec.tui.settings_desk import NoSettings
+
+    world = LocalPairs(NoSettings(TOUR))
+    world._native = NativeReport(version="1", threads=2)
+    at_once = {pair.id: pair for pair in world.listed()}
+    assert at_once["builtin"].available
+    assert at_once["builtin"].fit is None
+    judged = {pair.id: pair for pair in world.judged()}
+    assert list(judged) == list(at_once)
+    assert all(pair.fit is not None for pair in judged.values())
+
+
+def test_stages_are_words() -> None:
+    assert [str(stage) for stage in Stage] == ["reading the headers", "fetching", "stopped", "failed", "done"]

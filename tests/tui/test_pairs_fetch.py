@@ -1,0 +1,121 @@
+"""The app's downloads over the real downloader and a Hub on loopback."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from localspec.pairs import load_catalogue
+from localspec.pairs.hub_cache import hub_cache
+from localspec.tui.pairs.downloads import Download, Stage
+from localspec.tui.pairs.shelf import Shelf
+from localspec.tui.pairs.world import LocalPairs
+from localspec.tui.settings_desk import NoSettings
+from tests.download.conftest import server as server
+from tests.gguf_files import Tensor, model
+from tests.hub import HubServer
+from tests.pairs.support import hub_pair, write_own
+from tests.tui.support import LAUNCH
+
+REPO = "Owner/Pair-GGUF"
+TARGET = model(tensors=[Tensor("token_embd.weight", (1024, 1000))])
+DRAFT = model(tensors=[Tensor("token_embd.weight", (64, 100))])
+
+
+@pytest.fixture
+def hub(server: HubServer) -> HubServer:
+    server.add(REPO, "target.gguf", TARGET)
+    server.add(REPO, "draft.gguf", DRAFT)
+    write_own(hub_pair("mine", "target.gguf", "draft.gguf", repo=REPO))
+    return server
+
+
+def begun() -> tuple[Shelf, threading.Event]:
+    """A shelf that is fetching the pair, and what is set at every change."""
+    shelf, changed = Shelf(LocalPairs(NoSettings(LAUNCH))), threading.Event()
+    shelf.bell.listen(changed.set)
+    shelf.fetch("mine")
+    return shelf, changed
+
+
+def ended(shelf: Shelf, changed: threading.Event) -> Download:
+    """The download once it is over."""
+    while (now := shelf.downloads.get("mine")) is None or now.active:
+        assert changed.wait(20), "the download never ended"
+        changed.clear()
+        shelf.bell.take()
+        shelf.bell.arm()
+    return now
+
+
+def test_a_pair_is_fetched_and_marked_as_verified(hub: HubServer) -> None:
+    now = ended(*begun())
+    assert now.stage is Stage.DONE, now.error
+    assert now.percent == "100 %"
+    pair = load_catalogue().find("mine")
+    assert pair.verified
+    assert pair.files().target.read_bytes() == TARGET
+
+
+def test_a_stop_keeps_the_part_and_a_new_start_goes_on_from_there(hub: HubServer) -> None:
+    shelf, changed = Shelf(LocalPairs(NoSettings(LAUNCH))), threading.Event()
+    stopped, fetching = threading.Event(), threading.Event()
+
+    def stop_half_way(sent_bytes: int) -> None:
+        """In the server's thread: past the headers, once the client has told of progress."""
+        if sent_bytes > 2**21 + len(DRAFT) and not stopped.is_set():
+            assert fetching.wait(20)
+            stopped.set()
+            shelf.downloads.stop("mine")
+
+    def ring() -> None:
+        now = shelf.downloads.get("mine")
+        if now is not None and now.progress is not None:
+            fetching.set()
+        changed.set()
+
+    hub.on_bytes = stop_half_way
+    shelf.downloads._changed = ring
+    shelf.fetch("mine")
+    assert ended(shelf, changed).stage is Stage.STOPPED
+    wait_for_quiet()
+    (part,) = parts()
+    kept = part.stat().st_size
+    assert 0 < kept < len(TARGET)
+    assert not load_catalogue().find("mine").target.verified
+
+    hub.requests.clear()
+    shelf.fetch("mine")
+    assert ended(shelf, changed).stage is Stage.DONE
+    assert f"bytes={kept}-" in [headers.get("range") for headers in hub.byte_requests()]
+    assert load_catalogue().find("mine").files().target.read_bytes() == TARGET
+    assert parts() == []
+
+
+def test_a_refusal_is_the_downloads_own_sentence(hub: HubServer) -> None:
+    hub.repos[REPO].gated = True
+    now = ended(*begun())
+    assert now.stage is Stage.FAILED
+    assert now.error is not None
+    assert now.error.message == f"{REPO} is gated."
+    assert "HF_TOKEN" in now.error.hint
+
+
+def test_offline_is_a_sentence_too(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    now = ended(*begun())
+    assert now.error is not None
+    assert "HF_HUB_OFFLINE" in str(now.error)
+
+
+def wait_for_quiet() -> None:
+    """Until the threads of a download that was stopped have ended."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(("localspec-download", "localspec-pairs")):
+            thread.join(20)
+
+
+def parts() -> list[Path]:
+    return list(hub_cache().rglob("*.localspec.part"))

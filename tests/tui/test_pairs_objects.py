@@ -1,0 +1,477 @@
+"""What is listed, filtered, fetched and offered, without a screen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from localspec.errors import DownloadError, LocalSpecError
+from localspec.launch import Launch
+from localspec.load import LoadOptions
+from localspec.pairs.state import HERE
+from localspec.tui.pacing import Pacer
+from localspec.tui.pairs.background import Bell
+from localspec.tui.pairs.browser import ERROR, Browser, Line, deed_words, details
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.pairs.downloads import Download, Downloads, Stage
+from localspec.tui.pairs.entry import Deed, Entry, row
+from localspec.tui.pairs.offer import Kind
+from localspec.tui.pairs.shelf import Shelf
+from localspec.tui.session import Session
+from tests.tui.pairs_support import (
+    BEST,
+    MB,
+    PAIRS,
+    SMALL,
+    TOUR,
+    FakeWorld,
+    delayed,
+    fetched,
+    progressed,
+    shelf_of,
+)
+from tests.tui.support import LAUNCH, Clock, FakeEngine
+
+TOUR_LAUNCH = replace(LAUNCH, pair_id="builtin", title="LocalSpec tour")
+FULL = DownloadError("The disk of /models is full; 2.1 GB of big.gguf are missing.", "Free some space.")
+
+
+@dataclass
+class Later:
+    """Threads that run when a test says so."""
+
+    works: list[Callable[[], None]] = field(default_factory=list)
+
+    def __call__(self, work: Callable[[], None]) -> None:
+        self.works.append(work)
+
+    def run(self) -> None:
+        while self.works:
+            self.works.pop(0)()
+
+
+def text_of(lines: list[Line]) -> str:
+    return " ".join(text for _, text, _ in lines)
+
+
+def entry(pair_id: str, **more: object) -> Entry:
+    return replace(Entry(next(pair for pair in PAIRS if pair.id == pair_id)), **more)  # type: ignore[arg-type]
+
+
+# Bell
+
+
+def test_a_bell_rings_once_until_it_is_armed_and_forgets_no_stroke() -> None:
+    rings: list[int] = []
+    bell = Bell()
+    bell.strike()
+    bell.listen(lambda: rings.append(1))
+    assert len(rings) == 1
+    bell.take()
+    bell.strike()
+    bell.strike()
+    assert len(rings) == 1
+    bell.arm()
+    assert len(rings) == 2
+    assert (bell.take(), bell.take()) == (True, False)
+    bell.arm()
+    assert len(rings) == 2
+
+
+# Downloads
+
+
+def downloads(world: FakeWorld) -> tuple[Downloads, Later, list[int]]:
+    later, changes = Later(), list[int]()
+    return Downloads(world.fetch, lambda: changes.append(1), later), later, changes
+
+
+def test_a_download_is_told_by_its_newest_event() -> None:
+    world = FakeWorld()
+    loads, later, changes = downloads(world)
+    loads.start("qwen3-8b", "Qwen3")
+    assert [load.line for load in loads.active] == ["reading the headers"]
+    for event in (progressed(1128 * MB), progressed(2312 * MB), None):
+        world.feed.put(event)
+    seen: list[str] = []
+    loads._changed = lambda: seen.append(loads.get("qwen3-8b").line)  # type: ignore[union-attr]
+    later.run()
+    assert seen == ["20 %, 24.0 MB/s, 3 min left", "40 %, 24.0 MB/s, 2 min left", "40 %, 24.0 MB/s, 2 min left"]
+    assert [(load.pair_id, load.stage) for load in loads.take_ended()] == [("qwen3-8b", Stage.DONE)]
+    assert loads.take_ended() == []
+    assert not loads.active
+    assert changes
+
+
+def test_a_percentage_is_never_rounded_up_to_a_whole() -> None:
+    now = Download("p", "P").told(progressed(5639 * MB))
+    assert now.percent == "99 %"
+    assert Download("p", "P").percent == ""
+
+
+def test_a_delay_is_told_until_bytes_come_again() -> None:
+    now = Download("p", "P").told(progressed(1 * MB)).told(delayed())
+    assert now.line == "Maker/big.gguf: https://huggingface.co does not answer. Trying again in 4 s."
+    assert now.told(progressed(2 * MB)).delay is None
+    assert now.told(fetched()).delay is None
+
+
+def test_stopping_takes_effect_at_once_and_what_the_thread_says_later_does_not_count() -> None:
+    world = FakeWorld()
+    loads, later, _ = downloads(world)
+    loads.start("p", "P")
+    loads._jobs["p"].tell(progressed(2312 * MB))
+    assert loads.stop("p")
+    assert not loads.stop("p")
+    assert not loads._jobs["p"].tell(progressed(5000 * MB))
+    now = loads.get("p")
+    assert now is not None
+    assert (now.stage, now.line) == (Stage.STOPPED, "stopped at 40 %")
+    world.feed.put(progressed(5000 * MB))
+    later.run()
+    assert loads.get("p") == now
+    assert world.stops[0].is_set()
+
+
+def test_a_download_is_started_once_and_can_be_started_again_after_its_end() -> None:
+    world = FakeWorld()
+    loads, later, _ = downloads(world)
+    loads.start("p", "P")
+    loads.start("p", "P")
+    assert len(later.works) == 1
+    world.feed.put(FULL)
+    later.run()
+    now = loads.get("p")
+    assert now is not None
+    assert (now.stage, now.error, now.line) == (Stage.FAILED, FULL, FULL.message)
+    assert len(loads.take_ended()) == 1
+    loads.start("p", "P")
+    assert [load.stage for load in loads.active] == [Stage.PROVING]
+    assert loads.take_ended() == []
+
+
+def test_what_nobody_foresaw_becomes_a_sentence() -> None:
+    def broken(pair_id: str, stop: threading.Event) -> object:
+        raise ZeroDivisionError("oh")
+
+    loads = Downloads(broken, lambda: None, lambda work: work())  # type: ignore[arg-type]
+    loads.start("p", "P")
+    now = loads.get("p")
+    assert now is not None
+    assert now.stage is Stage.FAILED
+    assert "ZeroDivisionError" in str(now.error)
+    assert "is kept" in str(now.error)
+
+
+def test_closing_stops_all_without_waiting() -> None:
+    world = FakeWorld()
+    loads, later, _ = downloads(world)
+    for name in "ab":
+        loads.start(name, name)
+    loads.close()
+    assert not loads.active
+    assert len(later.works) == 2
+
+
+# Entries
+
+
+def test_the_state_of_a_pair_in_a_word() -> None:
+    at_40 = Download("qwen3-8b", "Q").told(progressed(2312 * MB))
+    assert entry("builtin", in_use=True).state == "in use"
+    assert entry("smollm2-1.7b").state == "here"
+    assert entry("mine").state == "missing"
+    assert entry("gemma-4-e4b-mtp").state == "waits"
+    assert entry("qwen3-8b").state == "not here"
+    assert entry("qwen3-8b", download=Download("qwen3-8b", "Q")).state == "begins"
+    assert entry("qwen3-8b", download=at_40).state == "40 %"
+    assert entry("qwen3-8b", download=replace(at_40, stage=Stage.FAILED)).state == "failed"
+    assert entry("qwen3-8b", download=replace(at_40, stage=Stage.STOPPED)).state == "stopped"
+    assert entry("smollm2-1.7b", download=replace(at_40, stage=Stage.STOPPED)).state == "here"
+
+
+def test_what_can_be_done_with_a_pair() -> None:
+    stopped = Download("p", "P", Stage.STOPPED)
+    target_here = replace(PAIRS[-1].files[0], path="/models/gemma.gguf")
+    waiting = replace(PAIRS[-1], files=(target_here,))
+    assert entry("builtin", in_use=True).deed is Deed.NOTHING
+    assert entry("smollm2-1.7b").deed is Deed.USE
+    assert entry("mine").deed is Deed.NOTHING
+    assert entry("gemma-4-e4b-mtp").deed is Deed.FETCH
+    assert Entry(waiting).deed is Deed.USE_TARGET
+    assert entry("qwen3-8b", download=Download("p", "P")).deed is Deed.NOTHING
+    assert entry("qwen3-8b", download=stopped).deed is Deed.RESUME
+    assert deed_words(entry("qwen3-8b")) == "download 5.64 GB"
+    assert deed_words(entry("smollm2-1.7b")) == "use it"
+    assert deed_words(None) == deed_words(entry("mine")) == ""
+
+
+@pytest.mark.parametrize("cells", [40, 52, 65, 66, 72, 85, 86, 88, 200])
+def test_rows_are_as_wide_as_they_are_told_and_columns_stay_in_place(cells: int) -> None:
+    """Whatever the pair and its state, the fit begins in the same column."""
+    entries = [*map(Entry, PAIRS), entry("qwen3-8b", download=Download("q", "Q").told(progressed(100 * MB)))]
+    rows = ["".join(text for text, _ in row(each, cells)) for each in entries]
+    assert {len(line) for line in rows} == {cells}
+    places = {line.index(word) for line in rows for word in ("fits", "tight", "too big") if word in line[20:]}
+    assert len(places) == 1
+
+
+def test_a_row_names_the_fit_in_a_word_in_a_colour_and_with_its_number() -> None:
+    for pair_id, colour, word, need in (
+        ("smollm2-1.7b", "green", "fits", "8.00 GB"),
+        ("deepseek-r1-distill-qwen-14b", "amber", "tight", "~15.0 GB"),
+        ("llama-3.3-70b", "red", "too big", "~47.0 GB"),
+    ):
+        parts = row(entry(pair_id), 88)
+        assert [(text.strip(), look) for text, look in parts if look == colour] == [(word, colour)]
+        assert need in "".join(text for text, _ in parts)
+
+
+@pytest.mark.parametrize(
+    ("cells", "speed", "said"),
+    [
+        (88, 24e6, "24.0 MB/s, 3 min left"),
+        (76, 24e6, "24.0 MB/s, 3 min"),
+        (76, 240e3, "5 h 13 min left"),
+        (56, 240e3, "5 h 13 min left"),
+        (76, None, ""),
+    ],
+)
+def test_a_row_that_is_fetched_says_how_fast_and_how_long(cells: int, speed: float | None, said: str) -> None:
+    now = Download("q", "Q").told(progressed(1128 * MB, speed=speed))
+    line = "".join(text for text, _ in row(entry("qwen3-8b", download=now), cells))
+    assert line.rstrip().endswith(f"20 %      {said}".rstrip())
+    assert len(line) == cells
+
+
+def test_what_is_missing_or_waits_is_quiet_and_what_is_recommended_has_a_star() -> None:
+    looks = {pair.id: row(Entry(pair), 88)[1][1] for pair in PAIRS}
+    assert {pair_id for pair_id, look in looks.items() if look == "quiet"} == {"mine", "gemma-4-e4b-mtp"}
+    assert [pair.id for pair in PAIRS if row(Entry(pair), 88)[0][0] == "* "] == ["qwen3-8b"]
+
+
+# The list
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("", [pair.id for pair in PAIRS]),
+        ("qwen", ["qwen3-8b", "deepseek-r1-distill-qwen-14b"]),
+        ("LLAMA community", ["llama-3.2-3b"]),
+        ("too big", ["llama-3.3-70b"]),
+        ("tight", ["deepseek-r1-distill-qwen-14b"]),
+        ("installed", ["builtin", "smollm2-1.7b", "mine", "gemma-4-e4b-mtp"]),
+        ("waits", ["gemma-4-e4b-mtp"]),
+        ("recommended", ["qwen3-8b"]),
+        ("in use", ["builtin"]),
+        ("nonsense", []),
+    ],
+)
+def test_every_word_of_a_filter_must_be_found(text: str, ids: list[str]) -> None:
+    browser = Browser(shelf_of(), in_use="builtin")
+    browser.text = text
+    assert [each.pair.id for each in browser.entries] == ids
+
+
+def test_the_highlight_stays_on_a_pair_while_it_is_listed() -> None:
+    browser = Browser(shelf_of(), marked="qwen3-8b")
+    assert browser.marked is not None
+    assert browser.marked.pair.id == "qwen3-8b"
+    browser.text = "llama"
+    assert browser.marked.pair.id == "llama-3.2-3b"
+    browser.text = ""
+    assert browser.marked.pair.id == "qwen3-8b"
+    browser.text = "nonsense"
+    assert browser.marked is None
+
+
+def test_an_empty_list_says_why() -> None:
+    later = Later()
+    shelf = Shelf(FakeWorld(), later)
+    browser = Browser(shelf)
+    assert (browser.empty, browser.heading) == ("Reading the list of pairs.", "")
+    shelf.look()
+    later.run()
+    assert browser.heading == "8 pairs, * recommended for this machine"
+    browser.text = "nonsense"
+    assert "'nonsense'" in browser.empty
+    assert browser.heading.startswith("0 of 8 pairs")
+    broken = Browser(shelf_of(FakeWorld(problem=LocalSpecError("pairs.toml is broken.", "Mend it."))))
+    assert broken.empty == "pairs.toml is broken. Mend it."
+
+
+def test_details_say_everything() -> None:
+    told = text_of(details(entry("qwen3-8b"), 76))
+    for said in (
+        "For a laptop with 16 GB",
+        "1.2 to 1.7 times plain speed, as reported by others",
+        "llama.cpp#5877",
+        "by this rule: the largest target",
+        "It fits the memory that is free.",
+        "weights 6.00 GB, caches 1.50 GB, buffers 500 MB",
+        "Apache-2.0",
+        "Maker/qwen3-8b.gguf, 5.00 GB",
+        "Maker/draft.gguf, 640 MB",
+    ):
+        assert said in told, said
+    assert "localspec pairs pull" not in told
+
+
+@pytest.mark.parametrize("cells", [52, 60, 76, 88])
+def test_details_keep_within_their_width(cells: int) -> None:
+    for pair in PAIRS:
+        for name, text, _ in details(Entry(pair, Download(pair.id, "P", Stage.FAILED, error=FULL)), cells):
+            assert len(text) + (13 if name else 0) <= max(cells, 33) or " " not in text
+
+
+def test_what_stands_in_the_way_comes_first() -> None:
+    failed = Download("qwen3-8b", "Q", Stage.FAILED, error=FULL)
+    _, second, *_ = details(entry("qwen3-8b", download=failed), 100)
+    assert second[1:] == (f"{FULL} Enter tries again.", ERROR) or second[2] == ERROR
+    told = text_of(details(entry("qwen3-8b", download=failed), 76))
+    assert str(FULL) in told
+    assert "Enter tries again." in told
+    stopped = Download("q", "Q", Stage.STOPPED).told(progressed(2312 * MB))
+    told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.STOPPED)), 76))
+    assert "Stopped at 40 %. What has arrived is kept; Enter goes on." in told
+    assert "mount that" in text_of(details(entry("mine"), 76))
+    assert "cannot run MTP heads yet" in text_of(details(entry("gemma-4-e4b-mtp"), 76))
+    assert "too big to be used here" in text_of(details(entry("llama-3.3-70b"), 76))
+
+
+# Desk
+
+
+def desk_of(world: FakeWorld | None = None, launch: Launch = TOUR_LAUNCH) -> tuple[PairDesk, FakeEngine, Later]:
+    engine, later = FakeEngine(), Later()
+    session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, Clock()))
+    desk = PairDesk(Shelf(world or FakeWorld(), later), session)
+    return desk, engine, later
+
+
+def test_somebody_on_the_tour_is_offered_the_recommended_pair() -> None:
+    desk, _, later = desk_of()
+    assert desk.offer is None
+    assert later.works == []
+    desk.begin()
+    later.run()
+    assert desk.offer is not None
+    assert (desk.offer.kind, desk.offer.pair_id) == (Kind.FETCH, BEST.id)
+    assert desk.welcome() == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, recommended for this machine."
+    assert desk.news() == ""
+
+
+def test_nobody_else_is_offered_anything() -> None:
+    desk, _, later = desk_of(launch=replace(LAUNCH, tour=False, pair_id="smollm2-1.7b"))
+    desk.begin()
+    assert later.works == []
+    desk.shelf.look()
+    later.run()
+    assert (desk.offer, desk.welcome()) == (None, "")
+    only_tour, _, later = desk_of(FakeWorld(pairs=(replace(TOUR, recommended_here=True), SMALL)))
+    only_tour.begin()
+    later.run()
+    assert only_tour.offer is None
+
+
+def test_a_recommended_pair_that_is_here_is_offered_for_use() -> None:
+    here = replace(BEST, state=HERE, available=True)
+    desk, _, later = desk_of(FakeWorld(pairs=(TOUR, here)))
+    desk.begin()
+    later.run()
+    assert desk.offer is not None
+    assert desk.offer.kind is Kind.USE
+    assert desk.welcome() == "F3 switches to Qwen3 8B + 0.6B, recommended for this machine."
+
+
+def test_from_the_offer_to_the_pair_in_use() -> None:
+    """Accepted, it is fetched while the chat goes on; when it has come a switch is offered; then nothing more."""
+    world = FakeWorld()
+    desk, _, later = desk_of(world)
+    desk.begin()
+    later.run()
+    desk.shelf.fetch(BEST.id)
+    assert desk.offer is None
+    assert desk.news() == "Qwen3 8B + 0.6B: reading the headers"
+    for event in (progressed(2312 * MB), fetched(), None):
+        world.feed.put(event)
+    later.run()
+    desk.shelf.take()
+    later.run()
+    assert desk.offer is not None
+    assert desk.offer.kind is Kind.USE
+    assert desk.news() == "Qwen3 8B + 0.6B is here; F3 switches to it."
+    assert desk.use(world.launch(BEST.id)) == "Changing to Qwen3 8B + 0.6B; the conversation stays."
+    assert (desk.offer, desk.news()) == (None, "")
+    assert desk.open().in_use == BEST.id
+
+
+def test_a_failed_download_is_told_until_somebody_looks() -> None:
+    world = FakeWorld()
+    desk, _, later = desk_of(world)
+    desk.begin()
+    later.run()
+    desk.shelf.fetch(BEST.id)
+    world.feed.put(FULL)
+    later.run()
+    desk.shelf.take()
+    assert desk.news() == "Qwen3 8B + 0.6B could not be fetched; Ctrl+L says why."
+    browser = desk.open()
+    assert desk.news() == ""
+    assert browser.marked is not None
+    assert str(FULL) in text_of(details(browser.marked, 76))
+
+
+def test_a_choice_that_cannot_be_written_down_is_told() -> None:
+    world = FakeWorld(remember_error=LocalSpecError("settings.toml is read-only.", "Mend it."))
+    desk, engine, later = desk_of(world)
+    engine.load()
+    drain(desk._session, engine)
+    desk.use(world.launch(SMALL.id))
+    engine.load()
+    drain(desk._session, engine)
+    assert desk.ready() == "You are talking to SmolLM2 1.7B + 135M now."
+    later.run()
+    assert desk.news() == "The next start will not remember this pair: settings.toml is read-only."
+
+
+def test_several_downloads_are_one_line() -> None:
+    desk, _, later = desk_of()
+    desk.shelf.look()
+    later.run()
+    desk.shelf.fetch(BEST.id)
+    desk.shelf.fetch("llama-3.2-3b")
+    assert desk.news() == "Qwen3 8B + 0.6B: reading the headers (and 1 more)"
+
+
+def test_files_that_were_named_can_be_returned_to(tmp_path: Path) -> None:
+    """A pair that cannot be loaded is left again, also for one that is in no list."""
+    named = Launch(LoadOptions(tmp_path / "a.gguf"), title="a")
+    desk, engine, _ = desk_of(launch=named)
+    session = desk._session
+    engine.load()
+    drain(session, engine)
+    desk.use(FakeWorld().launch(SMALL.id))
+    engine.refuse_load()
+    drain(session, engine)
+    assert desk.offer is not None
+    assert (desk.offer.kind, desk.offer.pair_id) == (Kind.RETURN, None)
+    assert desk.way_back() == "F3 loads a again; Ctrl+L lists all pairs."
+    assert desk.go_back() == "Changing to a; the conversation stays."
+    assert session.launch == named
+    engine.load()
+    drain(session, engine)
+    assert desk.offer is None
+    assert desk.ready() == "You are talking to a now."
+    assert desk.ready() == ""
+
+
+def drain(session: Session, engine: FakeEngine) -> None:
+    for answer in engine.inbox.take():
+        session.receive(answer)
+    session.advance()

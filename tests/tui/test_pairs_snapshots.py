@@ -1,0 +1,152 @@
+"""What the list of pairs and the offer look like: sizes, themes and states, with clock and cursor at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from localspec.errors import DownloadError
+from localspec.tui.screens.pairs import PairsScreen
+from localspec.tui.theme import DARK, LIGHT
+from tests.tui.pairs_support import MB, FakeWorld, delayed, fetched, progressed
+from tests.tui.support import FakeEngine, chat, live_text, notice_text, wait_until
+from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
+
+SMALL, MEDIUM, LARGE = (60, 15), (80, 24), (120, 40)
+NO_COLOR = "no-color"
+FULL = DownloadError("The disk of /models is full; 2.10 GB of big.gguf are missing.", "Free some space, and try again.")
+
+Scene = Callable[[FakeWorld, FakeEngine, Pilot[Any]], Awaitable[None]]
+
+
+async def offer(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await ready(pilot, engine)
+    await wait_until(pilot, lambda: "ready" in live_text(pilot))
+
+
+async def arriving(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await offer(world, engine, pilot)
+    await pilot.press("f3")
+    world.feed.put(progressed(2312 * MB))
+    await wait_until(pilot, lambda: "40 %" in notice_text(pilot))
+
+
+async def arrived(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await arriving(world, engine, pilot)
+    for event in (fetched(), None):
+        world.feed.put(event)
+    await wait_until(pilot, lambda: "is here" in notice_text(pilot) and "switches" in said(pilot, "#offer"))
+
+
+async def refused(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await offer(world, engine, pilot)
+    await opened(pilot)
+    await pilot.press(*"smol", "enter")
+    await wait_until(pilot, lambda: "Changing to" in notice_text(pilot))
+    engine.refuse_load()
+    await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
+
+
+async def pairs(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await offer(world, engine, pilot)
+    await opened(pilot)
+
+
+async def downloading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await pairs(world, engine, pilot)
+    await pilot.press("enter")
+    world.feed.put(progressed(2312 * MB))
+    await wait_until(pilot, lambda: "40 %" in said(pilot, "PairDetails Static"))
+
+
+async def waiting(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await downloading(world, engine, pilot)
+    world.feed.put(delayed())
+    await wait_until(pilot, lambda: "does not answer" in said(pilot, "PairDetails Static"))
+
+
+async def stopped(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await downloading(world, engine, pilot)
+    await pilot.press("ctrl+s")
+    await wait_until(pilot, lambda: "Stopped at 40 %" in said(pilot, "PairDetails Static"))
+
+
+async def failed(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await downloading(world, engine, pilot)
+    world.feed.put(FULL)
+    await wait_until(pilot, lambda: "is full" in said(pilot, "PairDetails Static"))
+
+
+async def nothing(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await pairs(world, engine, pilot)
+    await pilot.press(*"nonsense")
+    await wait_until(pilot, lambda: not listed(pilot))
+
+
+async def missing(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await pairs(world, engine, pilot)
+    await pilot.press("down", "down", "down", "down")
+    await wait_until(pilot, lambda: marked(pilot) == "mine")
+
+
+async def installed(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await pairs(world, engine, pilot)
+    await pilot.press("up")
+    await wait_until(pilot, lambda: marked(pilot) == "smollm2-1.7b")
+
+
+async def reading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await pairs(world, engine, pilot)
+    await pilot.press("tab", "down", "down")
+    await wait_until(pilot, lambda: pilot.app.screen.query_one("PairDetails").scroll_y == 2)
+
+
+@pytest.mark.parametrize(
+    ("scene", "size", "look"),
+    [
+        (offer, MEDIUM, DARK.name),
+        (offer, SMALL, LIGHT.name),
+        (arriving, MEDIUM, LIGHT.name),
+        (arrived, MEDIUM, DARK.name),
+        (refused, MEDIUM, LIGHT.name),
+        (pairs, MEDIUM, DARK.name),
+        (pairs, LARGE, LIGHT.name),
+        (pairs, SMALL, NO_COLOR),
+        (pairs, MEDIUM, "ansi-dark"),
+        (downloading, MEDIUM, DARK.name),
+        (downloading, LARGE, DARK.name),
+        (waiting, MEDIUM, LIGHT.name),
+        (stopped, SMALL, DARK.name),
+        (failed, MEDIUM, LIGHT.name),
+        (failed, MEDIUM, NO_COLOR),
+        (nothing, MEDIUM, DARK.name),
+        (missing, LARGE, LIGHT.name),
+        (installed, MEDIUM, DARK.name),
+        (reading, SMALL, DARK.name),
+    ],
+    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else getattr(value, "__name__", str(value)),
+)
+def test_looks(
+    scene: Scene, size: tuple[int, int], look: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen is the one that was looked at and approved."""
+    if look == NO_COLOR:
+        monkeypatch.setenv("NO_COLOR", "1")
+    world, engine = FakeWorld(), FakeEngine()
+
+    async def prepare(pilot: Pilot[Any]) -> None:
+        pilot.app.theme = DARK.name if look == NO_COLOR else look
+        await scene(world, engine, pilot)
+        chat(pilot)._timer.pause()
+        for area in chat(pilot).query("PromptArea"):
+            area.cursor_blink = False  # type: ignore[attr-defined]
+        if isinstance(pilot.app.screen, PairsScreen):
+            pilot.app.screen.query_one(Input).cursor_blink = False
+        await pilot.pause()
+
+    with app_of(world, engine) as app:
+        assert snap_compare(app, terminal_size=size, run_before=prepare)

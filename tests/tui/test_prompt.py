@@ -1,0 +1,402 @@
+"""The prompt by itself: pastes, files, lists, what was sent before, what is unsent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from localspec.compose.message import Written
+from localspec.tui.widgets.attached import Attached
+from localspec.tui.widgets.completion import CompletionList
+from tests.tui.prompt_app import PromptApp, listed, paste
+from tests.tui.support import wait_until
+
+LOG = "a line of a log\n" * 64_000
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PromptApp:
+    """In a folder with a few files."""
+    files = tmp_path / "files"
+    for name, text in (("README.md", "Read me."), ("src/app.py", "print(1)"), ("src/my notes.txt", "A note.")):
+        (files / name).parent.mkdir(parents=True, exist_ok=True)
+        (files / name).write_text(text)
+    (files / "picture.png").write_bytes(b"\x89PNG\0\0")
+    monkeypatch.chdir(files)
+    return PromptApp(tmp_path / "data")
+
+
+# --- pastes ----------------------------------------------------------------------------------------
+
+
+async def test_a_megabyte_is_folded_and_sent_whole(app: PromptApp) -> None:
+    """A mark stands in the text; what is typed around it and what it stands for make the message."""
+    async with app.run_test() as pilot:
+        await pilot.press(*"Why? ")
+        await paste(pilot, LOG)
+        await pilot.press("!")
+        assert app.prompt.text == "Why? [pasted text: 1,024 kB, 64,000 lines]!"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent[0].content == f"Why? {LOG}!"
+        assert app.prompt.text == ""
+
+
+async def test_a_mark_goes_as_a_whole_and_can_be_unfolded(app: PromptApp) -> None:
+    """Backspace behind it takes all of it, undo brings it back, Tab puts the text in its place."""
+    text = "line\n" * 30
+    async with app.run_test() as pilot:
+        await pilot.press("a")
+        await paste(pilot, text)
+        mark = app.prompt.text[1:]
+        await pilot.press("backspace")
+        assert app.prompt.text == "a"
+        await pilot.press("ctrl+z")
+        assert app.prompt.text == f"a{mark}"
+        await pilot.press("tab")
+        assert app.prompt.text == f"a{text}"
+        await pilot.press("backspace", "backspace")
+        assert app.prompt.text == f"a{text[:-2]}"
+
+
+async def test_what_is_too_long_stays_folded(app: PromptApp) -> None:
+    """And the editor is pointed to."""
+    async with app.run_test() as pilot:
+        await paste(pilot, LOG)
+        await pilot.press("tab")
+        await pilot.pause()
+        assert app.prompt.text.startswith("[pasted text")
+        assert "editor" in app.trouble
+
+
+async def test_a_harmful_paste_is_made_harmless_with_a_word_about_it(app: PromptApp) -> None:
+    """Colours go, other control characters are replaced, and it is said how many."""
+    async with app.run_test() as pilot:
+        await paste(pilot, "a\x1b[31mb\x07c\u202ed\r\ne")
+        assert app.prompt.text == "ab\ufffdc\ufffdd\ne"
+        assert app.said == ["3 characters that are not text were taken out or replaced by \ufffd."]
+
+
+# --- lists -----------------------------------------------------------------------------------------
+
+
+async def test_commands_are_listed_chosen_and_run(app: PromptApp) -> None:
+    """Arrows move, Tab writes the command out, Enter runs it; one that takes a word waits for it."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("/")
+        everything = listed(app)
+        assert "/help" in everything
+        assert "/attach PATH" in everything
+        await pilot.press("down", "up", "up")
+        choice = app.query_one(CompletionList).choice
+        assert choice is not None
+        assert choice.label == everything[-1]
+        await pilot.press("h", "e", "enter")
+        await pilot.pause()
+        assert [written.text for written in app.sent] == ["/help"]
+        await pilot.press(*"/att", "enter")
+        assert app.prompt.text == "/attach "
+        assert len(app.sent) == 1
+        await pilot.press("ctrl+u", *"/qu", "tab")
+        assert app.prompt.text == "/quit"
+
+
+async def test_escape_closes_a_list_and_it_stays_closed(app: PromptApp) -> None:
+    """Then Enter sends the text as it is."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"/he", "escape", "l")
+        assert listed(app) == []
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent[0].text == "/hel"
+        await pilot.press("/")
+        assert listed(app)
+
+
+async def test_a_file_is_picked_and_goes_with_the_message(app: PromptApp) -> None:
+    """A few letters find it; the chip says what it is; the model reads it before the question."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"Explain @ap")
+        await wait_until(pilot, lambda: listed(app) == ["src/app.py"])
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.query_one(Attached).display)
+        assert "src/app.py  0.1 kB, ~" in str(app.query_one(Attached).render())
+        assert app.prompt.text == "Explain @src/app.py "
+        await pilot.press(*"please", "enter")
+        await pilot.pause()
+        assert app.sent[0].content == "File: src/app.py\n```py\nprint(1)\n```\n\nExplain @src/app.py please"
+        assert not app.query_one(Attached).display
+
+
+async def test_folders_can_be_looked_into_and_attached(app: PromptApp) -> None:
+    """Tab goes into one, Enter takes it; a path with a space is quoted, a path above is listed too."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("@", "s", "r", "c")
+        await wait_until(pilot, lambda: "src/" in listed(app))
+        await pilot.press("tab")
+        await wait_until(pilot, lambda: app.prompt.text == "@src/" and "src/my notes.txt" in listed(app))
+        await pilot.press(*"note", "enter")
+        await wait_until(pilot, lambda: app.prompt.enclosures.knows("src/my notes.txt"))
+        assert app.prompt.text == '@"src/my notes.txt" '
+        await pilot.press("@", *"../f")
+        await wait_until(pilot, lambda: listed(app) == ["../files/"])
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.prompt.enclosures.knows("../files/"))
+        written = app.prompt.written
+        assert [attachment.path for attachment in written.attachments] == ["src/my notes.txt", "../files/"]
+        assert "picture.png" not in written.content
+
+
+async def test_a_path_written_by_hand_is_attached_when_it_is_sent(app: PromptApp) -> None:
+    """If there is such a file; any other word after an @ is only a word."""
+    async with app.run_test() as pilot:
+        app.prompt.set_text("see @README.md")
+        await pilot.press("escape", "enter")
+        await wait_until(pilot, lambda: app.sent)
+        assert app.sent[0].content == "File: README.md\n```md\nRead me.\n```\n\nsee @README.md"
+        app.prompt.set_text("ask @somebody")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: len(app.sent) == 2)
+        assert app.sent[1].content == "ask @somebody"
+        assert app.trouble == ""
+
+
+async def test_what_cannot_be_attached_is_said_and_nothing_is_sent(app: PromptApp) -> None:
+    """The message stays to be changed; sent again, the word is only a word."""
+    async with app.run_test() as pilot:
+        app.prompt.set_text("see @picture.png")
+        await pilot.press("escape", "enter")
+        await wait_until(pilot, lambda: app.trouble)
+        assert app.trouble.startswith("picture.png is not text")
+        assert app.sent == []
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.sent[0].content == "see @picture.png"
+
+
+async def test_attach_by_command(app: PromptApp) -> None:
+    """The path becomes a mention; without one the list of files opens; a wrong one is said."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.prompt.begin_attaching("src/my notes.txt")
+        await wait_until(pilot, lambda: app.prompt.written.attachments)
+        assert app.prompt.text == '@"src/my notes.txt" '
+        app.prompt.begin_attaching("nowhere.txt")
+        await wait_until(pilot, lambda: app.trouble)
+        assert app.trouble.startswith("There is no file nowhere.txt.")
+        await pilot.press("space")
+        assert app.trouble == ""
+        app.prompt.begin_attaching()
+        await wait_until(pilot, lambda: "README.md" in listed(app))
+
+
+# --- what was sent, what is unsent -----------------------------------------------------------------
+
+
+async def sent_before(pilot: Pilot[None], app: PromptApp) -> None:
+    for text in ("Tell me a story", "two\nlines", "What is a fox?"):
+        app.prompt.set_text(text)
+        await pilot.press("enter")
+    await pilot.pause()
+
+
+async def test_up_and_down_walk_through_what_was_sent(app: PromptApp) -> None:
+    """From the edges of the text only; at the end stands what was being written."""
+    async with app.run_test() as pilot:
+        await sent_before(pilot, app)
+        await pilot.press(*"new", "up")
+        assert app.prompt.text == "What is a fox?"
+        await pilot.press("up")
+        assert app.prompt.text == "two\nlines"
+        await pilot.press("up")
+        assert app.prompt.text == "two\nlines"
+        await pilot.press("up")
+        assert app.prompt.text == "Tell me a story"
+        await pilot.press("up", "down", "down", "down")
+        assert app.prompt.text == "new"
+
+
+async def test_a_message_that_waits_is_taken_back_first(app: PromptApp) -> None:
+    """With its marks and what they stand for; never over a text being written."""
+    async with app.run_test() as pilot:
+        await sent_before(pilot, app)
+        app.waiting.append(
+            Written("it waits [pasted text: 1.0 kB, 2 lines]", {"[pasted text: 1.0 kB, 2 lines]": "a\nb"})
+        )
+        await pilot.press("x", "up")
+        assert app.prompt.text == "What is a fox?"
+        await pilot.press("ctrl+u", "up")
+        assert app.prompt.written.content == "it waits a\nb"
+        assert app.waiting == []
+
+
+async def test_a_search_narrows_down_and_takes_or_leaves(app: PromptApp) -> None:
+    """Letters narrow, the key again goes on, Enter takes without sending, Escape leaves what was there."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sent_before(pilot, app)
+        await pilot.press(*"unsent")
+        app.prompt.search_sent()
+        await pilot.press("t")
+        assert listed(app) == ["What is a fox?", "two lines", "Tell me a story"]
+        await pilot.press(*"ell")
+        assert listed(app) == ["Tell me a story"]
+        assert app.prompt.written.text == "unsent"
+        await pilot.press("escape")
+        assert app.prompt.text == "unsent"
+        app.prompt.search_sent()
+        app.prompt.search_sent()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.prompt.text == "two\nlines"
+        assert len(app.sent) == 3
+
+
+async def test_what_is_unsent_is_there_after_a_restart(app: PromptApp, tmp_path: Path) -> None:
+    """Each conversation's own, with what was pasted; files are read again; what was sent is not there."""
+    async with app.run_test() as pilot:
+        await pilot.press(*"first ")
+        await paste(pilot, LOG)
+        app.prompt.open("7")
+        app.prompt.set_text("see @README.md there")
+        await pilot.pause()
+    again = PromptApp(tmp_path / "data")
+    async with again.run_test() as pilot:
+        await pilot.pause()
+        assert again.prompt.written.content == f"first {LOG}".strip()
+        again.prompt.open("7")
+        await wait_until(pilot, lambda: again.prompt.written.attachments)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: again.sent)
+        again.prompt.open("")
+        again.prompt.open("7")
+        assert again.prompt.text == ""
+
+
+async def test_what_is_unsent_is_saved_while_it_is_written(app: PromptApp, tmp_path: Path) -> None:
+    """Not only at the end, which a kill would take away; a search is no message."""
+    async with app.run_test() as pilot:
+        await pilot.press(*"before a kill")
+        await wait_until(pilot, lambda: "before a kill" in saved(tmp_path))
+        app.prompt.search_sent()
+        await pilot.press(*"fox")
+        app.prompt.save()
+        assert "before a kill" in saved(tmp_path)
+
+
+def saved(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.rglob("unsent/*.json"))
+
+
+# --- counting --------------------------------------------------------------------------------------
+
+
+async def test_tokens_are_counted_while_the_engine_is_free(tmp_path: Path) -> None:
+    """One question at a time, the answers add up, and an estimate is marked as one."""
+    app = PromptApp(tmp_path, free=True)
+    async with app.run_test() as pilot:
+        await pilot.press(*"abcdefg")
+        await wait_until(pilot, lambda: app.weight == "~2 tokens")
+        await wait_until(pilot, lambda: app.asked == ["abcdefg"])
+        app.prompt.counted(3)
+        await pilot.pause()
+        assert app.weight == "3 tokens"
+        await paste(pilot, "line\n" * 30)
+        await wait_until(pilot, lambda: len(app.asked) == 2)
+        assert app.weight.startswith("~")
+        app.prompt.counted(60)
+        await pilot.pause()
+        assert app.weight == "63 tokens"
+        await pilot.press("ctrl+u")
+        await wait_until(pilot, lambda: not app.weight)
+
+
+async def test_a_file_larger_than_the_context_is_refused_once_it_is_counted(tmp_path: Path) -> None:
+    """With both numbers."""
+    path = tmp_path / "big.txt"
+    path.write_text("x " * 300)
+    app = PromptApp(tmp_path, free=True)
+    async with app.run_test() as pilot:
+        app.prompt.fit(100)
+        app.prompt.begin_attaching(str(path))
+        await wait_until(pilot, lambda: app.prompt.written.attachments)
+        while not app.trouble:
+            await wait_until(pilot, lambda: app.asked)
+            app.asked.clear()
+            app.prompt.counted(307)
+            await pilot.pause()
+        assert app.trouble == f"{path} has 307 tokens, and the context holds 100. Attach a part of it."
+        assert app.prompt.written.attachments == ()
+
+
+# --- the editor ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def lent() -> Iterator[None]:
+    """The terminal, given to nobody."""
+    yield
+
+
+def script(folder: Path, body: str) -> str:
+    path = folder / "an editor"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o700)
+    return f"'{path}' --wait"
+
+
+async def test_the_text_goes_to_the_editor_and_comes_back(
+    app: PromptApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was pasted is there to be edited; what is long comes back folded."""
+    monkeypatch.setenv("VISUAL", script(tmp_path, 'echo more >> "$2"'))
+    monkeypatch.setattr(app, "suspend", lent)
+    async with app.run_test() as pilot:
+        await pilot.press("a")
+        await paste(pilot, LOG)
+        app.prompt.edit_outside()
+        await pilot.pause()
+        assert app.prompt.text == "[pasted text: 1,024 kB, 64,001 lines]"
+        assert app.prompt.written.unfolded == f"a{LOG}more\n"
+        app.prompt.set_text("short")
+        app.prompt.edit_outside()
+        assert app.prompt.text == "shortmore"
+
+
+@pytest.mark.parametrize(
+    ("editor", "words"),
+    [
+        ("exit 3", "ended with exit code 3"),
+        ("/no/such/editor", "There is no editor /no/such/editor"),
+        ("'unclosed", "$VISUAL cannot be understood"),
+        ("/", "cannot be started"),
+        ("", "No editor is known"),
+    ],
+)
+async def test_an_editor_that_fails_costs_nothing(
+    app: PromptApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str, words: str
+) -> None:
+    """A sentence, and the message is as it was."""
+    monkeypatch.setenv("VISUAL", script(tmp_path, editor) if editor.startswith("exit") else editor)
+    monkeypatch.delenv("EDITOR", raising=False)
+    if not editor:
+        monkeypatch.setenv("PATH", os.devnull)
+    monkeypatch.setattr(app, "suspend", lent)
+    async with app.run_test() as pilot:
+        await pilot.press(*"text")
+        app.prompt.edit_outside()
+        await pilot.pause()
+        assert words in app.trouble
+        assert app.prompt.text == "text"
+
+
+async def test_without_a_terminal_to_lend_there_is_a_sentence(app: PromptApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a browser's tab."""
+    monkeypatch.setenv("VISUAL", "true")
+    async with app.run_test() as pilot:
+        app.prompt.edit_outside()
+        await pilot.pause()
+        assert "cannot have the terminal" in app.trouble

@@ -1,0 +1,161 @@
+"""The race: recorded fairly, replayed at the speed it had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from localspec.chat import Message, ReplyOptions, Role
+from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
+from localspec.engine.settings import Sampling
+from localspec.engine.tally import Tally
+from localspec.tui.race import Race, lane_line, verdict
+from localspec.tui.screens.race import RaceScreen
+from localspec.worker.messages import Cancel, Generate, Request
+from tests.tui.support import FakeEngine, make_app, make_round, notice_text, send, session, wait_until
+from tests.tui.test_chat import answered, begin
+
+PROMPT = (Message(Role.USER, "hi"),)
+DRAFTED = [make_round(["a", "b", "c"]), make_round(["d", "e", "f"])]
+PLAIN = [replace(make_round([text], Origin.PLAIN), total_s=0.02) for text in "abcdef"]
+
+
+@dataclass
+class Track:
+    """A race, and an engine that runs as told."""
+
+    options: ReplyOptions = field(default_factory=ReplyOptions)
+    sent: list[Request] = field(default_factory=list)
+    race: Race = field(init=False)
+
+    def __post_init__(self) -> None:
+        ids = count(1)
+        self.race = Race(self.sent.append, lambda: next(ids), PROMPT, self.options, seed=42)
+
+    def run(self, rounds: list[Round], reason: FinishReason = FinishReason.STOP) -> None:
+        request = self.sent[-1]
+        assert isinstance(request, Generate)
+        events: list[Event] = [Started(3, 0, 42), *rounds, Finished(reason, "", Tally().timings())]
+        for event in events:
+            assert self.race.receive(request.request_id, event)
+
+
+def test_both_run_with_the_same_message_and_seed() -> None:
+    """The speculative run first, then the plain one, which proposes nothing; then the race is ready."""
+    track = Track()
+    track.race.start()
+    track.run(DRAFTED)
+    assert not track.race.ready
+    track.run(PLAIN)
+    assert track.race.ready
+    first, second = track.sent
+    assert isinstance(first, Generate)
+    assert isinstance(second, Generate)
+    assert first.prompt == second.prompt == PROMPT
+    assert first.options.seed == second.options.seed == 42
+    assert (second.options.spec, second.options.depth) == ((), 0)
+    assert first.options.spec is None
+
+
+@pytest.mark.parametrize("off", [ReplyOptions(spec=()), ReplyOptions(depth=0)])
+def test_a_race_has_a_runner_even_where_speculation_is_off(off: ReplyOptions) -> None:
+    """Otherwise both would run plain; a seed that was chosen stays."""
+    race = Track(replace(off, seed=7)).race
+    assert (race.speculative.options.spec, race.speculative.options.depth) == (None, None)
+    assert race.plain.options.seed == race.speculative.options.seed == 7
+
+
+def test_the_replay_is_the_recording() -> None:
+    """A round shows at the moment it was done, no sooner; at the end everything does."""
+    track = Track()
+    track.race.start()
+    track.run(DRAFTED)
+    track.run(PLAIN)
+    lane = track.race.plain
+    assert [lane.done_by(elapsed) for elapsed in (0.0, 0.0199, 0.02, 0.05, 0.12, 9.0)] == [0, 0, 1, 2, 6, 6]
+    assert lane.took_s == pytest.approx(0.12)
+    assert "3 tokens" in lane_line(lane, 0.06, 3)
+    assert "50.0 tokens/s" in lane_line(lane, 0.06, 3)
+    assert lane_line(lane, 99.0, 6).endswith("done")
+    assert "0.12 s" in lane_line(lane, 99.0, 6), "the clock of one who has arrived stands"
+
+
+def test_the_verdict_is_speed_and_equality() -> None:
+    """By tokens a second; and texts that differ are explained, by chance or by rounding."""
+    track = Track(ReplyOptions(Sampling(temperature=0)))
+    track.race.start()
+    track.run(DRAFTED)
+    track.run(PLAIN)
+    assert verdict(track.race).startswith("Speculative decoding wrote 1.25x")
+    assert verdict(track.race).endswith("The texts are equal.")
+    track.race.plain.rounds.pop()
+    assert "near-tie" in verdict(track.race)
+    drawn = Track(ReplyOptions(Sampling(temperature=1)))
+    drawn.race.start()
+    drawn.run(DRAFTED)
+    drawn.run(PLAIN[:3])
+    assert "random numbers" in verdict(drawn.race)
+
+
+def test_a_race_that_is_called_off_ends() -> None:
+    """The engine is told; what comes after is not a race."""
+    track = Track()
+    track.race.start()
+    track.race.stop()
+    assert track.sent[-1] == Cancel()
+    assert track.race.receive(1, Finished(FinishReason.CANCELLED, "", Tally().timings()))
+    assert len(track.sent) == 2, "the other run is not begun"
+    assert not track.race.ready
+    assert not track.race.receive(99, Started(1, 0, 1)), "events of replies are not the race's"
+
+
+async def run_lane(pilot: Pilot[Any], engine: FakeEngine, rounds: list[Round], n: int) -> None:
+    await wait_until(pilot, lambda: len(engine.prompts) == n)
+    engine.start()
+    engine.write(rounds)
+    engine.finish()
+
+
+async def test_a_race_on_screen() -> None:
+    """The latest message again: recorded, replayed to the end, the verdict given; the conversation stays as it was."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await begin(pilot, engine)
+        engine.write(DRAFTED)
+        engine.finish()
+        await answered(pilot)
+        await send(pilot, "/race")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen))
+        await run_lane(pilot, engine, DRAFTED, 2)
+        await run_lane(pilot, engine, PLAIN, 3)
+        assert engine.prompts[1].prompt == engine.prompts[2].prompt == engine.prompts[0].prompt
+        race = session(pilot).race
+        await wait_until(pilot, lambda: race.ready)
+        await pilot.press("space")
+        screen = pilot.app.screen
+        await wait_until(pilot, lambda: "The texts are equal." in str(screen.query_one("#race-verdict").render()))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: not isinstance(pilot.app.screen, RaceScreen))
+        assert session(pilot).last.reply.text == "abcdef"
+        assert not session(pilot).busy
+
+
+async def test_a_race_needs_a_message_and_an_idle_engine() -> None:
+    """A sentence instead of a screen; and a message can be named."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await send(pilot, "/race")
+        assert "engine has something to do" in notice_text(pilot)
+        engine.load()
+        await wait_until(pilot, lambda: session(pilot).phase.value == "idle")
+        await send(pilot, "/race")
+        assert "no message" in notice_text(pilot)
+        await send(pilot, "/race Count to three")
+        await wait_until(pilot, lambda: engine.prompts)
+        assert engine.prompts[0].prompt[-1] == Message(Role.USER, "Count to three")
+        await pilot.press("escape")
+        assert engine.sent[-1] == Cancel()

@@ -1,0 +1,171 @@
+"""What is told from a reply's text: thoughts, code, pages; and the list of conversations, as plain objects."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from localspec.engine.events import Origin, Token
+from localspec.errors import NotFoundError, StoreError
+from localspec.store import Store
+from localspec.tui.exporting import export_markdown, file_name
+from localspec.tui.fences import code_blocks
+from localspec.tui.history import History, age
+from localspec.tui.reasoning import Reasoning, tokens_before
+from localspec.tui.widgets.page import CHARACTERS_PER_PAGE, TURNS_PER_PAGE, grouped
+
+
+@pytest.mark.parametrize(
+    ("reply", "thought", "answer"),
+    [
+        ("<think>\nHm.\n</think>\n\nYes.", "Hm.", "\n\nYes."),
+        ("\n<thinking>Hm.</thinking>Yes.", "Hm.", "Yes."),
+        ("[THINK]Hm.[/THINK]Yes.", "Hm.", "Yes."),
+        ("Hm.\n</think>\nYes.", "Hm.", "\nYes."),
+        ("<think></think>Yes.", "", "Yes."),
+    ],
+)
+def test_thoughts_are_told_from_the_answer(reply: str, thought: str, answer: str) -> None:
+    found = Reasoning.find(reply)
+    assert found is not None
+    assert (found.text, reply[found.end :], found.closed) == (thought, answer, True)
+
+
+def test_thoughts_that_never_ended_have_no_answer() -> None:
+    """The reply was cut off in the middle of them."""
+    found = Reasoning.find("<think>Hm")
+    assert found == Reasoning("Hm", len("<think>Hm"), False)
+
+
+@pytest.mark.parametrize("reply", ["Yes.", "Use <think> tags.", "`</think>` closes them.", "", "A < b"])
+def test_a_plain_answer_has_no_thoughts(reply: str) -> None:
+    assert Reasoning.find(reply) is None
+
+
+def test_tokens_are_counted_up_to_a_place() -> None:
+    tokens = [Token(1, text, Origin.PLAIN) for text in ("ab", "", "c", "def")]
+    assert [tokens_before(tokens, end) for end in range(8)] == [0, 1, 1, 3, 4, 4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "blocks"),
+    [
+        ("```\na\n```", ["a\n"]),
+        ("~~~py\na\n\nb\n~~~~\n```x\nc\n```", ["a\n\nb\n", "c\n"]),
+        ("````\n```\na\n```\n````", ["```\na\n```\n"]),
+        ("- x\n  ```\n  a\n    b\n  ```\n", ["a\n  b\n"]),
+        ("```\nnever closed", ["never closed\n"]),
+        ("a `b` c", []),
+    ],
+)
+def test_code_is_what_stands_between_fences(markdown: str, blocks: list[str]) -> None:
+    assert code_blocks(markdown) == blocks
+
+
+@pytest.mark.parametrize("sizes", [[], [1], [1] * 12, [CHARACTERS_PER_PAGE * 2, 1, 1], [CHARACTERS_PER_PAGE // 2] * 5])
+def test_pages_hold_every_turn_once_and_never_too_much(sizes: list[int]) -> None:
+    pages = grouped(sizes)
+    assert [index for page in pages for index in range(len(sizes))[page]] == list(range(len(sizes)))
+    for page in pages:
+        turns = sizes[page]
+        assert 1 <= len(turns) <= TURNS_PER_PAGE
+        assert len(turns) == 1 or sum(turns) <= CHARACTERS_PER_PAGE
+
+
+def history(tmp_path: Path, *titles: str) -> tuple[Store, History]:
+    store = Store.open(tmp_path / "history.db")
+    for title in titles:
+        store.begin().ask(title)
+    return store, History(store)
+
+
+def listed(history: History) -> list[str]:
+    return [row.heading.title for row in history.rows]
+
+
+def test_the_list_is_filtered_and_keeps_its_mark(tmp_path: Path) -> None:
+    """The latest comes first; a filter marks its best match."""
+    store, conversations = history(tmp_path, "Apples", "Pears", "Plums")
+    assert listed(conversations) == ["Plums", "Pears", "Apples"]
+    conversations.move(1)
+    conversations.move(5)
+    assert conversations.marked is not None
+    assert conversations.marked.heading.title == "Apples"
+    conversations.filter("p")
+    assert conversations.marked.heading.title == "Plums"
+    conversations.filter("zz")
+    assert conversations.marked is None
+    assert "No title has these letters" in conversations.empty
+    store.close()
+
+
+def test_pinned_ones_stay_on_top_and_deleted_ones_come_back(tmp_path: Path) -> None:
+    store, conversations = history(tmp_path, "Apples", "Pears", "Plums")
+    conversations.move(2)
+    assert conversations.pin() == "Pinned."
+    assert listed(conversations) == ["Apples", "Plums", "Pears"]
+    conversations.move(1)
+    assert "Ctrl+Z" in conversations.delete()
+    assert listed(conversations) == ["Apples", "Pears"]
+    assert conversations.marked is not None
+    assert conversations.marked.heading.title == "Pears"
+    conversations.undo()
+    assert listed(conversations) == ["Apples", "Plums", "Pears"]
+    assert conversations.undo() == "There is nothing to bring back."
+    store.close()
+
+
+def test_what_the_disk_refuses_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, conversations = history(tmp_path, "Apples")
+
+    def refuse(conversation: str) -> None:
+        raise StoreError("The file is locked.", "Close the other program.")
+
+    monkeypatch.setattr(store, "delete", refuse)
+    assert conversations.delete() == "The file is locked. Close the other program."
+    assert listed(conversations) == ["Apples"]
+    store.close()
+
+
+def test_an_empty_list_says_what_to_do(tmp_path: Path) -> None:
+    store, conversations = history(tmp_path)
+    assert (conversations.marked, conversations.pin(), conversations.delete()) == (None, "", "")
+    assert "No conversations yet" in conversations.empty
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("passed", "shown"),
+    [
+        (timedelta(seconds=3), "now"),
+        (timedelta(minutes=5), "5 m"),
+        (timedelta(hours=23), "23 h"),
+        (timedelta(days=6), "6 d"),
+        (timedelta(days=30), "Apr 15"),
+        (timedelta(days=800), "2024"),
+    ],
+)
+def test_ages_are_short(passed: timedelta, shown: str) -> None:
+    now = datetime(2026, 5, 15, 12, tzinfo=UTC)
+    assert age(now - passed, now) == shown
+
+
+@pytest.mark.parametrize(
+    ("title", "name"), [("A/B: c?", "a-b-c"), ("…", "conversation"), ("漢字", "漢字"), ("x" * 90, "conversation")]
+)
+def test_titles_become_names_of_files(title: str, name: str) -> None:
+    assert file_name(title) == name
+
+
+def test_an_export_never_overwrites(tmp_path: Path) -> None:
+    store, _ = history(tmp_path)
+    talk = store.begin()
+    with pytest.raises(NotFoundError, match="nothing has been said"):
+        export_markdown(store, talk, tmp_path)
+    talk.ask("Apples")
+    assert [export_markdown(store, talk, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
+    with pytest.raises(StoreError, match="cannot be written"):
+        export_markdown(store, talk, tmp_path / "absent")
+    store.close()

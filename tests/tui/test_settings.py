@@ -1,0 +1,375 @@
+"""The settings screen and the file are two views of one thing."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Input
+
+from localspec.config import SETTINGS, Config, config_file, read_config, setting
+from localspec.launch import Launch
+from localspec.tui.actions import ACTIONS
+from localspec.tui.pacing import Pacer
+from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.settings import SettingsScreen
+from localspec.tui.session import Phase, Session
+from localspec.tui.setting_actions import SETTING_ACTIONS
+from localspec.tui.settings_browser import HEADING, SETTING, SettingsBrowser
+from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
+from localspec.tui.truth import Ghosts, Mode
+from localspec.tui.widgets.hints import Hints
+from localspec.tui.widgets.transcript import Transcript
+from localspec.worker.messages import Load
+from tests.config.support import add_persona, configure
+from tests.tui.settings_support import details, launch, open_settings, rows, said, screen, settings_app
+from tests.tui.support import LAUNCH, FakeEngine, chat, notice_text, send, session, wait_until
+
+
+def browser(text: str = "", *arguments: str) -> SettingsBrowser:
+    settings = launch(text, *arguments).settings
+    assert settings is not None
+    return SettingsBrowser(settings)
+
+
+def desk(made: Launch) -> tuple[SettingsDesk, Session, FakeEngine]:
+    engine = FakeEngine()
+    held = Session(made, engine, Pacer())
+    return SettingsDesk(held), held, engine
+
+
+# The list
+
+
+@pytest.mark.parametrize("width", [40, 56, 76, 90])
+def test_everything_is_listed_by_section_and_fits(width: int) -> None:
+    """Once each; no row is wider than its place, and every default is said."""
+    listed = browser("[sampling]\ntemprature = 1\n").rows(width)
+    assert [row.id for row in listed if row.kind == SETTING] == [each.name for each in SETTINGS]
+    assert all(sum(len(text) for text, _ in row.parts) <= width for row in listed if row.kind != HEADING)
+
+
+def test_a_row_says_value_and_source() -> None:
+    """In the file, on the command line, built in; the mark tells without colour."""
+    listed = browser("[sampling]\ntop_k = 3\nseed = 1\n[reply]\nseed = 4\n", "--threads", "3", "--seed", "9")
+    texts = {row.id: "".join(text for text, _ in row.parts) for row in listed.rows(90)}
+    for name, mark, value in (
+        ("sampling.top_k", "* top k", " 3 "),
+        ("model.threads", "› threads", " 3 "),
+        ("model.draft_threads", "  draft threads", "as threads"),
+        ("reply.seed", "* seed", " 9 "),
+    ):
+        assert texts[name].startswith(mark)
+        assert value in texts[name]
+    assert listed.source(setting("top_k")) == "line 2 of config.toml"
+    assert "command line" in listed.source(setting("seed"))
+    assert listed.heading == "2 set, 1 left out"
+
+
+def test_a_preset_shows_in_what_it_sets() -> None:
+    """But for what the file says itself."""
+    listed = browser('[sampling]\npreset = "precise"\ntop_k = 3\n')
+    texts = {row.id: "".join(text for text, _ in row.parts) for row in listed.rows(90)}
+    assert "0.1, by the preset" in texts["sampling.min_p"]
+    assert " 3 " in texts["sampling.top_k"]
+    assert "0, off" in texts["sampling.xtc_probability"]
+
+
+def test_the_filter_searches_names_sentences_and_what_is_set() -> None:
+    """All words must be found; what is called so is marked first."""
+    listed = browser("[sampling]\ntop_k = 3\n")
+    listed.text = "temperature"
+    assert listed.marked is setting("temperature")
+    listed.text = "likely set"
+    assert [row.id for row in listed.rows(90) if row.kind == SETTING] == ["sampling.top_k"]
+    listed.text = "no such thing"
+    assert not listed.rows(90)
+    assert listed.marked is None
+    assert "no such thing" in listed.empty
+
+
+def test_what_is_left_out_comes_first() -> None:
+    """With its line; the whole sentence is in the details."""
+    listed = browser('[sampling]\ntemprature = 1\ndry_base = 2\n[keys]\nstop = "ctrl+n"\n')
+    listed.mark("problem-0")
+    assert [problem.line for problem in listed.problems] == [2, 3, 5]
+    ((sentence, _),) = listed.details()
+    assert "Line 2" in sentence
+    assert "temperature" in sentence
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("theme", "", "dark"),
+        ("theme", '[screen]\ntheme = "terminal"', "auto"),
+        ("mlock", "", True),
+        ("mlock", "[model]\nmlock = true", False),
+        ("keymap", "", "vim"),
+        ("persona", "", "pirate"),
+        ("persona", '[reply]\npersona = "pirate"', "none"),
+    ],
+)
+def test_few_values_are_gone_through(key: str, text: str, expected: object) -> None:
+    """In a circle, from what is built in."""
+    add_persona("pirate.md", "x")
+    assert browser(text).stepped(setting(key), 1) == expected
+
+
+def test_going_back_undoes_going_on() -> None:
+    """For every setting with few values, from each of them."""
+    listed = browser()
+    for each in SETTINGS:
+        for value in listed.steps(each):
+            listed.set(each, value)
+            listed.set(each, listed.stepped(each, 1))
+            assert listed.stepped(each, -1) == value
+
+
+# What a change does
+
+
+def test_a_change_is_in_force_with_the_next_reply() -> None:
+    """Nothing is loaded for it; what needs loading stays as it is loaded."""
+    held_desk, held, engine = desk(launch("[model]\nctx = 512\n"))
+    held_desk.apply(_changed("[model]\nctx = 1024\n[sampling]\ntop_k = 3\n[reply]\nsystem = 'Be brief.'\n"))
+    assert held.launch.reply.sampling.top_k == 3
+    assert held.launch.system == "Be brief."
+    assert held.launch.load.n_ctx == 512
+    assert not engine.sent
+    assert held_desk.to_load().load.n_ctx == 1024
+
+
+def _changed(text: str) -> Config:
+    configure(text)
+    return read_config()
+
+
+def test_a_changed_pair_is_loaded_when_asked_for() -> None:
+    """Until then, replies stay as the pair in use has them."""
+    held_desk, held, _ = desk(launch(""))
+    held_desk.apply(_changed('[model]\npair = "smollm2-1.7b"\n'))
+    assert held.launch.pair_id == "builtin"
+
+
+def test_a_persona_is_for_this_conversation() -> None:
+    """It beats the file, ends with the conversation, and a wrong name changes nothing."""
+    add_persona("pirate.md", "Talk like a pirate.")
+    held_desk, held, _ = desk(launch("[reply]\nsystem = 'Be brief.'\n"))
+    assert "pirate" in held_desk.choose_persona("pirate")
+    assert held.launch.system == "Talk like a pirate."
+    with pytest.raises(Exception, match="pirat"):
+        held_desk.choose_persona("pirat")
+    assert held.launch.system == "Talk like a pirate."
+    held_desk.begin_anew()
+    assert held.launch.system == "Be brief."
+    assert "pirate" in held_desk.personas()
+
+
+def test_without_settings_the_screen_still_has_its_own() -> None:
+    """An app that was started with files alone."""
+    held_desk, held, _ = desk(LAUNCH)
+    held_desk.apply(_changed("[screen]\npace = 30\ntheme = 'light'\n"))
+    assert held.pacer.tokens_per_second == 30
+    assert held.launch == LAUNCH
+
+
+@pytest.mark.parametrize(("pace", "expected"), [('"auto"', 12.0), ('"full"', None), ("30", 30.0)])
+def test_the_pace(pace: str, expected: float | None) -> None:
+    """The pair's own, none, or what is said."""
+    held_desk, _, _ = desk(launch(f"[screen]\npace = {pace}\n"))
+    assert held_desk.preferences.pace_for(12.0) == expected
+
+
+# The screen
+
+
+async def test_a_number_is_typed_checked_and_written() -> None:
+    """A wrong one says what is possible, and the file is left alone; the right one is in force at once."""
+    engine = FakeEngine()
+    app = settings_app(engine, "# mine\n[sampling]\ntop_k = 20 # few\n")
+    async with app.run_test() as pilot:
+        await open_settings(pilot, "top k")
+        await pilot.press("enter")
+        assert screen(pilot).query_one("#settings-field", Input).value == "20"
+        await pilot.press("x")
+        await pilot.press("enter")
+        assert "a whole number from 0" in said(pilot)
+        assert "top_k = 20 " in config_file().read_text()
+        await pilot.press("backspace", "2", "5", "enter")
+        await wait_until(pilot, lambda: "25" in said(pilot))
+        assert config_file().read_text() == "# mine\n[sampling]\ntop_k = 25 # few\n"
+        assert session(pilot).launch.reply.sampling.top_k == 25
+        assert "line 3" in details(pilot)
+        await pilot.press("ctrl+r")
+        assert config_file().read_text() == "# mine\n[sampling]\n"
+        assert session(pilot).launch.reply.sampling.top_k != 25
+
+
+async def test_leaving_a_field_changes_nothing() -> None:
+    """Esc leaves the field, then clears the filter, then the screen."""
+    app = settings_app(FakeEngine(), "[sampling]\ntop_k = 20\n")
+    async with app.run_test() as pilot:
+        await open_settings(pilot, "top k")
+        await pilot.press("enter", "9", "escape")
+        assert not screen(pilot).has_class("-changing")
+        await pilot.press("escape")
+        assert len(rows(pilot)) > len(SETTINGS)
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, ChatScreen))
+    assert config_file().read_text() == "[sampling]\ntop_k = 20\n"
+
+
+async def test_colours_motion_marks_and_keys_change_at_once() -> None:
+    """On the screen behind, without a restart."""
+    engine = FakeEngine()
+    app = settings_app(engine, '[screen]\ntheme = "dark"\n')
+    async with app.run_test() as pilot:
+        assert app.theme == DARK.name
+        for filtered, presses in (("theme", 1), ("truth", 1), ("reduced", 1), ("keymap", 1)):
+            await open_settings(pilot, filtered)
+            await pilot.press(*["tab"] * presses)
+            await pilot.press("escape", "escape")
+            await wait_until(pilot, lambda: isinstance(pilot.app.screen, ChatScreen))
+        transcript = chat(pilot).query_one(Transcript)
+        assert app.theme == LIGHT.name
+        assert transcript.showing.mode is Mode.DRAFTER
+        assert (transcript.ghosts, app.animation_level) == (Ghosts.OFF, "none")
+        assert not chat(pilot).query_one("PromptArea").cursor_blink  # type: ignore[attr-defined]
+        assert "Ctrl+X stop" in str(chat(pilot).query_one(Hints).render())
+
+
+async def test_what_was_switched_by_key_stays() -> None:
+    """A change of something else does not take it back."""
+    app = settings_app(FakeEngine(), "")
+    async with app.run_test() as pilot:
+        chat(pilot).query_one(Transcript).show_ghosts(Ghosts.KEEP)
+        app.theme = HIGH_CONTRAST.name
+        await open_settings(pilot, "mlock")
+        await pilot.press("enter")
+        assert chat(pilot).query_one(Transcript).ghosts is Ghosts.KEEP
+        assert app.theme == HIGH_CONTRAST.name
+
+
+async def test_what_needs_loading_says_so_and_is_loaded_on_a_key() -> None:
+    """With the same pair."""
+    engine = FakeEngine()
+    app = settings_app(engine, "[model]\nctx = 512\n")
+    async with app.run_test() as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+        await open_settings(pilot, "model.ctx")
+        await pilot.press("enter", "9", "enter")
+        assert "Ctrl+L loads the pair again" in said(pilot)
+        assert not engine.sent
+        await pilot.press("ctrl+l")
+        await wait_until(pilot, lambda: engine.sent)
+        (load,) = engine.sent
+        assert isinstance(load, Load)
+        assert load.options.n_ctx == 9
+
+
+async def test_a_change_on_disk_is_seen_when_the_screen_opens_and_on_a_key() -> None:
+    """It is applied then, and the list shows it."""
+    app = settings_app(FakeEngine(), '[screen]\ntheme = "dark"\n')
+    async with app.run_test() as pilot:
+        configure('[screen]\ntheme = "light"\n# longer\n')
+        await open_settings(pilot)
+        assert app.theme == LIGHT.name
+        configure('[screen]\ntheme = "high-contrast"\nnonsense\n')
+        await pilot.press("f5")
+        assert app.theme == HIGH_CONTRAST.name
+        assert any("line 3" in row for row in rows(pilot))
+        await pilot.press("f5")
+        assert "not changed" in said(pilot)
+
+
+async def test_a_file_that_cannot_be_written_is_a_sentence() -> None:
+    """And nothing on the screen pretends otherwise."""
+    app = settings_app(FakeEngine(), "model = { ctx = 512 }\n")
+    async with app.run_test() as pilot:
+        await open_settings(pilot, "model.ctx")
+        await pilot.press("enter", "9", "enter")
+        assert "by hand" in said(pilot)
+    assert config_file().read_text() == "model = { ctx = 512 }\n"
+
+
+async def test_a_broken_file_is_told_when_the_app_opens() -> None:
+    """One quiet line; what is valid holds."""
+    app = settings_app(FakeEngine(), '[screen]\ntheme = "light"\nnonsense\n[keys]\nstop = "ctrl+n"\n')
+    async with app.run_test() as pilot:
+        await wait_until(pilot, lambda: "2 settings are left out" in notice_text(pilot))
+        assert app.theme == LIGHT.name
+
+
+async def test_personas_by_command() -> None:
+    """Listed, chosen by name, and a wrong name is a sentence."""
+    add_persona("pirate.md", "Talk like a pirate.")
+    engine = FakeEngine()
+    app = settings_app(engine, "")
+    async with app.run_test() as pilot:
+        engine.load()
+        await send(pilot, "/persona")
+        await wait_until(pilot, lambda: "pirate" in notice_text(pilot))
+        await send(pilot, "/persona pirat")
+        await wait_until(pilot, lambda: "There is no persona" in notice_text(pilot))
+        await send(pilot, "/persona pirate")
+        await wait_until(pilot, lambda: "pirate speaks" in notice_text(pilot))
+        await send(pilot, "hello")
+        first = engine.prompts[-1].prompt[0]
+        assert not isinstance(first, str)
+        assert first.content == "Talk like a pirate."
+
+
+# Keys
+
+
+async def test_a_remapped_key_does_what_it_says_also_in_the_prompt() -> None:
+    """Even one that a text area has for itself; the old one no longer does."""
+    app = settings_app(FakeEngine(), '[keys]\nsettings = "ctrl+k"\nhelp = "none"\n')
+    async with app.run_test() as pilot:
+        await pilot.press("f9", "f1")
+        assert isinstance(pilot.app.screen, ChatScreen)
+        assert "F1" not in str(chat(pilot).query_one(Hints).render())
+        await pilot.press("ctrl+k")
+        await wait_until(pilot, lambda: not isinstance(pilot.app.screen, ChatScreen))
+        screen(pilot)
+
+
+async def test_letters_move_once_the_prompt_is_left() -> None:
+    """The vim-like set: Esc leaves it, letters act, i goes back to typing."""
+    app = settings_app(FakeEngine(), '[screen]\nkeymap = "vim"\n')
+    async with app.run_test() as pilot:
+        area = chat(pilot).query_one("PromptArea")
+        await pilot.press("m")
+        assert area.text == "m"  # type: ignore[attr-defined]
+        before = chat(pilot).query_one(Transcript).showing
+        await pilot.press("escape")
+        assert not area.has_focus
+        await pilot.press("m")
+        assert chat(pilot).query_one(Transcript).showing != before
+        await pilot.press("i")
+        assert area.has_focus
+        await pilot.press("x")
+        assert area.text == "mx"
+
+
+async def test_the_palette_and_help_show_the_keys_in_force() -> None:
+    """Not those that were shipped."""
+    app = settings_app(FakeEngine(), '[keys]\nnew = "f21"\n')
+    async with app.run_test() as pilot:
+        commands = {command.title: command.help for command in app.get_system_commands(app.screen)}
+        assert commands["New"].endswith("(F21)")
+        chat(pilot).action_help()
+        await pilot.pause()
+        page = "\n".join(str(widget.render()) for widget in pilot.app.screen.query("Static"))
+        assert "F21" in page
+        assert "Ctrl+N" not in page
+
+
+def test_the_screens_own_actions_are_a_table() -> None:
+    """Each with a method, each key once."""
+    keys = [key for action in SETTING_ACTIONS for key in action.keys.split(",")]
+    assert len(keys) == len(set(keys))
+    for action in SETTING_ACTIONS:
+        assert callable(getattr(SettingsScreen, f"action_{action.handler.partition('(')[0]}"))
+    assert not {action.id for action in SETTING_ACTIONS} & {action.id for action in ACTIONS}

@@ -1,0 +1,101 @@
+"""What the truth view looks like: each mode that is not by origin, the inspector, the race."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from localspec.engine.events import Origin
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.theme import DARK, LIGHT
+from localspec.tui.truth import Mode
+from tests.tui.support import chat, make_app, make_round, rounds_of, send, session, turns, wait_until
+from tests.tui.test_chat import answered, begin
+from tests.tui.test_snapshots import LARGE, MEDIUM, NO_COLOR, SMALL
+from tests.tui.test_truth_view import LookingEngine, mark, numbered, open_inspector
+
+STORY = (
+    "Once upon a time a fox lived at the edge of a quiet wood. Every morning she counted the stones.\n\n1. 漢字 café"
+)
+Scene = Callable[[LookingEngine, Pilot[Any]], Awaitable[None]]
+
+
+async def story(engine: LookingEngine, pilot: Pilot[Any]) -> None:
+    await begin(pilot, engine, "Tell me a story about a fox")
+    engine.write(numbered(rounds_of(STORY)))
+    engine.finish()
+    await answered(pilot)
+
+
+async def heat(engine: LookingEngine, pilot: Pilot[Any]) -> None:
+    await story(engine, pilot)
+    await mark(pilot, Mode.HEAT)
+    await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display and not session(pilot).busy)
+
+
+async def rounds_with_ghosts(engine: LookingEngine, pilot: Pilot[Any]) -> None:
+    await story(engine, pilot)
+    await mark(pilot, Mode.ROUNDS)
+    await pilot.press("f4")
+    await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+
+
+async def inspector(engine: LookingEngine, pilot: Pilot[Any]) -> None:
+    await story(engine, pilot)
+    screen = await open_inspector(pilot)
+    await pilot.press("n")
+    await wait_until(pilot, lambda: screen.index in screen.subject.trace.inspections and not session(pilot).busy)
+
+
+async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:
+    await story(engine, pilot)
+    await send(pilot, "/race")
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen))
+    texts = [token.text for round_ in rounds_of(STORY) for token in round_.tokens]
+    for n, rounds in enumerate((rounds_of(STORY), [make_round([text], Origin.PLAIN) for text in texts]), start=2):
+        await wait_until(pilot, lambda n=n: len(engine.prompts) == n)  # type: ignore[misc]
+        engine.start()
+        engine.write(rounds)
+        engine.finish()
+    await wait_until(pilot, lambda: session(pilot).race.ready)
+    await pilot.press("space")
+    screen = pilot.app.screen
+    await wait_until(pilot, lambda: "equal" in str(screen.query_one("#race-verdict").render()))
+
+
+@pytest.mark.parametrize(
+    ("scene", "size", "look"),
+    [
+        (heat, MEDIUM, DARK.name),
+        (heat, MEDIUM, NO_COLOR),
+        (rounds_with_ghosts, MEDIUM, LIGHT.name),
+        (inspector, SMALL, LIGHT.name),
+        (inspector, MEDIUM, DARK.name),
+        (inspector, LARGE, "ansi-dark"),
+        (race, MEDIUM, DARK.name),
+        (race, SMALL, NO_COLOR),
+    ],
+    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else getattr(value, "__name__", str(value)),
+)
+def test_truth(
+    scene: Scene, size: tuple[int, int], look: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen is the one that was looked at and approved."""
+    if look == NO_COLOR:
+        monkeypatch.setenv("NO_COLOR", "1")
+    engine = LookingEngine()
+    app = make_app(engine)
+    app.theme = DARK.name if look == NO_COLOR else look
+
+    async def prepare(pilot: Pilot[Any]) -> None:
+        await scene(engine, pilot)
+        chat(pilot)._timer.pause()
+        chat(pilot).query_one("PromptArea").cursor_blink = False  # type: ignore[attr-defined]
+        assert not isinstance(app.screen, InspectorScreen) or app.screen.index
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
