@@ -44,8 +44,8 @@ async def take(launch: Launch, log_file: Path) -> str:
 
 
 def _answered(app: ChatApp, n: int) -> bool:
-    turns = app.session.conversation.turns
-    return len(turns) == n and turns[-1].reply.done and not app.session.busy
+    exchanges = app.session.talk.exchanges
+    return len(exchanges) == n and exchanges[-1].reply.done and not app.session.busy
 
 
 async def _until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:

@@ -125,11 +125,11 @@ class Text:
     sharp: bool = False
 
 
-SHORT = Text(33_000, 24)
+SHORT = Text(20_000, 24)
 VOCABULARY_TEXT = Text(25_000, 20)
-SHARP = Text(264_000, 25, longest=2, single=0.8, sharp=True)
-DRILL = Text(80_000, 23, drill=0.8)
-LONG = Text(2_200, 22, longest=10, single=0.0)
+SHARP = Text(400_000, 25, longest=2, single=0.8, sharp=True)
+DRILL = Text(60_000, 23, drill=0.8)
+LONG = Text(1_000, 22, longest=10, single=0.0)
 
 
 def known_replies() -> frozenset[str]:

@@ -65,7 +65,9 @@ def chat_options(command: Decorated) -> Decorated:
         click.option(
             "--conversation", metavar="ID", help="In plain text, go on with this conversation of `localspec history`."
         ),
-        click.option("--continue", "continue_last", is_flag=True, help="In plain text, go on with the last one."),
+        click.option(
+            "--continue", "continue_last", is_flag=True, help="In plain text, go on with the last conversation."
+        ),
         click.option(
             "--json",
             "as_json",

@@ -11,6 +11,7 @@ In a running app one ``Meters`` takes every event where the ``Recorder`` takes i
 
 from __future__ import annotations
 
+from collections import Counter
 from threading import Lock
 
 from localspec.engine.events import Event, Finished, Round
@@ -61,6 +62,8 @@ class Meter:
         self._pair = pair
         self._first_s: float | None = None
         """Of the first round."""
+        self._positions_n = 0
+        """How many positions of a proposal have appeared on the page."""
         self._ended = False
 
     def begin(self) -> None:
@@ -95,8 +98,8 @@ class Meter:
         for name in ("vllm:generation_tokens", "llamacpp:tokens_predicted"):
             self._count(name, len(round_.tokens))
         self._count("llamacpp:tokens_predicted_seconds", round_.total_s)
-        for token in round_.tokens:
-            self._count("localspec:tokens", 1, token.origin)
+        for origin, n in Counter(token.origin for token in round_.tokens).items():
+            self._count("localspec:tokens", n, origin)
         host_s = max(round_.total_s - round_.draft_s - round_.verify_s, 0.0)
         for phase, spent_s in (("draft", round_.draft_s), ("verify", round_.verify_s), ("host", host_s)):
             self._count("localspec:round_seconds", spent_s, phase)
@@ -104,12 +107,16 @@ class Meter:
             self._speculation(round_)
 
     def _speculation(self, round_: Round) -> None:
+        accepted_n = round_.accepted_n
         for prefix in SPEC_DECODE:
             self._count(prefix + DRAFTS[0], 1)
             self._count(prefix + DRAFT_TOKENS[0], round_.proposed_n)
-            self._count(prefix + ACCEPTED_TOKENS[0], round_.accepted_n)
+            self._count(prefix + ACCEPTED_TOKENS[0], accepted_n)
             for position in range(round_.proposed_n):
-                self._count(prefix + ACCEPTED_PER_POS[0], position < round_.accepted_n, str(position))
+                # One that was never accepted yet is there as well.
+                if position < accepted_n or position >= self._positions_n:
+                    self._count(prefix + ACCEPTED_PER_POS[0], position < accepted_n, str(position))
+        self._positions_n = max(self._positions_n, round_.proposed_n)
 
     def _finished(self, finished: Finished) -> None:
         timings, pair = finished.timings, self._pair

@@ -34,13 +34,13 @@ class Registry:
 
     def count(self, name: str, amount: float, *labels: str) -> None:
         """Add to a counter, or to a gauge that counts."""
-        key = (METRIC[name].name, labels)
+        key = (name, labels)
         self._numbers[key] = self._numbers.get(key, 0) + amount
 
     def set(self, name: str, value: float | None, *labels: str) -> None:
         """Set a gauge; None, which was not measured, leaves it."""
         if value is not None:
-            self._numbers[METRIC[name].name, labels] = value
+            self._numbers[name, labels] = value
 
     def observe(self, name: str, value: float | None, *labels: str) -> None:
         """Put a value into a histogram, unless it is None."""

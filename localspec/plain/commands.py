@@ -67,8 +67,9 @@ COMMANDS: tuple[Command, ...] = (
     Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit",)),
 )
 _ABOUT = (
-    "Everything else is said to the model. A line that ends with a backslash goes on in the next;",
-    'lines between """ and """ are one message. Ctrl-C ends a reply, and its text stays; twice it leaves.',
+    "Everything else is said to the model. A line that ends with a backslash goes on in the next; lines between "
+    '""" and """ are one message. In what you type, @FILE attaches a file.',
+    "Ctrl-C ends a reply, and its text stays. At an empty prompt, twice, it leaves.",
     LEGENDS[Marks.ASCII],
 )
 

@@ -143,7 +143,7 @@ ACTIONS: tuple[Action, ...] = (
         "previous",
         "alt+up",
         "previous turn",
-        "Choose a turn: what is switched then is this one alone.",
+        "Choose a turn: keys and commands are then about it alone; Esc leaves it.",
         "screen.select(-1)",
     ),
     Action("next", "alt+down", "next turn", "Choose the next turn; past the last, none.", "screen.select(1)"),

@@ -11,7 +11,9 @@ def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
     """``replies`` is which version of how many; empty while the reply is being written."""
     reply = exchange.reply
     if exchange.answer is None:
-        return "no reply yet · F5 asks again" if replies == (1, 1) else f"{replies[1] - 1} replies · F5 asks again"
+        others_n = replies[1] - 1
+        known = f"{others_n} other {'reply' if others_n == 1 else 'replies'}" if others_n else "no reply yet"
+        return f"{known} · Alt+R asks again"
     version = f"reply {replies[0]}/{replies[1]}" if replies[1] > 1 else ""
     state = "cut off when the program ended" if exchange.cut_off else ""
     closing = closing_note(reply) if reply.done or reply.tokens else ""
