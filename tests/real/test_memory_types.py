@@ -208,9 +208,9 @@ def counted(model: LlamaModel) -> list[int]:
     sizes: list[int] = []
     fill = model._batch.fill
 
-    def note_and_fill(tokens: list[int], at: int, last: int, n_vocab: int) -> None:
+    def note_and_fill(tokens: list[int], at: int, last: int, n_vocab: int, padding_n: int) -> None:
         sizes.append(len(tokens))
-        fill(tokens, at, last, n_vocab)
+        fill(tokens, at, last, n_vocab, padding_n)
 
     model._batch.fill = note_and_fill  # type: ignore[method-assign, assignment]
     return sizes
