@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from localspec.chat import Reply
 from localspec.engine.events import Event, Finished, FinishReason, Round
+from localspec.store import ReplyAbout
 from localspec.tui.truth import Trace
 from localspec.worker.messages import Generate
 
@@ -31,6 +32,8 @@ class Exchange:
     """The message in short, if it was written so, with the names of its attachments in place of their text."""
     asked: Generate | None = None
     """What the engine was asked; None while the message waits, and for what was restored."""
+    about: ReplyAbout | None = None
+    """What a restored reply was made with, if one run of the engine made all of it."""
     loaded: bool = True
     """Whether the reply has been read from where it is stored."""
     cut_off: bool = False

@@ -127,6 +127,10 @@ class Session:
         """Whether no reply is being written or waited for, so that what was said can be changed."""
         return self.current is None and not self.waiting
 
+    def recall(self, exchange: Exchange) -> None:
+        """Before looking into a reply. As ``Talk.recall``."""
+        self.talk.recall(exchange, self.launch, self.info)
+
     def again(self, exchange: Exchange) -> Exchange:
         """Have a question answered anew; the replies there are stay as other versions. As ``Talk.again``."""
         return self._queue(self.talk.again(exchange))

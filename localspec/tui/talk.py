@@ -14,7 +14,8 @@ from localspec.launch import Launch
 from localspec.load import PairInfo
 from localspec.store import ModelFile, Node, Recorder, ReplyAbout, ReplyState, StoredConversation
 from localspec.tui.exchange import Exchange
-from localspec.tui.truth import Trace
+from localspec.tui.truth import Source, Trace
+from localspec.worker.messages import Generate
 
 
 class Talk:
@@ -55,6 +56,16 @@ class Talk:
             exchange.lead = exchange.lead.removesuffix(reply.text)
             exchange.reply, exchange.trace = reply, Trace(reply.rounds)
             exchange.continued = len(stored.parts) > 1
+            exchange.about = stored.parts[0].about if len(stored.parts) == 1 and not exchange.lead else None
+
+    def recall(self, exchange: Exchange, launch: Launch, info: PairInfo | None) -> None:
+        """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
+        about, now = exchange.about, reply_about(launch, info)
+        if about is None or exchange.trace.sources or now.target is None:
+            return
+        if (about.target, about.draft) == (now.target, now.draft):
+            asked = Generate(0, tuple(self.messages(exchange)), about.options)
+            exchange.trace.sources.append(Source(0, asked, launch.load))
 
     def unload(self, exchange: Exchange) -> None:
         """Forget a reply that can be read again."""

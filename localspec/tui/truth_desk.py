@@ -67,6 +67,7 @@ class TruthDesk:
         exchange = self._exchange_of(view)
         if exchange is None or not exchange.trace.tokens:
             return "There are no tokens to look at yet."
+        self._session.recall(exchange)
         turn = self._transcript.view(exchange)
         showing = (turn.own_showing if turn else None) or self._transcript.showing
         screen = InspectorScreen(exchange, self._session.insights, self._palette, showing, self._wake, index=index)
@@ -108,6 +109,8 @@ class TruthDesk:
         """Have the replies on screen weighed that are shown by heat, the newest first."""
         views = [(exchange, self._transcript.view(exchange)) for exchange in reversed(self._transcript.exchanges)]
         hot = [exchange for exchange, turn in views if turn is not None and turn.display and self._is_hot(turn)]
+        for exchange in hot:
+            self._session.recall(exchange)
         self._session.insights.weigh(hot)
 
     def _is_hot(self, turn: TurnView) -> bool:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from localspec.chat import Role
+from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.errors import StoreError
 from localspec.store import ReplyAbout, Store
 from localspec.tui.exchange import Exchange
-from localspec.tui.talk import Talk
+from localspec.tui.talk import Talk, reply_about
 from localspec.tui.truth import Mode
-from tests.tui.support import rounds_of
+from tests.tui.support import INFO, LAUNCH, rounds_of
 
 
 @pytest.fixture
@@ -24,9 +25,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def say(talk: Talk, exchange: Exchange, text: str, reason: FinishReason = FinishReason.STOP) -> Exchange:
+def say(
+    talk: Talk,
+    exchange: Exchange,
+    text: str,
+    reason: FinishReason = FinishReason.STOP,
+    about: ReplyAbout = ReplyAbout(),  # noqa: B008 - it cannot be changed
+) -> Exchange:
     """Have an exchange answered in these words."""
-    recorder = talk.begin(exchange, ReplyAbout())
+    recorder = talk.begin(exchange, about)
     events: list[Event] = [Started(5, 0, 1), *rounds_of(text)]
     for event in events:
         exchange.receive(event)
@@ -60,6 +67,26 @@ def test_what_was_said_is_restored_with_its_tokens(store: Store) -> None:
         assert restored.trace.tokens == first.trace.tokens
         assert restored.reply.timings == first.reply.timings
         assert restored.complete
+
+
+def test_a_restored_reply_can_be_asked_about_if_its_pair_is_loaded(store: Store) -> None:
+    """With the messages and options of its own time; another pair knows nothing of it."""
+    other = replace(INFO, target=Path("other.gguf"))
+    options = ReplyOptions(max_tokens=7)
+    talk = Talk(store.begin("Be kind."))
+    say(talk, Exchange("First"), "One.", about=replace(reply_about(LAUNCH, INFO), options=options))
+    restored = Talk(talk.stored)
+    (exchange,) = restored.exchanges
+    restored.load(exchange)
+    for info in (None, other):
+        restored.recall(exchange, LAUNCH, info)
+        assert exchange.trace.source(0) is None
+    for _ in range(2):
+        restored.recall(exchange, LAUNCH, INFO)
+    (source,) = exchange.trace.sources
+    assert (source.start, source.pair) == (0, LAUNCH.load)
+    assert source.asked.options == options
+    assert [message.content for message in source.asked.prompt if isinstance(message, Message)] == ["Be kind.", "First"]
 
 
 def test_a_reply_that_is_let_go_is_read_again(store: Store) -> None:

@@ -148,7 +148,7 @@ class ChatScreen(Screen[None]):
         self._waiting[exchange] = event.written
         await self._transcript.add_turn(exchange)
         if self._session.current is not None and exchange in self._session.waiting:
-            self._say("This message waits for the reply; Up takes it back to change it.")
+            self._say("Waits for the reply; Up takes it back.")
         self._wake()
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -36,6 +37,7 @@ class Notice(Horizontal):
         if text != self._said:
             self._said = text
             self._text.update(Content(text), layout=False)
+            self._make_room()
 
     def measure(self, text: str) -> None:
         """Say how full the context is."""
@@ -43,6 +45,17 @@ class Notice(Horizontal):
             same_width = len(text) == len(self._measured)
             self._measured = text
             self._meter.update(Content(text), layout=not same_width)
+            self._make_room()
+
+    def on_resize(self) -> None:
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """The figure gives way to a sentence that would be cut off beside it."""
+        margin_cells = 2
+        fits = cell_len(self._said) + margin_cells + len(self._measured) <= self.content_size.width
+        if self._meter.display is not fits:
+            self._meter.display = fits
 
     def cue(self, text: str) -> None:
         """Point the way back; an empty text takes the pointer away."""
