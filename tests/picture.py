@@ -6,6 +6,7 @@ python -m tests.picture      writes assets/screenshot.svg
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,8 @@ def main() -> None:
     reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
     launch = Launch(load, reply, pair_id="builtin", title="LocalSpec tour", tour=True)
     with tempfile.TemporaryDirectory() as folder:
+        # Nobody's conversations and settings, and all colours.
+        os.environ.update(LOCALSPEC_HOME=folder, COLORTERM="truecolor", TERM="xterm-256color")
         svg = asyncio.run(take(launch, Path(folder) / "engine.log"))
     PICTURE.write_text(svg, encoding="utf-8")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,12 +45,25 @@ def start() -> Iterator[Start]:
 
 
 def ended(terminal: Terminal) -> int:
-    """The exit code, once all that was painted has been read."""
+    """The exit code, once all that was painted has been read. Raises TimeoutError if it goes on."""
+    deadline_s = time.monotonic() + PATIENCE_S
     while terminal.process.poll() is None:
         terminal.read(0.1)
+        if time.monotonic() > deadline_s:
+            raise TimeoutError("the chat has not ended")
     while terminal.read(0.0) and terminal.painted[-1:] != b"":
         break
     return terminal.process.wait()
+
+
+def press(terminal: Terminal, key: str) -> None:
+    """Press a control key once the line editor is there to see it: it has invited to type."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not terminal.painted.endswith(b"> "):
+        terminal.read(0.1)
+        if time.monotonic() > deadline_s:
+            raise TimeoutError("nobody was invited to type")
+    terminal.type(key)
 
 
 def path() -> list[Node]:
@@ -80,9 +94,9 @@ def test_ctrl_c_stops_the_reply_and_keeps_its_text(start: Start) -> None:
     terminal.wait_for("Stopped; /continue goes on.", PATIENCE_S)
     terminal.type("/rename kept\n")
     terminal.wait_for("The title is: kept.", PATIENCE_S)
-    terminal.type("\x03")
+    press(terminal, "\x03")
     terminal.wait_for("Ctrl-C once more leaves", PATIENCE_S)
-    terminal.type("\x03")
+    press(terminal, "\x03")
     assert ended(terminal) == 130
     assert b"Traceback" not in terminal.painted
     question, reply = path()
@@ -93,11 +107,11 @@ def test_ctrl_c_stops_the_reply_and_keeps_its_text(start: Start) -> None:
 def test_a_message_between_the_two_keeps_the_chat(start: Start) -> None:
     terminal = start()
     for _ in range(2):
-        terminal.type("\x03")
+        press(terminal, "\x03")
         terminal.wait_for("Ctrl-C once more leaves", PATIENCE_S)
         terminal.type("/stop\n")
         terminal.wait_for("Nothing is being said", PATIENCE_S)
-    terminal.type("\x04")
+    press(terminal, "\x04")
     assert ended(terminal) == 0
 
 
