@@ -65,7 +65,10 @@ SCHEMAS: list[tuple[dict[str, Any], Callable[[Any], bool]]] = [
         {
             "$ref": "#/$defs/tree",
             "$defs": {
-                "tree": {"properties": {"left": {"$ref": "#/$defs/tree"}, "leaf": {"enum": [1, 2.5]}}},
+                # Not of itself: a small model may nest without end, and a reply that the limit cuts is not whole.
+                "tree": {"properties": {"left": {"$ref": "#/$defs/twig"}, "leaf": {"enum": [1, 2.5]}}},
+                "twig": {"properties": {"left": {"$ref": "#/$defs/bud"}, "leaf": {"enum": [1, 2.5]}}},
+                "bud": {"properties": {"leaf": {"enum": [1, 2.5]}}},
             },
         },
         _is_tree,
