@@ -55,6 +55,8 @@ class Converter(_binding.SchemaConverter):  # type: ignore[misc]
 
     def grammar(self, schema: dict[str, Any]) -> str:
         """GBNF for a schema. Raises whatever it trips over."""
+        # Beside a reference the converter does not look for more of them, such as those within ``$defs``.
+        self.resolve_refs({key: part for key, part in schema.items() if key != "$ref"}, "")
         self.visit(self.resolve_refs(schema, ""), "")
         return str(self.format_grammar())
 
