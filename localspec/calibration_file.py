@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from localspec.engine.costs import Costs
+from localspec.file_identity import sample_digest
 
 _FORMAT = 1
-_SAMPLE_BYTES = 2**20
 
 
 def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
@@ -29,19 +29,10 @@ def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> s
     """
     digest = hashlib.sha256()
     for file in files:
-        digest.update(_fingerprint(file))
+        digest.update(sample_digest(file))
     about = (_FORMAT, version("llama-cpp-python"), platform.machine(), platform.processor(), os.cpu_count())
     digest.update(repr((*about, *circumstances)).encode())
     return digest.hexdigest()[:32]
-
-
-def _fingerprint(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        size_bytes = stream.seek(0, os.SEEK_END)
-        stream.seek(0)
-        head = stream.read(_SAMPLE_BYTES)
-        stream.seek(max(0, size_bytes - _SAMPLE_BYTES))
-        return hashlib.sha256(b"%d" % size_bytes + head + stream.read()).digest()
 
 
 class CalibrationFile:

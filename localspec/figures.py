@@ -21,6 +21,7 @@ _SPEED_WIDTH = 5
 _TIMES_WIDTH = 5
 _PERCENT_WIDTH = 5
 _LENGTH_WIDTH = 4
+_NATS_WIDTH = 5
 
 
 def count(value: int, *, fixed: bool = False) -> str:
@@ -68,6 +69,16 @@ def length(tokens_per_round: float | None, *, fixed: bool = False) -> str:
     ('2.90', '12.3', '-')
     """
     return _padded(_three_digits(tokens_per_round), _LENGTH_WIDTH, fixed)
+
+
+def nats(divergence: float | None, *, fixed: bool = False) -> str:
+    """A divergence of two models, in nats per token.
+
+    >>> nats(0.0413), nats(1.25), nats(None)
+    ('0.041', '1.25', '-')
+    """
+    text = MISSING if divergence is None else f"{divergence:.3f}" if divergence < 0.9995 else _three_digits(divergence)
+    return _padded(text, _NATS_WIDTH, fixed)
 
 
 def depth_used(rounds: Sequence[Round]) -> int | None:

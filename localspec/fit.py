@@ -27,6 +27,8 @@ class Wanted:
     shape: ContextShape
     gpu_layers: int = 0
     """As many as will be on a device; 0 where there is none."""
+    may_fuse: bool = True
+    """Whether flash attention may be turned on, which a quantised cache needs."""
 
     @property
     def name(self) -> str:
@@ -112,7 +114,7 @@ def _fewer_layers(wanted: Sequence[Wanted], room: Room) -> str:
 
 
 def _smaller_cache(wanted: Sequence[Wanted], room: Room) -> str:
-    if not all(item.shape.flash_attn and Hyperparameters(item.parts[0]).can_quantise_cache() for item in wanted):
+    if not all(item.may_fuse and Hyperparameters(item.parts[0]).can_quantise_cache() for item in wanted):
         return ""
     smaller = [replace(item, shape=_quantised(item.shape)) for item in wanted]
     options = f"--cache-type-k {_SMALLER_CACHE} --cache-type-v {_SMALLER_CACHE}"
@@ -120,7 +122,7 @@ def _smaller_cache(wanted: Sequence[Wanted], room: Room) -> str:
 
 
 def _quantised(shape: ContextShape) -> ContextShape:
-    return replace(shape, type_k=_SMALLER_CACHE, type_v=_SMALLER_CACHE)
+    return replace(shape, type_k=_SMALLER_CACHE, type_v=_SMALLER_CACHE, flash_attn=True)
 
 
 def _shorter_context(wanted: Sequence[Wanted], room: Room) -> str:

@@ -14,8 +14,8 @@ from localspec.gguf import GgufHeader
 from localspec.gguf.tensors import TENSOR_TYPES
 from localspec.hyperparameters import Hyperparameters
 
-BATCH_TOKENS = 512
-"""The most tokens evaluated at once; what contexts are made for."""
+BATCH_TOKENS, UNFUSED_BATCH_TOKENS = 512, 128
+"""The most tokens evaluated at once, with flash attention and without; what contexts are made for."""
 CELL_TOKENS = 256
 """llama.cpp rounds a context up to a multiple of this."""
 
@@ -154,11 +154,11 @@ def mask_bytes(model: Hyperparameters, shape: ContextShape) -> int:
 
 def _window_cells(model: Hyperparameters, shape: ContextShape) -> int:
     cells = _cells(shape.n_ctx)
-    return cells if shape.swa_full else min(cells, _cells(model.window + BATCH_TOKENS))
+    return cells if shape.swa_full else min(cells, _cells(model.window + _batch(shape)))
 
 
 def _batch(shape: ContextShape) -> int:
-    return min(BATCH_TOKENS, shape.n_ctx)
+    return min(BATCH_TOKENS if shape.flash_attn else UNFUSED_BATCH_TOKENS, shape.n_ctx)
 
 
 def _cells(n_ctx: int) -> int:

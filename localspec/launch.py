@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from localspec.chat import ReplyOptions
@@ -46,6 +47,17 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Outlets:
+    """Where replies are told of while they are made, beside the store; None is nowhere."""
+
+    metrics: int | Path | None = None
+    """A port of this machine, or a file."""
+    audit_log: Path | None = None
+    otel: bool = False
+    """To an OpenTelemetry collector."""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """What to load, how to reply, and what to call it."""
 
@@ -61,10 +73,24 @@ class Launch:
     """The speed at which the screen shows text, where the engine is faster than anyone reads."""
     system: str | None = None
     """The system prompt, if there is one."""
+    outlets: Outlets = field(default_factory=Outlets)
     settings: Settings | None = field(default=None, compare=False, repr=False)
     """What it was made of, to make it anew when a setting changes."""
+    conversation: str | None = field(default=None, compare=False)
+    """Id of the one that the screen opens with; None begins another."""
 
     @property
     def keeps_figures(self) -> bool:
         """Whether tokens, rounds and times of replies are to be stored with their texts."""
         return self.settings is None or self.settings.config.values.get("stats.record_figures") is not False
+
+    @property
+    def why_no_speculation(self) -> str | None:
+        """In a few words; None while speculation is on."""
+        if self.reply.spec == ():
+            return "turned off with --spec off"
+        if self.reply.depth == 0:
+            return "turned off with --depth 0"
+        if self.load.draft is None and self.reply.spec is None:
+            return "no draft model"
+        return None

@@ -91,6 +91,13 @@ class PairInfo:
     cache_type_v: str | None = None
     flash_attn: bool | None = None
     """Whether the target's attention is llama.cpp's fused one; None without attention."""
+    target_sample: str | None = None
+    """As ``FileIdentity``, for each of the two files; None where a file could not be read."""
+    target_sha256: str | None = None
+    draft_sample: str | None = None
+    draft_sha256: str | None = None
+    template_digest: str | None = None
+    """Of the target's chat template, in 16 hexadecimal digits."""
 
 
 Progress = Callable[[str, float], None]

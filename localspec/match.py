@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from localspec.errors import PairMismatchError
 from localspec.gguf import GgufHeader, Vocabulary
+from localspec.gguf.vocabulary import as_llama_cpp
 from localspec.heads import heads_in_words
 from localspec.hyperparameters import Hyperparameters
 
@@ -102,15 +103,8 @@ def _first_difference(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int | N
     common = min(len(ours), len(theirs))
     if ours[FIRST_COMPARED_ID:common] == theirs[FIRST_COMPARED_ID:common]:
         return None
-    differing = (
-        i for i in range(FIRST_COMPARED_ID, common) if _as_llama_cpp(i, ours[i]) != _as_llama_cpp(i, theirs[i])
-    )
+    differing = (i for i in range(FIRST_COMPARED_ID, common) if as_llama_cpp(i, ours[i]) != as_llama_cpp(i, theirs[i]))
     return next(differing, None)
-
-
-def _as_llama_cpp(token_id: int, text: str) -> str:
-    """llama.cpp reads a text up to its first NUL, and names one that is empty."""
-    return text.partition("\0")[0] or f"[EMPTY_{token_id}]"
 
 
 def _warnings(target: GgufHeader, draft: GgufHeader) -> list[str]:

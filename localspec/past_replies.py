@@ -2,18 +2,18 @@
 
 One file for each vocabulary: a magic, then records, oldest first, of a token count, a CRC-32 and the tokens, all of
 them little-endian 32-bit numbers. Losing them costs speed alone, so a damaged file is read as far as it is
-whole and written anew with the next reply. Two processes that add at the same moment may lose a reply, never more.
+whole and written anew with the next reply.
 """
 
 from __future__ import annotations
 
-import os
 import struct
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
+
+from localspec.shared_file import alone, replace_file
 
 _MAGIC = b"replies1"
 _HEAD = struct.Struct("<II")
@@ -40,10 +40,10 @@ class PastReplies:
         record = _record(tokens)
         if not tokens or len(_MAGIC) + len(record) > self._size_bytes:
             return
-        data = self._read()
-        records = list(_whole_records(data))
-        undamaged = len(data) == _file_bytes(records)
-        with suppress(OSError):
+        with suppress(OSError), alone(self._path):
+            data = self._read()
+            records = list(_whole_records(data))
+            undamaged = len(data) == _file_bytes(records)
             if undamaged and _file_bytes([*records, record]) <= self._size_bytes:
                 self._append(record)
             else:
@@ -63,15 +63,7 @@ class PastReplies:
 
     def _replace(self, records: Sequence[bytes]) -> None:
         """Write a new file and put it in place at once. Only its owner can read it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._path.parent)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(b"".join((_MAGIC, *records)))
-            Path(name).replace(self._path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(self._path, b"".join((_MAGIC, *records)), private=True)
 
 
 def _record(tokens: Sequence[int]) -> bytes:

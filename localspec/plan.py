@@ -79,17 +79,18 @@ def _check_quantised(settings: LoadSettings, header: GgufHeader) -> None:
 
 
 def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device]) -> LoadSettings:
+    devices = choose(present, options.device)
     return LoadSettings(
         options.target,
         MAX_DEPTH + 1,
         _n_ctx(options, header),
         options.threads,
         options.gpu_layers,
-        devices=choose(present, options.device),
+        devices=devices,
         require_gpu=options.require_gpu,
         cache_type_k=options.cache_type_k,
         cache_type_v=options.cache_type_v,
-        flash_attn=_flash_attn(options),
+        flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.gpu_layers != 0),
         mmap=options.mmap,
         mlock=options.mlock,
         snapshots=_snapshots(header),
@@ -103,13 +104,15 @@ def _draft(
     if options.draft is None:
         return None
     settings = _target(options, target, present)
+    devices = choose(present, options.draft_device or options.device)
     return replace(
         settings,
         path=options.draft,
         max_outputs=1,
         threads=options.draft_threads or options.threads,
         gpu_layers=options.draft_gpu_layers,
-        devices=choose(present, options.draft_device or options.device),
+        devices=devices,
+        flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.draft_gpu_layers != 0),
         require_gpu=False,
         snapshots=0,  # it goes on token by token, after which no state can be taken back
     )
@@ -119,8 +122,16 @@ def _n_ctx(options: LoadOptions, header: GgufHeader) -> int:
     return options.n_ctx or min(header.context_length or DEFAULT_N_CTX, DEFAULT_N_CTX)
 
 
-def _flash_attn(options: LoadOptions) -> bool | None:
-    return {"auto": None, "on": True, "off": False}[options.flash_attn]
+def _flash_attn(options: LoadOptions, *, on_gpu: bool) -> bool | None:
+    """Unasked, on a GPU as llama.cpp thinks best, and on the CPU only where a cache needs it.
+
+    The CPU's fused step reads the whole cache anew for every row of a batch, the unfused one once for all of them:
+    with 1,500 tokens of context a verification of 16 takes nearly four times as long fused. Reading one takes up to
+    two thirds longer unfused (tests/benchmarks/README.md).
+    """
+    if options.flash_attn == "auto":
+        return None if on_gpu or options.cache_type_v not in _UNQUANTISED else False
+    return options.flash_attn == "on"
 
 
 def _snapshots(header: GgufHeader) -> int:
@@ -134,7 +145,7 @@ def _fitting(plan: Plan, options: LoadOptions, target: GgufHeader, draft: GgufHe
 
     def wanted(plan: Plan) -> list[Wanted]:
         return [
-            _wanted(settings, header)
+            _wanted(settings, header, may_fuse=options.flash_attn != "off")
             for settings, header in ((plan.target, target), (plan.draft, draft))
             if settings and header
         ]
@@ -161,7 +172,7 @@ def _without_copies(plan: Plan) -> Plan:
     return Plan(replace(plan.target, repack=False), replace(plan.draft, repack=False) if plan.draft else None)
 
 
-def _wanted(settings: LoadSettings, header: GgufHeader) -> Wanted:
+def _wanted(settings: LoadSettings, header: GgufHeader, *, may_fuse: bool) -> Wanted:
     layers = 0
     if settings.devices:
         most = (header.block_count or 0) + 1
@@ -175,7 +186,7 @@ def _wanted(settings: LoadSettings, header: GgufHeader) -> Wanted:
         snapshots=settings.snapshots,
         max_outputs=settings.max_outputs,
     )
-    return Wanted(_parts(settings, header), shape, layers)
+    return Wanted(_parts(settings, header), shape, layers, may_fuse)
 
 
 def _parts(settings: LoadSettings, header: GgufHeader) -> list[GgufHeader]:

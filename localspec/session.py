@@ -28,6 +28,7 @@ from localspec.engine.events import Event, Round, Started
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.errors import UsageError
+from localspec.file_identity import identify, text_digest
 from localspec.gguf import GgufHeader, read_header
 from localspec.inspector import Inspector
 from localspec.kept_caches import KeptCaches
@@ -205,6 +206,7 @@ def _open_models(
 def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | None) -> PairInfo:
     """All there is to say before anything is measured."""
     draft_name = (headers.draft.name or headers.draft.source) if headers.draft else None
+    target_file, draft_file = identify(options.target), identify(options.draft) if options.draft else None
     return PairInfo(
         target=options.target,
         draft=options.draft,
@@ -225,6 +227,11 @@ def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft
         cache_type_k=target.cache_type_k,
         cache_type_v=target.cache_type_v,
         flash_attn=target.flash_attn,
+        target_sample=target_file.sample if target_file else None,
+        target_sha256=target_file.sha256 if target_file else None,
+        draft_sample=draft_file.sample if draft_file else None,
+        draft_sha256=draft_file.sha256 if draft_file else None,
+        template_digest=text_digest(target.vocab.chat_template),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ from hypothesis import settings
 # How long an example takes says how busy the machine is.
 settings.register_profile("localspec", deadline=None)
 settings.load_profile("localspec")
+
+
+def pytest_configure() -> None:
+    """A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

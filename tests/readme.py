@@ -72,13 +72,13 @@ def settings() -> str:
 
 def bindings() -> str:
     """Every action with its id and its keys in each shipped set."""
-    from localspec.tui.actions import ACTIONS
     from localspec.tui.keymap import KEYMAPS
+    from localspec.tui.tables import KNOWN
 
     names = list(KEYMAPS)
     rows = [
         f"| `{a.id}` | " + " | ".join(f"`{KEYMAPS[name].get(a.id, a.keys)}`" for name in names) + f" | {a.help} |"
-        for a in ACTIONS
+        for a in KNOWN.values()
     ]
     return "\n".join([f"| Id | {' | '.join(names)} | |", f"| --- |{' --- |' * len(names)} --- |", *rows])
 

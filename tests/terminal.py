@@ -37,6 +37,10 @@ class Terminal:
         while data:
             data = data[os.write(self._master, data) :]
 
+    def resize(self, columns: int, rows: int) -> None:
+        """As a terminal does whose window is drawn larger or smaller; the program gets SIGWINCH."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
     def wait_for(self, text: str, timeout_s: float) -> float:
         """Read until ``text`` is painted; seconds it took. Raises TimeoutError."""
         begun, wanted, at = time.perf_counter(), text.encode(), len(self.painted)

@@ -90,7 +90,7 @@ def reported_bytes(path: Path, shape: ContextShape) -> tuple[float, float]:
     model_params.no_alloc = True
     model_params.load_mode = c.LLAMA_LOAD_MODE_NONE
     params = c.llama_context_default_params()
-    params.n_ctx, params.n_batch, params.n_ubatch = shape.n_ctx, 512, 512
+    params.n_ctx, params.n_batch, params.n_ubatch = shape.n_ctx, 512, 512 if shape.flash_attn else 128
     params.n_outputs_max = shape.max_outputs
     params.type_k, params.type_v = CACHE_TYPES[shape.type_k], CACHE_TYPES[shape.type_v]
     params.flash_attn_type = int(shape.flash_attn)
@@ -240,7 +240,7 @@ class TestCheck:
         need = q8.footprint.ram
         with pytest.raises(CapacityError, match=r"--cache-type-k q8_0 --cache-type-v q8_0"):
             check_fits([wanted()], Room(Memory(10**9, need.cache + need.compute)))
-        without = Wanted(header, ContextShape(8192, flash_attn=False))
+        without = Wanted(header, ContextShape(8192), may_fuse=False)
         with pytest.raises(CapacityError) as refusal:
             check_fits([without], Room(Memory(10**9, without.footprint.ram.compute + need.cache)))
         assert "q8_0" not in refusal.value.hint

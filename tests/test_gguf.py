@@ -211,12 +211,39 @@ def test_a_vocabulary_longer_than_one_piece_is_read_whole() -> None:
 
 @pytest.mark.parametrize("piece", range(1, 80))
 def test_a_string_may_begin_and_end_anywhere_in_a_piece(piece: int) -> None:
-    tokens = tuple("x" * (i % 23) for i in range(100))
+    tokens = tuple("abcde"[i // 23] * (i % 23) for i in range(100))
     data = gf.model(tokens=tokens)
 
     header = parse_header(Trickle(data, piece), source="test.gguf", size_bytes=len(data))
 
     assert header.vocabulary.tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        (("a", "b", "c", "b"), "1 and 3 are both 'b'"),
+        (("a", "a"), "0 and 1 are both 'a'"),
+        (("a\0x", "b", "a\0y"), "0 and 2 are both 'a'"),
+        (("a", "", "[EMPTY_1]"), "1 and 2 are both '[EMPTY_1]'"),
+        (("x" * 90, "x" * 90), f"0 and 1 are both '{'x' * 39}…'"),
+    ],
+)
+def test_two_tokens_of_one_text_are_refused(tokens: tuple[str, ...], said: str) -> None:
+    """llama.cpp would not refuse them, but end the process."""
+    with pytest.raises(ModelFileError, match="another file") as caught:
+        parse(gf.model(tokens=tokens))
+
+    assert caught.value.message == f"test.gguf cannot be loaded: its tokens {said}."
+
+
+@pytest.mark.parametrize("model", ["none", "no_vocab"])
+def test_tokens_that_nobody_reads_may_be_the_same(model: str) -> None:
+    assert parse(gf.model(tokens=("a", "a"), metadata={"tokenizer.ggml.model": model}))
+
+
+def test_several_tokens_may_be_empty() -> None:
+    assert parse(gf.model(tokens=("a", "", "", "b\0c"))).vocabulary.tokens == ("a", "", "", "b\0c")
 
 
 # What is not believed

@@ -202,7 +202,8 @@ SAID = st.sampled_from(["bos_token_id", "eos_token_id", "eot_token_id", "add_bos
 def vocabularies(draw: st.DrawFn) -> GgufHeader:
     said: dict[str, gf.Plain] = {"model": draw(KINDS), **draw(st.dictionaries(SAID, IDS))}
     metadata = {f"tokenizer.ggml.{key}": value for key, value in said.items()}
-    return parse(gf.model(tokens=draw(st.lists(TEXTS, max_size=9)), metadata=metadata))
+    tokens = draw(st.lists(TEXTS, max_size=9, unique_by=lambda text: text.partition("\0")[0]))
+    return parse(gf.model(tokens=tokens, metadata=metadata))
 
 
 @given(one=vocabularies(), other=vocabularies())

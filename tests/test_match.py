@@ -41,7 +41,7 @@ def test_a_model_fits_itself() -> None:
 @given(token_id=st.integers(5, len(TOKENS) - 1), shorter=st.integers(0, 10))
 def test_the_first_token_that_differs_is_named(token_id: int, shorter: int) -> None:
     """Whichever token from the fifth on differs, with whatever follows: its number and both texts are told."""
-    other = (*TOKENS[:token_id], "<other>", *TOKENS[::-1])[: len(TOKENS) + shorter]
+    other = (*TOKENS[:token_id], "<other>", *(f"u{i}" for i in range(99)))[: len(TOKENS) + shorter]
 
     verdict = judge_match(target(), draft(other))
 

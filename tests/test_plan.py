@@ -50,13 +50,31 @@ class TestPlan:
         assert made.target.n_ctx == made.draft.n_ctx == 1024
         for settings in (made.target, made.draft):
             assert (settings.devices, settings.gpu_layers, settings.threads) == ((), None, None)
-            assert (settings.cache_type_k, settings.flash_attn, settings.mmap, settings.mlock) == (
-                "f16",
-                None,
-                None,
-                False,
-            )
+            assert (settings.cache_type_k, settings.mmap, settings.mlock) == ("f16", None, False)
             assert settings.swa_full
+
+    @pytest.mark.parametrize(
+        ("wishes", "fused"),
+        [
+            ({}, (None, None)),
+            ({"device": "none"}, (False, False)),
+            ({"draft_device": "none"}, (None, False)),
+            ({"draft_gpu_layers": 0}, (None, False)),
+            ({"gpu_layers": 0}, (False, None)),
+            ({"device": "none", "cache_type_v": "q8_0"}, (None, None)),
+            ({"device": "none", "cache_type_k": "q8_0"}, (False, False)),
+            ({"device": "none", "flash_attn": "on"}, (True, True)),
+            ({"flash_attn": "off"}, (False, False)),
+        ],
+    )
+    def test_unasked_attention_is_fused_where_that_is_quick_or_needed(
+        self, devices: list[Device], wishes: dict[str, Any], fused: tuple[bool | None, bool | None]
+    ) -> None:
+        """By llama.cpp itself on a GPU, and where the cache is quantised."""
+        devices.append(CUDA)
+        made = plan(**wishes)
+        assert made.draft is not None
+        assert (made.target.flash_attn, made.draft.flash_attn) == fused
 
     def test_every_wish_arrives(self, devices: list[Device]) -> None:
         devices += [CUDA, SECOND]
@@ -174,7 +192,8 @@ class TestRefusals:
         self, tmp_path: Path, devices: list[Device], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hybrid = write_tiny(tmp_path / "qwen35.gguf", "qwen35")
-        without = Wanted([read_header(hybrid)], ContextShape(256, max_outputs=MAX_DEPTH + 1)).footprint.ram
+        shape = ContextShape(256, flash_attn=False, max_outputs=MAX_DEPTH + 1)
+        without = Wanted([read_header(hybrid)], shape).footprint.ram
         monkeypatch.setattr("localspec.plan.memory", lambda: Memory(10**9, without.cache + without.compute))
         assert plan(hybrid, None, n_ctx=256).target.snapshots == 0
 

@@ -30,9 +30,13 @@ def write_tiny(
     n_layers: int = 4,
     seed: int = 0,
     spoil: Callable[[str, Weights], None] | None = None,
+    part_tensors: int = 0,
 ) -> Path:
-    """A model of ``architecture``, one of ``ARCHITECTURES``; ``spoil`` may change a tensor, given its name."""
-    writer = gguf.GGUFWriter(path, architecture)
+    """A model of ``architecture``, one of ``ARCHITECTURES``; ``spoil`` may change a tensor, given its name.
+
+    With ``part_tensors`` it lies in parts of so many tensors, named after ``path``.
+    """
+    writer = gguf.GGUFWriter(path, architecture, split_max_tensors=part_tensors)
     writer.add_name(f"tiny {architecture}")
     writer.add_context_length(N_CTX_TRAIN)
     writer.add_embedding_length(WIDTH)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.cli.bench_orders import orders_of
+from localspec.cli.bench_save import check_save, save
 from localspec.cli.borrowed import LOADING, borrow, settle
 from localspec.cli.options import Drafters
 from localspec.cli.sections import SectionedCommand
@@ -55,6 +57,13 @@ _FROM_1 = Number(click.IntRange(min=1))
     "--prompts", type=_FILE, metavar="FILE", help="Ask the prompts of this JSONL file (default: a set of 12)."
 )
 @click.option(
+    "--from-history",
+    "from_history",
+    type=_FROM_1,
+    metavar="N",
+    help="Ask N questions drawn from your own conversations, each with what was said before it.",
+)
+@click.option(
     "--subject",
     "subjects",
     multiple=True,
@@ -78,6 +87,7 @@ _FROM_1 = Number(click.IntRange(min=1))
     metavar="FILE",
     help="Draw the speed-ups to this file, as SVG or PNG by its name (needs matplotlib).",
 )
+@click.option("--save", "save_it", is_flag=True, help="Put what is recommended into the settings, with the pair.")
 @click.option("--out", type=_FILE, metavar="FILE", help="Keep the result in this file, as JSON, for --compare.")
 @click.option(
     "--compare",
@@ -99,8 +109,10 @@ def bench(services: Services, /, **given: Any) -> None:
     from localspec.bench.run import INTERRUPTED
     from localspec.cli.out_file import check_writable
 
-    if given["as_json"] and given["markdown"]:
-        raise UsageError("--json and --markdown contradict each other.", "Leave one of them out.")
+    for one, other in (("as_json", "markdown"), ("prompts", "from_history")):
+        if given[one] and given[other]:
+            names = " and ".join(f"--{name.removeprefix('as_').replace('_', '-')}" for name in (one, other))
+            raise UsageError(f"{names} contradict each other.", "Leave one of them out.")
     for file in (given["out"], given["plot"]):
         check_writable(file)
     if given["plot"]:
@@ -108,8 +120,10 @@ def bench(services: Services, /, **given: Any) -> None:
 
         check_plot(given["plot"])
     earlier = read_result(given["compare"]) if given["compare"] else None
-    orders = _orders(given)
+    orders = orders_of(given)
     launches = _launches(given)
+    if given["save_it"]:
+        check_save(launches)
     with alone():
         done = _measured(services, orders, launches)
     changes = _changes(earlier, done.result)
@@ -117,22 +131,13 @@ def bench(services: Services, /, **given: Any) -> None:
     if earlier:
         _warn_unlike(earlier, done.result)
     _keep(done.result, given)
+    if given["save_it"]:
+        print(f"localspec: {save(done.result, launches[0])}", file=sys.stderr)
     if done.result.cut_short == INTERRUPTED:
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
     if done.errors:
         raise done.errors[0]
     _refuse_losses(changes)
-
-
-def _orders(given: dict[str, Any]) -> Orders:
-    from localspec.bench.run import Orders
-    from localspec.bench.trials import conditions
-    from localspec.prompt_sets import of_subjects, read_prompts, shipped_prompts
-
-    prompts = read_prompts(given["prompts"]) if given["prompts"] else shipped_prompts()
-    listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
-    asked = of_subjects(prompts, given["subjects"])
-    return Orders(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
 
 
 def _launches(given: dict[str, Any]) -> list[Launch]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _STRIDES = ("word", "line")
+_LAST_JUDGED_S = 1.0
+"""How long leaving waits for what the watch makes of the last reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineOptions:
-    """What is for the line mode alone."""
+    """What the line mode is told, and which conversation is opened."""
 
     marks: Marks | None
     stride: str | None
@@ -39,13 +43,8 @@ class LineOptions:
     conversation: str | None
 
     def given(self) -> list[str]:
-        """The options that were given."""
-        named = {
-            "--marks": self.marks,
-            "--stream": self.stride,
-            "--continue": self.continue_last,
-            "--conversation": self.conversation,
-        }
+        """The options that were given of those that are for the line mode alone."""
+        named = {"--marks": self.marks, "--stream": self.stride}
         return [name for name, value in named.items() if value]
 
     def check(self, *, screen: bool) -> None:
@@ -62,12 +61,8 @@ class LineOptions:
 def chat_options(command: Decorated) -> Decorated:
     """The options of a chat: those of every reply, and those of the line mode."""
     for option in (
-        click.option(
-            "--conversation", metavar="ID", help="In plain text, go on with this conversation of `localspec history`."
-        ),
-        click.option(
-            "--continue", "continue_last", is_flag=True, help="In plain text, go on with the last conversation."
-        ),
+        click.option("--conversation", metavar="ID", help="Go on with this conversation of `localspec history`."),
+        click.option("--continue", "continue_last", is_flag=True, help="Go on with the last conversation."),
         click.option(
             "--json",
             "as_json",
@@ -126,7 +121,7 @@ def open_chat(
     layers = lay(given)
     launch = layers.settle(read_config())
     if screen:
-        services.open_screen(launch)
+        services.open_screen(replace(launch, conversation=_stored(options)))
     else:
         print_problems(layers)
         if not plain and not as_json:
@@ -146,28 +141,45 @@ def _answer_lines(services: Services, launch: Launch, options: LineOptions) -> N
     from localspec.plain.slot import PairSlot
     from localspec.plain.waiting import Waiting
     from localspec.store import Store
+    from localspec.witness.observers import Observers
 
-    store = Store.open_or_memory()
-    try:
+    with closing(Store.open_or_memory()) as store, closing(Observers()) as observers:
         if store.notice:
             print(f"localspec: {store.notice}", file=sys.stderr)
+        observers.watch(store)
+        observers.use(launch)
+        print_news(observers)
         talk = _conversation(store, launch, options)
+        if talk.settings and launch.settings is not None:
+            launch = launch.settings.settle(launch.settings.config, talk.settings)
         waiting = Waiting(lambda text: print(text, file=sys.stderr, flush=True))
         with PairSlot(services.open_pair, launch, waiting) as slot:
-            state = State(store, talk, slot, _voice(options, waiting))
+            state = State(store, talk, slot, _voice(options, waiting), observers)
             _greet(state, options)
             LineChat(state).run()
-    finally:
-        store.close()
+        print_news(observers, _LAST_JUDGED_S)
+
+
+def _stored(options: LineOptions) -> str | None:
+    """The id of the conversation asked for, if one was. Raises NotFoundError, UsageError."""
+    from localspec.store import Store
+
+    if not options.continue_last and options.conversation is None:
+        return None
+    with closing(Store.open_or_memory()) as store:
+        return _asked_for(store, options)
+
+
+def _asked_for(store: Store, options: LineOptions) -> str | None:
+    if options.continue_last:
+        latest = max(store.conversations(), key=lambda each: each.heading.updated, default=None)
+        return latest.heading.id if latest else None
+    return store.find(options.conversation) if options.conversation is not None else None
 
 
 def _conversation(store: Store, launch: Launch, options: LineOptions) -> StoredConversation:
-    """The one asked for. Raises NotFoundError, UsageError."""
-    if options.continue_last:
-        latest = max(store.conversations(), key=lambda each: each.heading.updated, default=None)
-        found = latest.heading.id if latest else None
-    else:
-        found = store.find(options.conversation) if options.conversation is not None else None
+    """The one asked for, or a new one. Raises NotFoundError, UsageError."""
+    found = _asked_for(store, options)
     if found is None:
         return store.begin(launch.system)
     talk = store.open_conversation(found)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def check(target: str, draft: str, as_json: bool) -> None:
     """Tell whether DRAFT can draft for TARGET, and if not, which token differs first.
 
-    Each is a file, owner/name:FILE, owner/name:QUANTISATION, or a name that `localspec pairs scan` lists. Of a file
-    that is not on this machine only the header is fetched.
+    Each is a file, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or a name
+    that `localspec pairs scan` lists. Of a file that is not on this machine only the header is fetched.
     """
     from localspec.cli.hub_access import surroundings
     from localspec.download.model_header import header_of

@@ -17,7 +17,9 @@ from localspec.cli.metrics import metrics
 from localspec.cli.pairs import pairs
 from localspec.cli.run import run
 from localspec.cli.sections import SectionedCommand
+from localspec.cli.serve_web import serve_web
 from localspec.cli.stats import stats
+from localspec.cli.trials import trials
 from localspec.cli.verify import verify
 from localspec.errors import UsageError
 
@@ -61,5 +63,5 @@ def _refuse_options_before(command: str, context: click.Context) -> None:
             )
 
 
-for _command in (chat, run, pairs, history, doctor, stats, metrics, bench, verify, config):
+for _command in (chat, run, pairs, history, doctor, stats, trials, metrics, bench, verify, config, serve_web):
     localspec.add_command(_command)

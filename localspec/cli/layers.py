@@ -19,6 +19,7 @@ from localspec.cli.options import Chosen
 from localspec.config import Config, Problem, Value, config_file, setting
 from localspec.config.file import text_of
 from localspec.config.kinds import AUTO, TextOrFile
+from localspec.config.record_kinds import NONE, OutFile
 from localspec.engine.settings import MIROSTAT_IGNORES
 from localspec.errors import LocalSpecError
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _NOTHING: frozenset[str] = frozenset()
 _DRAFT_ALONE = ("draft_threads", "draft_gpu_layers", "draft_device")
+_OUTLETS = ("metrics", "audit_log")
 _PRESET = ("temperature", "top_k", "top_p", "min_p")
 _MIROSTAT = ("mirostat", "mirostat_tau", "mirostat_eta")
 _GRAMMAR = ("grammar", "json_schema", "grammar_triggers")
@@ -125,6 +127,9 @@ class Layers:
         """A setting as its option would have it."""
         if isinstance(setting(name).kind, TextOrFile):
             return text_of(value, self.config.path.parent)
+        if isinstance(setting(name).kind, OutFile) and isinstance(value, str) and value != NONE:
+            # Beside the file of settings, wherever the program is called.
+            value = value if value.startswith("~") else str(self.config.path.parent / value)
         if name == "dry_sequence_breakers" and not value:
             value = ("none",)
         return self._options[name].process_value(self._context, value)
@@ -162,6 +167,8 @@ def _displaced(said: Mapping[str, Any]) -> set[str]:
 
 def _worded(name: str, value: object) -> str:
     """The value of an option in words."""
+    if value is None and name in _OUTLETS:
+        return NONE
     if value is None or value == ():
         return "off" if name == "spec" and value == () else "auto"
     if isinstance(value, tuple):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
-from localspec.cli.values import Number
+from localspec.cli.values import Number, OutFile
 from localspec.config import setting
 from localspec.load import CACHE_TYPES, FLASH_ATTN
 
@@ -73,6 +73,9 @@ class Chosen(ChosenSampling):
     mlock: bool = False
     remember_replies: bool = False
     keep_caches: bool = False
+    metrics: int | Path | None = None
+    otel: bool = False
+    audit_log: Path | None = None
 
 
 _FILE = click.Path(path_type=Path)
@@ -108,6 +111,9 @@ _OPTIONS = (
     click.option("--remember-replies/--no-remember-replies", default=False, help=setting("remember_replies").help),
     click.option("--keep-caches/--no-keep-caches", default=False, help=setting("keep_caches").help),
     click.option("--mlock/--no-mlock", default=False, help=setting("mlock").help),
+    click.option("--metrics", type=OutFile(or_port=True), help=setting("metrics").help),
+    click.option("--otel/--no-otel", default=False, help=setting("otel").help),
+    click.option("--audit-log", type=OutFile(), help=setting("audit_log").help),
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from localspec.chat import Reply
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
+from localspec.engine.fallback import failure_note
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
 from localspec.figures import summary_line
@@ -94,7 +95,9 @@ def describe(launch: Launch, info: PairInfo, *, raw: bool) -> dict[str, Any]:
 
 
 def print_summary(reply: Reply, launch: Launch) -> None:
-    """The one line of figures that ends ``localspec run``."""
+    """The line of figures that ends ``localspec run``, after one about drafters that failed."""
+    if reply.rounds and (failed := failure_note(reply.rounds[-1])):
+        print(f"localspec: {failed}.", file=sys.stderr)
     print(summary_line(reply.timings, reply.rounds, launch.pair_id or launch.title), file=sys.stderr)
 
 

@@ -29,8 +29,9 @@ _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 def add(target: str, draft: str | None, pair_id: str | None, title: str | None, alone: bool) -> None:
     """Add a pair of your own to pairs.toml.
 
-    X and Y are paths, owner/name:FILE, owner/name:QUANTISATION, or names that `localspec pairs scan` lists. Files
-    that are here stay where they are; of those that are not, only the header is fetched, to prove that they fit.
+    X and Y are paths, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or names
+    that `localspec pairs scan` lists. Files that are here stay where they are; of those that are not, only the header
+    is fetched, to prove that they fit.
     """
     from localspec.cli.hub_access import surroundings
     from localspec.download.model_header import resolve
@@ -92,7 +93,7 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
     print("\n".join(_told(removal)))
     if _agreed(services, yes):
         carry_out(removal)
-        print(f"Removed; {size(removal.freed_bytes)} freed.")
+        print(f"Removed; {size(removal.freed_bytes)} freed." if removal.names else "Removed.")
 
 
 def _told(removal: Removal) -> list[str]:

@@ -10,7 +10,7 @@ from localspec.cli.prompt import require_text
 from localspec.cli.sampling import resolve_sampling
 from localspec.config.personas import read_persona
 from localspec.errors import UsageError
-from localspec.launch import Launch
+from localspec.launch import Launch, Outlets
 from localspec.load import MAX_DEPTH, LoadOptions
 from localspec.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
 
@@ -65,6 +65,7 @@ def _of_files(chosen: Chosen, target: Path) -> Launch:
         reply=_reply_options(chosen, RecommendedSampling()),
         title=" + ".join(path.stem for path in (target, chosen.draft) if path is not None),
         system=_system(chosen),
+        outlets=Outlets(chosen.metrics, chosen.audit_log, chosen.otel),
     )
 
 
@@ -80,6 +81,7 @@ def _of_pair(chosen: Chosen) -> Launch:
         tour=pair.tour,
         pace_tokens_per_second=pair.pace_tokens_per_second,
         system=_system(chosen),
+        outlets=Outlets(chosen.metrics, chosen.audit_log, chosen.otel),
     )
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.prompt import read_prompt
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.errors import INTERRUPTED_EXIT_CODE, UsageError
+from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from localspec.chat import Reply
+    from localspec.cli.output import Output
+    from localspec.engine.events import Event
     from localspec.launch import Launch
     from localspec.marks import Marks
+    from localspec.witness import ReplyWitness
 
 
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
@@ -68,11 +76,14 @@ def _reply(
     from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
     from localspec.cli.streams import Status
     from localspec.interruptible import open_interruptibly
+    from localspec.reply_about import reply_about
+    from localspec.witness.observers import Observers
 
     conversation = Conversation(system=launch.system)
     reply = Reply() if raw else conversation.ask(prompt).reply
-    status = Status()
-    try:
+    with closing(Observers()) as observers, closing(Status()) as status:
+        observers.use(launch)
+        print_news(observers)
         with open_interruptibly(services.open_pair, launch.load, status.show) as pair:
             status.clear()
             output = (
@@ -80,13 +91,30 @@ def _reply(
                 if as_json
                 else TextOutput(fitting_marks(marks), status)
             )
-            for event in pair.reply(prompt if raw else conversation.messages(), launch.reply):
-                reply.receive(event)
-                output.show(event)
+            events = pair.reply(prompt if raw else conversation.messages(), launch.reply)
+            _follow(events, reply, observers.begin(reply_about(launch, pair.info)), output)
             interrupted = pair.interrupted
             if explain:
                 print_explanation(reply.rounds)
             print_summary(reply, launch)
-    finally:
-        status.clear()
+        print_news(observers)
     return interrupted
+
+
+def _follow(events: Iterable[Event], reply: Reply, witness: ReplyWitness, output: Output) -> None:
+    """Hand every event to all of them."""
+    from localspec.engine.events import Finished, FinishReason
+
+    try:
+        for event in events:
+            reply.receive(event)
+            witness.receive(event)
+            output.show(event)
+    except LocalSpecError as error:
+        witness.fail(error)
+        raise
+    except BaseException:
+        # Whoever read has gone, or wants to: what has come is the reply.
+        if not reply.done:
+            witness.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
+        raise

@@ -38,6 +38,8 @@ def _probe_native() -> NativeReport:
 
 
 def _has_terminal() -> bool:
+    if os.environ.get("TEXTUAL_DRIVER"):  # Textual draws elsewhere, as in a browser
+        return True
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 

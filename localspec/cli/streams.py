@@ -57,6 +57,10 @@ class Status:
             sys.stderr.write(f"{_ERASE_LINE}{line}")
             sys.stderr.flush()
 
+    def close(self) -> None:
+        """Leave no trace. As ``clear``, for whoever closes what they used."""
+        self.clear()
+
     def clear(self) -> None:
         """Leave no trace."""
         if self._shown:

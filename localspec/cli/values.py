@@ -9,6 +9,9 @@ from typing import Any
 
 import click
 
+from localspec.config.kinds import RefusedValue
+from localspec.config.record_kinds import NONE, PortOrFile
+from localspec.config.record_kinds import OutFile as OutFileKind
 from localspec.engine.settings import BANNED
 from localspec.errors import InputError, NotFoundError
 
@@ -75,3 +78,30 @@ class LogitBias(click.ParamType[tuple[int, float]]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "ID=BIAS"
+
+
+class OutFile(click.ParamType[int | Path | None]):
+    """A file to write, or where allowed a port of this machine; ``none`` (None) is neither."""
+
+    name = "file"
+
+    def __init__(self, *, or_port: bool = False) -> None:
+        self._or_port = or_port
+        self._kind = PortOrFile() if or_port else OutFileKind()
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Path | None:
+        if value is None or isinstance(value, Path):
+            return value
+        try:
+            checked = self._kind.check(value)
+        except RefusedValue as refusal:
+            self.fail(f"{refusal}.".replace("it should", "It should", 1), param, ctx)
+        if isinstance(checked, int):
+            return checked
+        try:
+            return None if checked == NONE else Path(str(checked)).expanduser()
+        except RuntimeError:
+            raise NotFoundError(f"There is no home for {checked}.", "Name the file with all of its folders.") from None
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"PORT|FILE|{NONE}" if self._or_port else f"FILE|{NONE}"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from localspec.compose.fuzzy import best
 from localspec.compose.message import Written
-from localspec.compose.private_file import replace_file
 from localspec.compose.sizes import size_bytes
+from localspec.shared_file import alone, replace_file
 
 MAX_MESSAGES = 1000
 MAX_FILE_BYTES = 2_000_000
@@ -44,13 +44,12 @@ class PromptHistory:
         if kept.blank or (known and known[-1] == kept):
             return
         self._messages = [*known, kept][-MAX_MESSAGES:]
-        with suppress(OSError):
+        with suppress(OSError), alone(self._path):
             self._append(kept)
 
     def _append(self, written: Written) -> None:
         line = _line(written)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        # One write at the end of the file: another app's lines stay whole.
+        # One write at the end of the file: whatever happens, the lines that are there stay whole.
         handle = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(handle, "r+b", buffering=0) as stream:
             size = stream.seek(0, os.SEEK_END)
@@ -65,7 +64,7 @@ class PromptHistory:
         lines = [_line(written) for written in self._read()][-MAX_MESSAGES:]
         while len(lines) > 1 and sum(map(len, lines)) > MAX_FILE_BYTES // 2:
             del lines[: max(1, len(lines) // 10)]
-        replace_file(self._path, b"".join(lines))
+        replace_file(self._path, b"".join(lines), private=True)
 
     def _read(self) -> Iterable[Written]:
         try:

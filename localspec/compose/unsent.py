@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.compose.message import Written
-from localspec.compose.private_file import replace_file
+from localspec.shared_file import alone, replace_file
 
 
 class UnsentMessages:
@@ -16,23 +16,34 @@ class UnsentMessages:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._seen: dict[Path, bytes] = {}
+        """What was loaded or saved here last: another app may have put something else there since."""
 
     def load(self, key: str) -> Written:
         """What was last saved under ``key``; blank if there is nothing to be read."""
         try:
-            data = self._path(key).read_bytes()
+            path = self._path(key)
+            data = self._seen[path] = path.read_bytes()
             return Written.from_dict(json.loads(data))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return Written("")
 
     def save(self, key: str, written: Written) -> None:
-        """Keep it, or, if it is blank, keep nothing."""
+        """Keep it; or, if it is blank, take away what was kept, unless that is another app's."""
         path = self._path(key)
         with suppress(OSError):
             if written.blank:
-                path.unlink(missing_ok=True)
+                self._forget(path)
             else:
-                replace_file(path, json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii"))
+                data = self._seen[path] = json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii")
+                replace_file(path, data, private=True)
+
+    def _forget(self, path: Path) -> None:
+        if not path.exists():
+            return
+        with alone(path):
+            if path.read_bytes() == self._seen.get(path):
+                path.unlink()
 
     def _path(self, key: str) -> Path:
         name = hashlib.sha256(key.encode("utf-8", errors="replace")).hexdigest()[:16] if key else "new"

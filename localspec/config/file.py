@@ -5,7 +5,6 @@ Reading never fails: whatever cannot be used is a ``Problem``, and all else hold
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from localspec.config.statements import Statement, Unreadable, statements, value
 from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_setting
 from localspec.errors import ConfigError, LocalSpecError
 from localspec.paths import user_paths
+from localspec.shared_file import alone, replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ def write_value(setting: Setting, value: Value | None, path: Path | None = None)
     Whatever else has changed in the file meanwhile stays. Raises ConfigError.
     """
     path = path or config_file()
-    with _explained(path):
+    with _explained(path), alone(path):
         before = path.read_bytes() if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
             text = with_value(before.decode(mark), setting.section, setting.key, value)
-            _replace(path, text.encode(mark))
+            replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(
                 f"{setting.name} in {path} is written in a way that is not changed safely.", "Change it by hand."
@@ -199,25 +199,6 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write the file in one step, through a link if it is one, with the permissions it had."""
-    import tempfile
-
-    real = Path(os.path.realpath(path))
-    real.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=".config-", suffix=".toml", dir=real.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(real.stat().st_mode & 0o777 if real.exists() else 0o644)
-        temporary.replace(real)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

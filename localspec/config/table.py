@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from localspec.config.kinds import AUTO, Choice, Flag, Kind, Names, Number, Text, Texts
+from localspec.config.record_table import AUDIT_SETTINGS, STATS_SETTINGS
 from localspec.config.sampling_table import SAMPLING_SETTINGS
 from localspec.config.setting import Applies, Setting
 
@@ -16,7 +17,8 @@ SECTIONS: Mapping[str, str] = MappingProxyType(
         "sampling": "How the target chooses its tokens.",
         "reply": "What a reply begins from and where it ends.",
         "screen": "How the chat looks and moves.",
-        "stats": "Which figures of replies are kept, and what is wanted of them.",
+        "stats": "Which figures of replies are kept and told, and what is wanted of them.",
+        "audit": "The log of what was proposed and decided.",
     }
 )
 """The tables of the file, in the order they are listed, with what they are about."""
@@ -37,10 +39,6 @@ def _model(key: str, kind: Kind, about: str, default: str) -> Setting:
 
 def _screen(key: str, kind: Kind, about: str, default: str) -> Setting:
     return Setting("screen", key, kind, about, default, Applies.NOW, option=False)
-
-
-def _stats(key: str, kind: Kind, about: str, default: str) -> Setting:
-    return Setting("stats", key, kind, about, default, option=False)
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -69,7 +67,7 @@ SETTINGS: tuple[Setting, ...] = (
         "flash_attn",
         Choice((AUTO, "on", "off")),
         "Compute attention in one fused step",
-        "auto, where the device can",
+        "auto: on a GPU, and on the CPU for a quantised cache",
     ),
     _model(
         "mmap",
@@ -152,30 +150,19 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _screen("reduced_motion", Flag(), "Move and blink nothing on the screen, and show no ghosts", "no"),
     _screen(
-        "keymap",
-        Choice(("default", "vim")),
-        "Begin from this set of keys, over which the section keys of the file puts your own",
-        "default",
-    ),
-    _stats(
-        "record_figures",
+        "terminal_title",
         Flag(),
-        "Keep with each reply of the chat its tokens, rounds and times, on this machine alone; without them the text "
-        "is kept, but neither statistics nor marks of earlier replies",
+        "Name the conversation in the title of the terminal's window; what stood there comes back at the end",
         "yes",
     ),
-    _stats(
-        "ttft_p95_s",
-        Number(0, above=True),
-        "Want the first token within so many seconds in 95 of 100 replies; `localspec stats --watch` lists misses",
-        "no such objective",
+    _screen(
+        "keymap",
+        Choice(("default", "vim", "web")),
+        "Begin from this set of keys, over which the section keys of the file puts your own",
+        "default; web in a browser",
     ),
-    _stats(
-        "min_speedup",
-        Number(0, above=True),
-        "Want at least so many times plain speed in half of the replies; `localspec stats --watch` lists misses",
-        "no such objective",
-    ),
+    *STATS_SETTINGS,
+    *AUDIT_SETTINGS,
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -12,8 +12,8 @@ from localspec.doctor.hardware import Hardware
 from localspec.doctor.native_probe import NativeReport
 
 _AREA = "build"
-NO_AMX = ("-DCMAKE_C_FLAGS=-mno-amx-int8", "-DCMAKE_CXX_FLAGS=-mno-amx-int8")
-"""GCC 12 compiles llama.cpp's AMX code wrongly: quantised models end the engine at the first prompt."""
+NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+"""For the compiler: GCC 12 compiles llama.cpp's AMX code wrongly, and quantised models end the engine at once."""
 _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16"} | {
     "avx_vnni": "AVX_VNNI",
     "amx_int8": "AMX_INT8",
@@ -27,7 +27,7 @@ _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "av
 def advise(report: NativeReport, machine: Hardware) -> list[Finding]:
     """What to build instead, the most gain first; one finding that all is well if there is nothing."""
     amx_trap = "amx_int8" in machine.instruction_sets and (machine.gcc or "").startswith("12.")
-    trap = NO_AMX if amx_trap else ()
+    trap = NO_AMX if amx_trap else ""
     found = [_broken(report, trap), _cuda(report, machine, trap), _rocm(report, machine), _amx(report, amx_trap)]
     findings = [finding for finding in found if finding]
     if all(finding.level != PROBLEM for finding in findings):
@@ -35,9 +35,10 @@ def advise(report: NativeReport, machine: Hardware) -> list[Finding]:
     return findings or [Finding(_AREA, OK, "llama.cpp was built for what this machine has.")]
 
 
-def install_command(arguments: Sequence[str]) -> str:
-    """The command that compiles llama-cpp-python anew for this very Python."""
+def install_command(arguments: Sequence[str] = (), flags: str = "") -> str:
+    """The command that compiles llama-cpp-python anew for this very Python: CMake's arguments, the compiler's flags."""
     settings = f'CMAKE_ARGS="{" ".join(arguments)}" ' if arguments else ""
+    settings += f"{compiler_flags(flags)} " if flags else ""
     python = quote(sys.executable)
     if find_spec("pip") is None:
         tool = f"uv pip install --python {python} --reinstall-package llama-cpp-python --no-cache"
@@ -46,13 +47,18 @@ def install_command(arguments: Sequence[str]) -> str:
     return f"{settings}{tool} --no-binary llama-cpp-python {quote('llama-cpp-python>=0.3.36,<0.3.37')}"
 
 
-def _broken(report: NativeReport, trap: Sequence[str]) -> Finding | None:
+def compiler_flags(flags: str) -> str:
+    """As they are set for a command."""
+    return f'CFLAGS="{flags}" CXXFLAGS="{flags}"'
+
+
+def _broken(report: NativeReport, trap: str) -> Finding | None:
     if not report.problem:
         return None
-    return Finding(_AREA, PROBLEM, report.problem, "Build it on this machine.", install_command(trap))
+    return Finding(_AREA, PROBLEM, report.problem, "Build it on this machine.", install_command(flags=trap))
 
 
-def _cuda(report: NativeReport, machine: Hardware, trap: Sequence[str]) -> Finding | None:
+def _cuda(report: NativeReport, machine: Hardware, trap: str) -> Finding | None:
     if not machine.cuda or report.offloads:
         return None
     first = "" if machine.nvcc else "Install the CUDA toolkit (nvcc) first, then build."
@@ -61,7 +67,7 @@ def _cuda(report: NativeReport, machine: Hardware, trap: Sequence[str]) -> Findi
         PROBLEM,
         "There is an NVIDIA GPU, and llama.cpp was built without CUDA: everything runs on the CPU.",
         first or "Build it with CUDA.",
-        install_command(("-DGGML_CUDA=on", *trap)),
+        install_command(("-DGGML_CUDA=on",), trap),
     )
 
 
@@ -77,12 +83,12 @@ def _amx(report: NativeReport, trapped: bool) -> Finding | None:
         return None
     if not _has(report, "AMX_INT8"):
         text = "The processor has AMX, which GCC 12 compiles wrongly: llama.cpp was built without, and is to stay so."
-        return Finding(_AREA, NOTE, text, "Whenever you build it here, leave AMX out.", install_command(NO_AMX))
+        return Finding(_AREA, NOTE, text, "Whenever you build it here, leave AMX out.", install_command(flags=NO_AMX))
     text = "llama.cpp was built with AMX, and GCC 12 compiles that code wrongly: quantised models may end the engine."
-    return Finding(_AREA, PROBLEM, text, "If this GCC built it, build it without AMX.", install_command(NO_AMX))
+    return Finding(_AREA, PROBLEM, text, "If this GCC built it, build it without AMX.", install_command(flags=NO_AMX))
 
 
-def _processor(report: NativeReport, machine: Hardware, trap: Sequence[str]) -> list[Finding]:
+def _processor(report: NativeReport, machine: Hardware, trap: str) -> list[Finding]:
     unused = [
         name
         for flag, name in _NAMES.items()
@@ -91,7 +97,7 @@ def _processor(report: NativeReport, machine: Hardware, trap: Sequence[str]) -> 
     if not unused:
         return []
     text = f"The processor has {', '.join(unused)}, and llama.cpp was built without."
-    return [Finding(_AREA, NOTE, text, "Built on this machine it may be faster.", install_command(trap))]
+    return [Finding(_AREA, NOTE, text, "Built on this machine it may be faster.", install_command(flags=trap))]
 
 
 def _has(report: NativeReport, name: str) -> bool:

@@ -14,6 +14,7 @@ from localspec.doctor.endpoint import look_at_endpoint
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import Hardware, hardware
+from localspec.doctor.large_pages import look_at_large_pages
 from localspec.doctor.native_probe import NativeReport, room_of
 from localspec.figures import size
 from localspec.fit import Room
@@ -45,6 +46,7 @@ def examine(probe: Callable[[], NativeReport]) -> Examination:
         *_engine(native),
         *advise(native, machine),
         _memory(room),
+        *look_at_large_pages(),
         *look_at_folders(),
         *look_at_cache(),
         look_at_endpoint(),

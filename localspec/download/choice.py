@@ -16,11 +16,13 @@ _QUANTISATION = re.compile(r"(?i)(?:^|[-._])((?:UD[-_])?(?:I?Q\d[0-9A-Z_]*|T?Q\d
 _COMPANION = re.compile(r"(?i)^(mmproj|imatrix|mtp-|eagle3-|dflash-|dspark-)|[-._](imatrix|mmproj)[-._]")
 
 
-def choose_file(repository: Repository, wanted: str) -> str:
-    """The name of the file; of a model in several, that of the first.
+def choose_file(repository: Repository, wanted: str | None) -> str:
+    """The name of the file; of a model in several, that of the first. None stands for the only model there is.
 
-    Raises NotFoundError with what there is, UsageError if a quantisation fits several files.
+    Raises NotFoundError with what there is, UsageError if several files can be meant.
     """
+    if wanted is None:
+        return _only_model(repository)
     if wanted in repository.sizes:
         return wanted
     if wanted.lower().endswith(".gguf"):
@@ -38,6 +40,23 @@ def choose_file(repository: Repository, wanted: str) -> str:
     return chosen[0]
 
 
+def _only_model(repository: Repository) -> str:
+    models = [name for name in repository.sizes if _is_model(name)]
+    if not models:
+        raise missing_file("of a model", repository)
+    if len(models) > 1:
+        known = _quantisations(models) or models[:8]
+        raise UsageError(
+            f"{repository.name} has several models.",
+            f"Say which: {repository.name}:{known[0]}, or {', '.join(known[1:])}.",
+        )
+    return models[0]
+
+
+def _quantisations(models: list[str]) -> list[str]:
+    return sorted({found[1] for name in models if (found := _QUANTISATION.search(_stem(name)))})
+
+
 def _is_model(name: str) -> bool:
     path = PurePosixPath(name)
     return path.suffix.lower() == ".gguf" and not is_later_part(name) and not _COMPANION.search(path.name)
@@ -50,6 +69,6 @@ def _stem(name: str) -> str:
 def _no_such_quantisation(repository: Repository, wanted: str, models: list[str]) -> NotFoundError:
     if not models:
         return missing_file(wanted, repository)
-    known = sorted({found[1] for name in models if (found := _QUANTISATION.search(_stem(name)))})
+    known = _quantisations(models)
     hint = f"It has {', '.join(known)}." if known else f"It has {', '.join(models[:8])}."
     return NotFoundError(f"{repository.name} has no file with the quantisation {wanted}.", hint)

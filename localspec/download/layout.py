@@ -59,9 +59,12 @@ class Layout:
     @property
     def complete(self) -> bool:
         """Whether all of it is there: as a blob, or where there are no links under its name."""
-        return any(
-            is_file(path) and path.stat().st_size == self.remote.size_bytes for path in (self.blob, self.snapshot)
-        )
+        return self.published or self._is_whole(self.blob)
+
+    @property
+    def published(self) -> bool:
+        """Whether programs find all of it where they look."""
+        return self._is_whole(self.snapshot)
 
     @property
     def held_bytes(self) -> int:
@@ -99,6 +102,9 @@ class Layout:
             self.blob.replace(self.snapshot)
         else:
             temporary.replace(self.snapshot)
+
+    def _is_whole(self, path: Path) -> bool:
+        return is_file(path) and path.stat().st_size == self.remote.size_bytes
 
     @property
     def _folder_name(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -15,13 +14,11 @@ from localspec.errors import NotFoundError
 from localspec.gguf import GgufHeader
 from localspec.pairs.pair import ModelFile
 from localspec.pairs.parts import parts_of
-from localspec.pairs.references import Resolved, resolve_file
-
-_OF_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>.+)")
+from localspec.pairs.references import OF_HUB, Resolved, resolve_file
 
 
 def resolve(text: str, around: Surroundings) -> Resolved:
-    """A path, ``owner/name:file``, ``owner/name:QUANTISATION`` or a name that ``pairs scan`` lists.
+    """A path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan`` lists.
 
     What is on this machine is read there; else only the header is fetched, and ``path`` is the name within the
     repository. Raises NotFoundError, UsageError, ModelFileError, DownloadError.
@@ -29,7 +26,7 @@ def resolve(text: str, around: Surroundings) -> Resolved:
     try:
         return resolve_file(text)
     except NotFoundError:
-        reference = _OF_HUB.fullmatch(text)
+        reference = OF_HUB.fullmatch(text)
         if reference is None:
             raise
     repository = around.patiently(lambda: around.hub.repository(reference["repo"]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
@@ -23,6 +24,7 @@ _BLOCK = 2**20
 RESERVE_BYTES = 2**28
 """What a download leaves free on the disk, for everything else that runs."""
 _CHECKED_EVERY = 2**24
+_STRONG = re.compile(r'"[!#-~]*"')
 
 
 class Part:
@@ -133,9 +135,14 @@ class Part:
         try:
             noted = json.loads(self._layout.note.read_text(encoding="utf-8"))
             validator = noted["validator"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None  # then the checksum alone decides
-        return validator if isinstance(validator, str) else None
+        return validator if isinstance(validator, str) and is_strong(validator) else None
+
+
+def is_strong(etag: str) -> bool:
+    """Whether it names one content byte for byte (RFC 9110, 8.8.3), and can be sent in a header."""
+    return _STRONG.fullmatch(etag) is not None
 
 
 def reserve_bytes(folder: Path) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from localspec.download.checksum import is_sha256
 from localspec.download.downloader import download
 from localspec.download.events import DownloadEvent, Fetched
+from localspec.download.layout import Layout
 from localspec.download.remote_file import RemoteFile, Repository
 from localspec.download.remote_header import read_remote_header
 from localspec.download.surroundings import Surroundings
@@ -61,7 +62,12 @@ class Planner:
                 headers.append(read_header(paths[0]))
                 continue
             remotes = list(self._remotes(model, notes))
-            missing += remotes
+            for remote in remotes:  # of a model in parts, some may be here
+                layout = Layout(self.around.cache, remote)
+                if layout.published:
+                    here.append(layout.snapshot)
+                else:
+                    missing.append(remote)
             headers.append(read_remote_header(remotes[0], self.around))
         if len(headers) == 2:
             check_match(headers[0], headers[1])

@@ -17,7 +17,7 @@ from localspec.download.content_range import begins_at
 from localspec.download.events import Delayed, DownloadEvent, Fetched
 from localspec.download.layout import Layout
 from localspec.download.locks import held
-from localspec.download.part import Part
+from localspec.download.part import Part, is_strong
 from localspec.download.refusals import PassingError, refused_status, unreachable
 from localspec.download.remote_file import RemoteFile
 from localspec.download.surroundings import Surroundings
@@ -187,4 +187,4 @@ class Transfer:
 
 
 def _strong(etag: str | None) -> str | None:
-    return etag if etag and etag.startswith('"') else None
+    return etag if etag and is_strong(etag) else None

@@ -184,10 +184,12 @@ class _AdaptivePlan:
         batch = self._proposed_n + 1
         now_s = self._costs.round_s(batch)
         best, gained, survival, spent_s = 0.0, 0.0, self._survival * chance, 0.0
-        for more in range(1, self.limit - self._proposed_n + 1):
+        token_s = 1 / self._rate
+        for round_s in self._costs.larger(batch, self.limit - self._proposed_n):
             gained += survival
-            saved_s = gained / self._rate - spent_s - self._costs.round_s(batch + more) + now_s
-            best = max(best, saved_s)
+            saved_s = gained * token_s - spent_s - round_s + now_s
+            if saved_s > best:
+                best = saved_s
             survival *= later
             spent_s += step_s
         return best / self._costs.plain_s

@@ -69,6 +69,12 @@ class Costs:
         """Seconds for a round that verifies ``batch`` tokens."""
         return self._table[min(batch, self.largest)]
 
+    def larger(self, batch: int, n: int) -> Sequence[float]:
+        """Seconds for rounds that verify one token more than ``batch``, two more, up to ``n``."""
+        missing_n = batch + n - self.largest
+        found = self._table[batch + 1 : batch + n + 1]
+        return found + [self._table[-1]] * min(missing_n, n) if missing_n > 0 else found
+
     def pad(self) -> dict[int, int]:
         """Batches that had better be evaluated as larger ones, with their new sizes, whose price they have from now on.
 

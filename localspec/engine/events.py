@@ -81,6 +81,8 @@ class Round:
     """Wall time of the whole round, host work included; at least draft_s + verify_s."""
     why: str = ""
     """In a line, why as many tokens were proposed as were; empty where the depth is fixed."""
+    divergence: float | None = None
+    """Of draft and target, in nats per verified token, as ``divergence.py`` defines it; None where not measured."""
 
     @property
     def accepted_n(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy
 from localspec.engine.dist import Chance
+from localspec.engine.divergence import divergence_of
 from localspec.engine.drafters import Draft, Drafter, Outlook
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import (
@@ -22,6 +23,7 @@ from localspec.engine.events import (
     Started,
     Token,
 )
+from localspec.engine.fallback import why_of
 from localspec.engine.model import Cancelled, Model
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
@@ -168,6 +170,7 @@ class _Reply:
         rejected, ignored = self._leftover(draft, verdict, len(tokens))
         judged = draft.outlooks[: verdict.accepted + (verdict.accepted < len(draft))]
         self._teach(judged, verdict)
+        divergence = divergence_of(draft, rows, self.tally.rounds_n)
         round_ = Round(
             index=self.tally.rounds_n,
             drafter="+".join(dict.fromkeys(outlook.drafter for outlook in draft.outlooks)) or None,
@@ -179,6 +182,7 @@ class _Reply:
             verify_s=verified - drafted,
             total_s=time.perf_counter() - started,
             why=self._why(),
+            divergence=divergence,
         )
         ended = time.perf_counter()
         request.policy.observe(round_, judged, verdict.accepted)
@@ -190,8 +194,7 @@ class _Reply:
         return [drafter for drafter in self.drafters if drafter.name not in self.left_out]
 
     def _why(self) -> str:
-        failed = [f"{name} is left out, it failed: {message}" for name, message in self.left_out.items()]
-        return "; ".join(filter(None, [self.request.policy.explain(), *failed]))
+        return why_of(self.request.policy.explain() if self.drafters else "", self.left_out)
 
     def _teach(self, judged: Sequence[Outlook], verdict: Verdict) -> None:
         """Tell the drafters what the target thought of their proposals."""

@@ -46,6 +46,8 @@ class Timings:
     """predicted_per_second / plain_per_second."""
     origins: dict[str, int] = field(default_factory=dict)
     """Committed tokens by origin; their sum is predicted_n."""
+    divergence: float | None = None
+    """Mean divergence of draft and target, in nats, over the rounds in which it was measured; see ``Round``."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,10 @@ class Tally:
     rounds_n: int = 0
     accepted_per_pos: list[int] = field(default_factory=list)
     origins: dict[str, int] = field(default_factory=dict)
+    divergence: float = 0.0
+    """The sum."""
+    diverged_n: int = 0
+    """Rounds in which it was measured."""
 
     def add(self, round_: Round) -> None:
         """Count one round."""
@@ -83,6 +89,9 @@ class Tally:
             self.accepted_per_pos[position] += 1
         for token in round_.tokens:
             self.origins[token.origin] = self.origins.get(token.origin, 0) + 1
+        if round_.divergence is not None:
+            self.divergence += round_.divergence
+            self.diverged_n += 1
 
     def timings(self) -> Timings:
         """The figures so far."""
@@ -107,4 +116,5 @@ class Tally:
             plain_per_second=plain,
             speedup_vs_plain=speed / plain if speed and plain else None,
             origins={str(origin): count for origin, count in self.origins.items()},
+            divergence=self.divergence / self.diverged_n if self.diverged_n else None,
         )

@@ -64,6 +64,7 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "verify_ms": round_.verify_s * 1e3,
         "round_ms": round_.total_s * 1e3,
         "why": round_.why,
+        "divergence": round_.divergence,
     }
 
 
@@ -79,6 +80,7 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         verify_s=data["verify_ms"] / 1e3,
         total_s=data["round_ms"] / 1e3,
         why=data.get("why", ""),
+        divergence=data.get("divergence"),
     )
 
 

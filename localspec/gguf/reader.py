@@ -18,6 +18,7 @@ from localspec.errors import ModelFileError, NotFoundError
 from localspec.gguf.header import GgufHeader
 from localspec.gguf.lookalikes import guess
 from localspec.gguf.metadata import Value, get
+from localspec.gguf.soundness import UNFINISHED, check_sound
 from localspec.gguf.tensors import TensorInfo
 from localspec.gguf.vocabulary import vocabulary
 
@@ -35,7 +36,6 @@ _UINT32, _UINT64 = Struct("<I"), Struct("<Q")
 # Metadata types: numbers by their `array` code, and the three that are none.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 _BOOL, _STRING, _ARRAY = 7, 8, 9
-_UNFINISHED = "The download or copy did not finish; fetch the file again."
 
 
 class Readable(Protocol):
@@ -90,7 +90,7 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
     layers = header.block_count or 0
     if not 0 <= layers <= MAX_LAYERS:
         raise cursor.damaged(f"it claims {layers:,} layers")
-    _check_complete(header)
+    check_sound(header)
     return header
 
 
@@ -101,15 +101,6 @@ def _alignment(cursor: _Cursor, metadata: Mapping[str, Value]) -> int:
     if alignment <= 0 or alignment.bit_count() != 1:
         raise cursor.damaged(f"its data is aligned to {alignment:,} bytes, which is no power of two")
     return alignment
-
-
-def _check_complete(header: GgufHeader) -> None:
-    missing = header.expected_size_bytes - header.size_bytes
-    if missing > 0:
-        raise ModelFileError(
-            f"{header.source} is cut short: {missing:,} of {header.expected_size_bytes:,} bytes are missing.",
-            _UNFINISHED,
-        )
 
 
 class _Cursor:
@@ -142,7 +133,7 @@ class _Cursor:
         if end > len(self._buffer):
             length = self._dropped + len(self._buffer)
             raise ModelFileError(
-                f"{self.source} is cut short: it ends inside its header, at byte {length:,}.", _UNFINISHED
+                f"{self.source} is cut short: it ends inside its header, at byte {length:,}.", UNFINISHED
             )
         taken = self._buffer[self._at : end]
         self._at = end
@@ -198,7 +189,7 @@ def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
     """Version, number of tensors, number of metadata entries."""
     start = cursor.peek(512)
     if not start:
-        raise ModelFileError(f"{cursor.source} is empty.", _UNFINISHED)
+        raise ModelFileError(f"{cursor.source} is empty.", UNFINISHED)
     if not start.startswith(b"GGUF"[: len(start)]):
         what, hint = guess(start)
         raise ModelFileError(f"{cursor.source} is not a GGUF file{what}.", hint)

@@ -77,6 +77,29 @@ def vocabulary(metadata: Mapping[str, Value]) -> Vocabulary:
     )
 
 
+def as_llama_cpp(token_id: int, text: str) -> str:
+    """A token's text as llama.cpp has it: up to its first NUL, and with a name of its own if it is empty."""
+    return text.partition("\0")[0] or f"[EMPTY_{token_id}]"
+
+
+def twins(vocabulary: Vocabulary) -> tuple[int, int] | None:
+    """The first two tokens that are the same text to llama.cpp, which ends the process over them; None without."""
+    tokens = vocabulary.tokens
+    if vocabulary.model in _WITHOUT_TOKENS or _plainly_distinct(tokens):
+        return None
+    seen: dict[str, int] = {}
+    for token_id, text in enumerate(tokens):
+        first = seen.setdefault(as_llama_cpp(token_id, text), token_id)
+        if first != token_id:
+            return first, token_id
+    return None
+
+
+def _plainly_distinct(tokens: tuple[str, ...]) -> bool:
+    """True for nearly every file, and quick: a vocabulary has hundreds of thousands."""
+    return len(set(tokens)) == len(tokens) and "" not in tokens and "\0" not in "".join(tokens)
+
+
 def _turn_end(tokens: tuple[str, ...]) -> int | None:
     known = {text: token_id for token_id, text in enumerate(tokens) if text in _TURN_ENDS}
     return next((known[text] for text in _TURN_ENDS if text in known), None)
@@ -105,6 +128,8 @@ _TOKENIZERS = {
     "rwkv": _Tokenizer("RWKV", None, None, add_bos=False, add_eos=False),
     "plamo2": _Tokenizer("PLAMO2", 1, 2, add_bos=False, add_eos=False),
 }
+_WITHOUT_TOKENS = {"none", "no_vocab"}
+"""llama.cpp does not read the tokens of these."""
 _LLAMA3_PRE = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}
 _PRE_WITH_BOS = _LLAMA3_PRE | {"tekken", "chameleon"}
 # Texts by which llama.cpp knows the end of a turn, the most specific first.

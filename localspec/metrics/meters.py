@@ -15,6 +15,7 @@ from collections import Counter
 from threading import Lock
 
 from localspec.engine.events import Event, Finished, Round
+from localspec.engine.fallback import failures_of, fallback_of
 from localspec.engine.tally import Timings
 from localspec.metrics.names import ACCEPTED_PER_POS, ACCEPTED_TOKENS, DRAFT_TOKENS, DRAFTS, SPEC_DECODE
 from localspec.metrics.registry import Registry
@@ -64,6 +65,8 @@ class Meter:
         """Of the first round."""
         self._positions_n = 0
         """How many positions of a proposal have appeared on the page."""
+        self._failed: set[str] = set()
+        """Drafters that have been left out."""
         self._ended = False
 
     def begin(self) -> None:
@@ -103,8 +106,14 @@ class Meter:
         host_s = max(round_.total_s - round_.draft_s - round_.verify_s, 0.0)
         for phase, spent_s in (("draft", round_.draft_s), ("verify", round_.verify_s), ("host", host_s)):
             self._count("localspec:round_seconds", spent_s, phase)
+        self._registry.observe("localspec:draft_divergence_nats", round_.divergence, self._pair)
         if round_.proposed_n:
             self._speculation(round_)
+        if (fallback := fallback_of(round_)) is not None:
+            self._count("localspec:fallback_rounds", 1, fallback)
+        for drafter in failures_of(round_).keys() - self._failed:
+            self._failed.add(drafter)
+            self._count("localspec:drafter_failures", 1, drafter)
 
     def _speculation(self, round_: Round) -> None:
         accepted_n = round_.accepted_n

@@ -39,6 +39,7 @@ class Metric:
 _TTFT_S = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0)
 _TOKEN_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5)
 _REPLY_S = (0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0)
+_NATS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _LENGTHS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0)
 
 
@@ -91,8 +92,15 @@ METRICS: tuple[Metric, ...] = (
     _counter("localspec:ignored_tokens", "Proposed tokens past the end of a reply, never judged"),
     _counter("localspec:tokens", "Tokens of replies by where they came from", "origin"),
     _counter("localspec:round_seconds", "Time spent in rounds by what it was spent on", "phase"),
+    _counter("localspec:fallback_rounds", "Rounds without a proposal though speculation was on, by why", "reason"),
+    _counter("localspec:drafter_failures", "Drafters that failed and were left out of the rest of a reply", "drafter"),
     _counter("localspec:failed_replies", "Replies that broke off with an error, or with the program"),
     _histogram("localspec:mean_acceptance_length", "Tokens a round, of a reply", _LENGTHS),
+    _histogram(
+        "localspec:draft_divergence_nats",
+        "Divergence of draft and target at the first place of a round, in every fourth round",
+        _NATS,
+    ),
     _gauge("localspec:speedup_vs_plain", "Tokens in a second over those without speculation, of the last reply"),
 )
 """In the order of the page."""

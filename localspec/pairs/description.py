@@ -10,7 +10,7 @@ from localspec.pairs.estimate import Estimate, estimate, known_size
 from localspec.pairs.free_space import free_bytes
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.pair import Pair
-from localspec.pairs.recommendation import recommend
+from localspec.pairs.recommendation import reads_quickly, recommend
 from localspec.pairs.state import HERE, FileState, PairState, state_of
 from localspec.pairs.suitability import RED, Suitability, judge_fit
 
@@ -87,7 +87,7 @@ def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
     free = free_bytes(hub_cache())
     looked = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
     judged = [(pair, _judge(state, need, room, free)) for pair, state, need in looked]
-    best = recommend(judged, gpu=room.device_bytes is not None)
+    best = recommend(judged, quick=reads_quickly(room))
     return [
         _describe(pair, state, need, fit, best[1] if best and best[0] is pair else "")
         for (pair, state, need), (_, fit) in zip(looked, judged, strict=True)

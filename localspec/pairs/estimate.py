@@ -81,7 +81,7 @@ def _from_headers(model: ModelFile, n_ctx: int, outputs: int) -> Estimate | None
     except LocalSpecError:
         return None
     trained = headers[0].context_length or n_ctx
-    ram = footprint(headers, ContextShape(min(n_ctx, trained), max_outputs=outputs)).ram
+    ram = footprint(headers, ContextShape(min(n_ctx, trained), flash_attn=False, max_outputs=outputs)).ram
     return Estimate(ram.weights, ram.cache, ram.compute, from_headers=True)
 
 

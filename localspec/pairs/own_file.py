@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from localspec.errors import ConfigError, InputError, UsageError
 from localspec.pairs.pair import ModelFile, Pair
 from localspec.pairs.schema import read_pairs
 from localspec.paths import user_paths
+from localspec.shared_file import alone, replace_file
 
 _HEADER = re.compile(r"\s*\[\[\s*[\"']?pairs[\"']?\s*\]\]\s*(#.*)?$")
 _BY_HAND = "Change it by hand."
@@ -42,16 +41,18 @@ def append_pair(pair: Pair) -> Path:
 
 
 def remove_pair(pair_id: str) -> None:
-    """Take a pair out, with the comments within its table. Raises ConfigError."""
+    """Take a pair out, with the comments within its table; nothing if it is out already. Raises ConfigError."""
     with _alone():
         _remove(pair_id)
 
 
 def _remove(pair_id: str) -> None:
     before = own_pairs()
+    index = next((n for n, pair in enumerate(before) if pair.id == pair_id), None)
+    if index is None:
+        return
     lines = _text().splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
-    index = next(n for n, pair in enumerate(before) if pair.id == pair_id)
     if len(starts) != len(before):
         raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
     start = starts[index]
@@ -116,38 +117,20 @@ def _quoted(text: str) -> str:
 
 def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> None:
     """Write the file in one step, once it reads back as ``kept`` and the pair ``added``."""
-    real = Path(os.path.realpath(own_file()))
-    with _explained(real):
-        real.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=".pairs-", suffix=".toml", dir=real.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            written = own_pairs(temporary)
-            if tuple(pair for pair in written if pair.id != added) != kept or len(written) != len(kept) + bool(added):
-                raise ConfigError(f"{real} is written in a way that is not changed safely.", _BY_HAND)
-            temporary.chmod(real.stat().st_mode & 0o777 if real.exists() else 0o644)
-            temporary.replace(real)
-        finally:
-            temporary.unlink(missing_ok=True)
+
+    def check(written: Path) -> None:
+        pairs = own_pairs(written)
+        if tuple(pair for pair in pairs if pair.id != added) != kept or len(pairs) != len(kept) + bool(added):
+            raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
+
+    with _explained(Path(os.path.realpath(own_file()))):
+        replace_file(own_file(), text.encode(), check=check)
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Keep other LocalSpecs from changing the file meanwhile, by a lock on its folder."""
-    folder = own_file().parent
-    with _explained(own_file()):
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with _explained(own_file()), alone(own_file()):
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

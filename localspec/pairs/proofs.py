@@ -7,8 +7,6 @@ has been seen: the name, the size, the checksum, and the vocabulary within. Losi
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -17,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from localspec.pairs.pair import ModelFile, Pair, Proof
 from localspec.pairs.parts import parts_of
 from localspec.paths import user_paths
+from localspec.shared_file import alone, replace_file
 
 
 def proofs_file() -> Path:
@@ -26,17 +25,27 @@ def proofs_file() -> Path:
 def read_proofs() -> dict[str, Proof]:
     """By the label of the file; empty where there is nothing, or nothing that can be read."""
     try:
-        records: dict[str, dict[str, str]] = json.loads(proofs_file().read_text(encoding="utf-8"))
-        return {label: Proof(**record) for label, record in records.items()}  # type: ignore[arg-type]
-    except (OSError, ValueError, TypeError, AttributeError):
+        records = json.loads(proofs_file().read_text(encoding="utf-8"))
+        return {label: _proof(record) for label, record in records.items()}
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return {}
+
+
+def _proof(record: Mapping[str, object]) -> Proof:
+    """Raises ValueError, TypeError or LookupError for what is no proof."""
+    proof = Proof(**record)  # type: ignore[arg-type]
+    texts = (proof.revision, proof.on, proof.sha256 or "", proof.fingerprint or "")
+    if not isinstance(proof.size_bytes, int) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"no proof: {record}")
+    return proof
 
 
 def add_proof(label: str, proof: Proof) -> None:
     """Write one down beside those there are. Where the disk refuses, the file is merely not marked."""
-    proofs = read_proofs() | {label: proof}
-    with suppress(OSError):
-        _replace(proofs_file(), json.dumps({name: asdict(each) for name, each in proofs.items()}, indent=1))
+    with suppress(OSError), alone(proofs_file()):
+        proofs = read_proofs() | {label: proof}
+        text = json.dumps({name: asdict(each) for name, each in proofs.items()}, indent=1)
+        replace_file(proofs_file(), text.encode(), private=True)
 
 
 def proved(pair: Pair, proofs: Mapping[str, Proof]) -> Pair:
@@ -58,14 +67,3 @@ def _proved(model: ModelFile, proofs: Mapping[str, Proof]) -> ModelFile:
     if len(known) > 1:  # a checksum is that of one file
         proof = replace(proof, sha256=None, size_bytes=sum(each.size_bytes for each in known))
     return replace(model, verified=True, proof=proof)
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=".proofs-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)

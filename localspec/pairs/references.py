@@ -16,7 +16,8 @@ from localspec.pairs.parts import parts_of
 from localspec.pairs.scan import find_files
 from localspec.pairs.stores import Found, hub
 
-_OF_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+):(?P<file>.+)")
+OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")
+"""A repository of the Hub, and a file in it or not; ``folder/x.gguf`` is a path that was mistyped."""
 _QUANTISATION = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN = 8
 
@@ -32,7 +33,7 @@ class Resolved:
 
 
 def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved:
-    """A path, ``owner/name:file``, ``owner/name:QUANTISATION`` or a name that ``pairs scan`` lists.
+    """A path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan`` lists.
 
     Raises NotFoundError, UsageError if several files are meant, ModelFileError.
     """
@@ -41,8 +42,8 @@ def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved
         return _resolved(path.absolute(), None, text)
     entries = list(find_files((), environ))
     named = [found for found in entries if found.name == text]
-    if not named and (reference := _OF_HUB.fullmatch(text)):
-        named = _by_quantisation(entries, reference["repo"], reference["file"])
+    if not named and (reference := OF_HUB.fullmatch(text)):
+        named = _of_repository(entries, reference["repo"], reference["file"])
     if len(named) > 1 and len({found.name for found in named}) > 1:
         listed = ", ".join(found.name for found in named[:_SHOWN])
         raise UsageError(f"{text} can be any of {listed}.", "Give the whole name.")
@@ -52,11 +53,13 @@ def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved
     return _resolved(found.path, found if found.store == hub.NAME else None, text)
 
 
-def _by_quantisation(entries: list[Found], repo: str, wanted: str) -> list[Found]:
-    """``Q4_K_M`` stands for the file of the repository that has it as the last part of its name."""
+def _of_repository(entries: list[Found], repo: str, wanted: str | None) -> list[Found]:
+    """``Q4_K_M`` stands for the file of the repository that has it as the last part of its name, None for any."""
     of_repo = [
         found for found in entries if found.store == hub.NAME and found.name.lower().startswith(f"{repo}:".lower())
     ]
+    if wanted is None:
+        return of_repo
     if not _QUANTISATION.fullmatch(wanted):
         return []
     ending = re.compile(rf"(?:^|[-._/]){re.escape(wanted)}(?:-\d{{5}}-of-\d{{5}})?\.gguf$", re.IGNORECASE)
@@ -64,7 +67,7 @@ def _by_quantisation(entries: list[Found], repo: str, wanted: str) -> list[Found
 
 
 def _hint(text: str) -> str:
-    if _OF_HUB.fullmatch(text):
+    if OF_HUB.fullmatch(text):
         return "Fetch it first; `localspec pairs scan` shows what is here."
     return "Check the path; `localspec pairs scan` shows what is here."
 

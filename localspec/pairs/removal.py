@@ -13,6 +13,7 @@ from localspec.errors import ConfigError, NotFoundError, UsageError
 from localspec.pairs.catalogue import load_catalogue
 from localspec.pairs.disk import is_file, is_link, links_below, matching, real
 from localspec.pairs.hub_cache import hub_cache
+from localspec.pairs.leftovers import UNFINISHED, find_leftovers
 from localspec.pairs.own_file import own_pairs, remove_pair
 from localspec.pairs.pair import ModelFile, Pair
 from localspec.pairs.parts import parts_of
@@ -51,6 +52,7 @@ def plan_removal(pair_id: str) -> Removal:
             entries = _entries(model)
             names += entries
             blobs += _blobs(model, entries)
+    kept += _unfinished(pair)
     if not table and not names:
         reason = " ".join(kept) or "None of its files are on this machine."
         raise NotFoundError(
@@ -88,6 +90,13 @@ def _other_user(model: ModelFile, pair: Pair) -> str | None:
         if other.id in own or state_of(other).state == HERE:
             return other.id
     return None
+
+
+def _unfinished(pair: Pair) -> list[str]:
+    """Parts of downloads in its repositories, which do not tell of which file they are."""
+    repos = {model.repo for model in pair.models}
+    found = dict.fromkeys(each.repo for each in find_leftovers() if each.kind == UNFINISHED and each.repo in repos)
+    return [f"An unfinished download from {repo} stays; `localspec pairs prune` removes it." for repo in found]
 
 
 def _same(one: ModelFile, other: ModelFile) -> bool:

@@ -32,19 +32,17 @@ def judge_fit(need: Estimate | None, room: Room) -> Suitability:
     """Green: there is room now. Amber: it can be loaded, but slower or at the expense of others. Red: it cannot."""
     if need is None:
         return Suitability(UNKNOWN, None, None, "The size of one of its files is not known.")
-    if room.device_bytes is not None and not room.device_shares_ram:
-        if need.total <= room.device_bytes:
-            return Suitability(GREEN, need.total, room.device_bytes, "It fits the free memory of the GPU.")
-        held = _in_ram(need, room)
-        if held.colour == RED:
-            return held
-        return Suitability(
-            AMBER,
-            need.total,
-            room.device_bytes,
-            "It is larger than the free memory of the GPU: some layers stay on the CPU, which is slower.",
-        )
-    return _in_ram(need, room)
+    device_bytes, held = room.device_bytes, _in_ram(need, room)
+    if device_bytes is None:
+        return held
+    if need.total > device_bytes:
+        # What the system lends a GPU that shares its memory is a part of that: on a Mac two thirds or so.
+        own = "of the GPU" if not room.device_shares_ram else "that the GPU may use"
+        reason = f"It is larger than the free memory {own}: some layers stay on the CPU, which is slower."
+        return held if held.colour == RED else Suitability(AMBER, need.total, device_bytes, reason)
+    if room.device_shares_ram:
+        return held
+    return Suitability(GREEN, need.total, device_bytes, "It fits the free memory of the GPU.")
 
 
 def _in_ram(need: Estimate, room: Room) -> Suitability:

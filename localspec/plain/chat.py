@@ -20,6 +20,8 @@ from localspec.plain.turns import place_of
 
 SENT_MESSAGES = "sent-messages.jsonl"
 """Shared with the chat screen."""
+_JUDGED_S = 0.1
+"""How long the next line waits for what the watch makes of the reply; it is told later where that takes longer."""
 
 
 class LineChat:
@@ -71,6 +73,8 @@ class LineChat:
         if self._state.slot.interrupted and not self._patient:
             raise KeyboardInterrupt
         self._warn()
+        for news in self._state.witness.news(_JUDGED_S):
+            self._state.voice.remark(news.text)
         return True
 
     def _obey(self, said: Said) -> bool:

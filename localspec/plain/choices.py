@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from localspec.config import setting
 from localspec.config.personas import NONE, check_persona, list_personas, personas_folder
 from localspec.errors import UsageError
 from localspec.launch import Launch, Settings
 from localspec.marks import Marks
+from localspec.own_settings import Changed, change, schema_from, set_from, told, unset_from
 from localspec.plain.state import State
 from localspec.plain.voice import LEGENDS
 
-_PERSONA = "reply.persona"
+_PERSONA = setting("persona")
 
 
 def pair(state: State, argument: str) -> None:
@@ -17,7 +19,7 @@ def pair(state: State, argument: str) -> None:
     if not argument:
         state.voice.say(_pairs(state.slot.launch))
         return
-    launch = _settings(state).for_pair(argument).settle(_settings(state).config, state.conversation)
+    launch = _settings(state).for_pair(argument).settle(_settings(state).config, state.talk.settings)
     if launch.load == state.slot.launch.load:
         state.voice.say(f"You are talking to {launch.title} already.")
         return
@@ -36,14 +38,44 @@ def persona(state: State, argument: str) -> None:
         state.voice.say(f"Personas: {there}. /persona NAME chooses one, /persona none ends it." if there else none)
         return
     check_persona(argument, folder)
-    state.conversation = {_PERSONA: argument}
-    state.slot.adopt(settings.settle(settings.config, state.conversation))
-    state.talk.set_system(state.slot.launch.system)
+    _take(state, change(settings, state.talk.settings, _PERSONA, argument))
     if "system" in settings.said:
         state.voice.say("The command line names a system prompt, which stands in place of a persona.")
     else:
         who = "No persona" if argument == NONE else argument
         state.voice.say(f"{who} speaks from the next reply on.")
+
+
+def set_(state: State, argument: str) -> None:
+    """Set something for this conversation; without a name, say what it sets."""
+    own = state.talk.settings
+    if not argument:
+        state.voice.say(told(own), settings=dict(own))
+        return
+    changed = set_from(_settings(state), own, argument)
+    _take(state, changed)
+    state.voice.say(changed.said, settings=dict(changed.own))
+
+
+def unset(state: State, argument: str) -> None:
+    """Leave a setting to the file again, or all of them."""
+    changed = unset_from(_settings(state), state.talk.settings, argument)
+    _take(state, changed)
+    state.voice.say(changed.said, settings=dict(changed.own))
+
+
+def schema(state: State, argument: str) -> None:
+    """Hold the replies of this conversation to the JSON Schema in a file, or no more."""
+    changed = schema_from(_settings(state), state.talk.settings, argument)
+    _take(state, changed)
+    state.voice.say(changed.said, settings=dict(changed.own))
+
+
+def _take(state: State, changed: Changed) -> None:
+    state.talk.set_settings(changed.own)
+    if changed.launch.system != state.slot.launch.system:
+        state.talk.set_system(changed.launch.system)
+    state.slot.adopt(changed.launch)
 
 
 def marks(state: State, argument: str) -> None:

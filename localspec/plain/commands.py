@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from localspec.compose.fuzzy import nearest
 from localspec.errors import UsageError
 from localspec.marks import Marks
-from localspec.plain import choices, conversations, turns
+from localspec.plain import choices, compacting, conversations, turns
 from localspec.plain.state import State
 from localspec.plain.voice import LEGENDS
 
@@ -51,7 +51,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("search", "Find words in everything that was said.", conversations.search, "WORDS"),
     Command("rename", "Give the conversation a title; without one it gets its own.", conversations.rename, "[TITLE]"),
     Command("delete", "Delete the last turn, or the whole conversation.", conversations.delete, "[conversation]"),
-    Command("undo", "Bring back what was deleted last.", conversations.undo),
+    Command("undo", "Bring back what was deleted or summarised last.", conversations.undo),
+    Command(
+        "compact",
+        "Have all but the last 2 turns summarised, or but as many as you say, to make room.",
+        compacting.compact,
+        "[TURNS]",
+    ),
     Command("regenerate", "Answer the last question anew; the first reply stays.", turns.again, "", ("again", "retry")),
     Command("edit", "Ask the last question in other words; the first ones stay.", turns.edit, "[TEXT]"),
     Command("continue", "Go on with a reply that was stopped.", turns.continue_),
@@ -63,6 +69,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("stats", "Say the figures of the last reply.", turns.stats),
     Command("marks", "Mark tokens by origin in brackets, or no more.", choices.marks, "[never|ascii|ansi]"),
     Command("persona", "Have a persona speak in this conversation, or list them.", choices.persona, "[NAME|none]"),
+    Command("set", "Set something for this conversation, or say what it sets.", choices.set_, "[NAME VALUE]"),
+    Command("unset", "Leave a setting of this conversation to the file of settings again.", choices.unset, "NAME|all"),
+    Command("schema", "Hold the replies of this conversation to a JSON Schema.", choices.schema, "FILE|off"),
     Command("pair", "Talk to another pair, or list those there are.", choices.pair, "[ID]", ("pairs", "model")),
     Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit",)),
 )

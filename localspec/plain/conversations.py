@@ -7,6 +7,7 @@ from pathlib import Path
 
 from localspec.chat import Role
 from localspec.errors import NotFoundError, StoreError, UsageError
+from localspec.plain.compacting import bring_back
 from localspec.plain.state import State
 from localspec.store import Node, ReplyState, StoredConversation, fuzzy
 
@@ -130,6 +131,11 @@ def delete(state: State, argument: str) -> None:
 
 
 def undo(state: State, argument: str) -> None:
+    """What was deleted last, or summarised; a summary of an earlier day, too."""
+    recap = state.talk.recap
+    if not state.deleted and recap is not None:
+        state.voice.say(bring_back(state.talk, recap.node.id))
+        return
     if not state.deleted:
         raise UsageError("There is nothing to bring back: nothing was deleted here.", "/list lists conversations.")
     state.voice.say(state.deleted.pop()())
@@ -199,4 +205,5 @@ def _delete_whole(state: State) -> None:
 
     state.deleted.append(restore)
     state.turn_to(state.store.begin(state.slot.launch.system))
+    state.talk.set_system(state.slot.launch.system)
     state.voice.say(f"{talk.title} is deleted; /undo brings it back. This is a new conversation.")

@@ -9,13 +9,18 @@ from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.errors import LocalSpecError, StoreError, UsageError
 from localspec.plain.state import State
-from localspec.store import ModelFile, Node, Recorder, ReplyAbout
+from localspec.plain.trying import adopt_promoted, load_tried
+from localspec.reply_about import reply_about
+from localspec.store import Node, Recorder, ReplyAbout
 
 
 def answer(state: State, question: str) -> None:
     """Reply to a question; if it has replies already, this is another version."""
-    recorder = state.talk.begin_reply(_about(state), under=question)
-    _give(state, recorder, question)
+    load_tried(state)
+    assigned = state.trials.assign(state.slot.launch, state.talk.id, question)
+    about = reply_about(assigned.launch, state.slot.info, trial=assigned.trial, arm=assigned.arm)
+    _give(state, about, state.talk.begin_reply(about, under=question), question)
+    adopt_promoted(state)
 
 
 def go_on(state: State, reply: Node) -> None:
@@ -23,8 +28,8 @@ def go_on(state: State, reply: Node) -> None:
     question = state.talk.tree.parent(reply.id)
     if question is None:
         raise UsageError("Nothing was asked before this reply.", "/edit TEXT changes what was asked last.")
-    recorder = state.talk.continue_reply(reply.id, _about(state))
-    _give(state, recorder, question, reply.content)
+    about = reply_about(state.slot.launch, state.slot.info)
+    _give(state, about, state.talk.continue_reply(reply.id, about), question, reply.content)
 
 
 def last(state: State, role: Role) -> Node:
@@ -48,27 +53,33 @@ def reply_of(state: State, node: Node) -> Reply | None:
     return stored.to_reply() if stored else None
 
 
-def _give(state: State, recorder: Recorder, question: str, lead: str = "") -> None:
+def _give(state: State, about: ReplyAbout, recorder: Recorder, question: str, lead: str = "") -> None:
     """Raises what the pair raises; what came of the reply until then is kept."""
     info, talk = state.slot.info, state.talk
     reply = Reply(tally=Tally(plain_per_second=info.plain_per_second))
     state.last = (recorder.node.id, reply) if not lead else None
     ids = {"conversation": talk.id, "question": question, "reply": recorder.node.id}
-    state.voice.begin(replace(state.slot.launch, system=talk.system), info, ids)
+    recorder.keeps_figures = state.slot.launch.keeps_figures
+    witness = state.witness.begin(about, recorder.node.id)
+    state.voice.begin(replace(state.slot.launch, reply=about.options, system=talk.system), info, ids)
     try:
-        for event in state.slot.reply(talk.messages(question), lead):
+        for event in state.slot.reply(talk.messages(question), lead, about.options):
             reply.receive(event)
             recorder.receive(event)
+            witness.receive(event)
             state.voice.show(event)
     except LocalSpecError as error:
         reply.fail(error)
         recorder.fail(error)
+        witness.fail(error)
         state.voice.end(reply, "")
         raise
     except BaseException:
         # Whoever read has gone, or wants to: what has come is the reply.
-        reply.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
+        cut_off = Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings())
+        reply.receive(cut_off)
         recorder.follow(reply)
+        witness.receive(cut_off)
         raise
     state.voice.end(reply, _notes(state, recorder.node.id))
 
@@ -76,10 +87,3 @@ def _give(state: State, recorder: Recorder, question: str, lead: str = "") -> No
 def _notes(state: State, reply: str) -> str:
     place, of = state.talk.tree.position(reply)
     return f"This is reply {place} of {of}; /version NUMBER shows another." if of > 1 else ""
-
-
-def _about(state: State) -> ReplyAbout:
-    launch, info = state.slot.launch, state.slot.info
-    target = ModelFile(info.target.name, size_bytes=info.target_size_bytes)
-    draft = ModelFile(info.draft.name, size_bytes=info.draft_size_bytes) if info.draft else None
-    return ReplyAbout(launch.reply, target, draft, launch.pair_id, info.plain_per_second)

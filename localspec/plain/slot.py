@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 
-from localspec.chat import Message
+from localspec.chat import Message, ReplyOptions
 from localspec.engine.events import Event
 from localspec.errors import LocalSpecError
 from localspec.interruptible import InterruptiblePair, Opener, open_interruptibly
@@ -47,11 +47,13 @@ class PairSlot:
         """Whether Ctrl-C came during the latest reply."""
         return self._pair is not None and self._pair.interrupted
 
-    def reply(self, messages: Sequence[Message], prefix: str = "") -> Iterator[Event]:
-        """As ``InterruptiblePair.reply``."""
+    def reply(
+        self, messages: Sequence[Message], prefix: str = "", options: ReplyOptions | None = None
+    ) -> Iterator[Event]:
+        """As ``InterruptiblePair.reply``, without ``options`` with those of the launch."""
         pair = self._loaded()
         self.waiting.begin()
-        return pair.reply(messages, self.launch.reply, prefix)
+        return pair.reply(messages, options or self.launch.reply, prefix)
 
     def adopt(self, launch: Launch) -> None:
         """Reply from now on as ``launch`` says; what is loaded stays."""

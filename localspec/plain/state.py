@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from localspec.chat import Reply
 from localspec.compose.attachment import Attachment
-from localspec.config import Value
 from localspec.plain.slot import PairSlot
 from localspec.plain.voice import Voice
 from localspec.store import Store, StoredConversation
+from localspec.trials.live import Trials
+from localspec.witness import Everybody, Witness
 
 
 @dataclass(slots=True)
@@ -21,22 +22,28 @@ class State:
     talk: StoredConversation
     slot: PairSlot
     voice: Voice
+    witness: Witness = field(default_factory=Everybody)
+    """Follows every reply."""
+    trials: Trials = field(init=False)
+    """Which replies are made otherwise, to see whether that is better."""
     attached: list[Attachment] = field(default_factory=list)
     """To go with the next message."""
     listed: list[tuple[str, str | None]] = field(default_factory=list)
     """Conversations, and messages in them, in the order they were listed last."""
     deleted: list[Callable[[], str]] = field(default_factory=list)
     """How to bring back what was deleted, and what to say then."""
-    conversation: dict[str, Value] = field(default_factory=dict)
-    """Settings that this conversation has of its own."""
     last: tuple[str, Reply] | None = None
     """The latest reply made here, by the id of its message."""
     ask: Callable[[str, str], str | None] | None = None
     """Ask the person for a line, with one that is there to be changed; None if nobody types."""
 
+    def __post_init__(self) -> None:
+        self.trials = Trials(self.store)
+        self.witness = Everybody((self.trials, self.witness))
+
     def turn_to(self, talk: StoredConversation) -> None:
-        """Leave the conversation for another."""
+        """Leave the conversation for another, and reply as that one has it."""
+        changed = talk.settings != self.talk.settings
         self.talk, self.last = talk, None
-        if self.conversation and (settings := self.slot.launch.settings) is not None:
-            self.conversation.clear()
-            self.slot.adopt(settings.settle(settings.config))
+        if changed and (settings := self.slot.launch.settings) is not None:
+            self.slot.adopt(settings.settle(settings.config, talk.settings))

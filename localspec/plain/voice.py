@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from localspec.chat import Reply
 from localspec.engine.events import Event, FinishReason, PromptProgress, Round, Started
+from localspec.engine.fallback import failure_note
 from localspec.errors import LocalSpecError
 from localspec.figures import sentence
 from localspec.launch import Launch
@@ -106,7 +107,9 @@ class TextVoice:
         self._write(self._strides.rest() + ("" if self._last == "\n" else "\n"))
         if reply.finished is not None:
             ending = _ENDINGS.get(reply.finished, "")
-            self._aside(" ".join(filter(None, (ending, sentence(reply.timings), notes))))
+            failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
+            failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
+            self._aside(" ".join(filter(None, (ending, failed, sentence(reply.timings), notes))))
 
     def _write(self, text: str) -> None:
         if text:

@@ -54,9 +54,14 @@ class AuditLog:
         self._clock = clock
         self._lock = Lock()
 
-    def begin(self, about: dict[str, Any]) -> AuditedReply:
-        """A reply begins; ``about`` is what it is made with, as ``store.replies_json.about_to_dict`` has it."""
-        return AuditedReply(self, about, self._redaction)
+    def begin(self, about: dict[str, Any], message: str = "") -> AuditedReply:
+        """A reply begins; ``about`` is what it is made with, as ``store.replies_json.about_to_dict`` has it.
+
+        ``message`` is its id in the history, if it is kept there. Raises nothing, as ``write``.
+        """
+        with self._lock, suppress(OSError):
+            self._forget_old()
+        return AuditedReply(self, about, self._redaction, message)
 
     def write(self, records: Sequence[dict[str, Any]]) -> None:
         """Append lines. Never raises for what is wrong with the disk."""
@@ -72,7 +77,8 @@ class AuditLog:
                 self.trouble = None
             except OSError as error:
                 self.trouble = StoreError(
-                    f"The audit log {self._path} cannot be written: {error.strerror or error}.", "Make room for it."
+                    f"The audit log {self._path} cannot be written: {error.strerror or error}.",
+                    "Make room for it, or name another file.",
                 )
 
     def _rotate(self, more_bytes: int) -> None:
@@ -82,6 +88,8 @@ class AuditLog:
             for number in reversed(range(self._keep_n)):
                 with suppress(FileNotFoundError):
                     self._old(number).replace(self._old(number + 1))
+
+    def _forget_old(self) -> None:
         oldest = (self._clock() - self._keep_for).timestamp()
         for number in range(1, self._keep_n + 1):
             with suppress(FileNotFoundError):
@@ -95,16 +103,21 @@ class AuditLog:
 class AuditedReply:
     """Takes the events of one reply, where the ``Recorder`` takes them."""
 
-    def __init__(self, log: AuditLog, about: dict[str, Any], redaction: Redaction | None) -> None:
+    def __init__(self, log: AuditLog, about: dict[str, Any], redaction: Redaction | None, message: str = "") -> None:
         self.id = new_id()
         """Stands on each of its lines."""
         self._log = log
         self._redaction = redaction
         self._held: list[Round] = []
-        self._write({"event": "begin", "about": about})
+        self._ended = False
+        # Sequences that end a reply, and grammars, are words of the person's.
+        known = {"message": message} if message else {}
+        self._write({"event": "begin", **known, "about": _cleaned(about, redaction)})
 
     def receive(self, event: Event) -> None:
-        """Log what an event says; progress says nothing."""
+        """Log what an event says; progress says nothing, and nothing counts after the end."""
+        if self._ended:
+            return
         match event:
             case Started():
                 self._write(event_to_dict(event))
@@ -118,15 +131,30 @@ class AuditedReply:
 
     def fail(self, error: LocalSpecError) -> None:
         """The reply broke off."""
-        self._end({"event": "error", "code": error.exit_code, "message": error.message})
+        if not self._ended:
+            message = _cleaned(error.message, self._redaction)
+            self._end({"event": "error", "code": error.exit_code, "message": message})
 
     def _end(self, last: dict[str, Any]) -> None:
         rounds = self._held if self._redaction is None else redacted(self._held, self._redaction)
         self._write(*map(event_to_dict, rounds), last)
-        self._held = []
+        self._held, self._ended = [], True
 
     def _write(self, *records: dict[str, Any]) -> None:
         self._log.write([{"reply": self.id, **record} for record in records])
+
+
+def _cleaned(data: Any, redaction: Redaction | None) -> Any:
+    """JSON data with every text in it redacted."""
+    match data:
+        case str() if redaction is not None:
+            return redaction.clean(data)
+        case dict():
+            return {name: _cleaned(value, redaction) for name, value in data.items()}
+        case list() | tuple():
+            return [_cleaned(value, redaction) for value in data]
+        case _:
+            return data
 
 
 def redacted(rounds: Sequence[Round], redaction: Redaction) -> list[Round]:
@@ -149,6 +177,8 @@ def redacted(rounds: Sequence[Round], redaction: Redaction) -> list[Round]:
 
 
 def _proposals(redaction: Redaction, before: str, proposals: tuple[Proposal, ...]) -> tuple[Proposal, ...]:
+    if not proposals:
+        return proposals
     proposed = "".join(each.text for each in proposals)
     if not touches(redaction.spans(before + proposed), len(before), len(before) + len(proposed)):
         return proposals

@@ -6,8 +6,10 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from statistics import median
 
+from localspec.engine.settings import Sampling
 from localspec.stats.drift import REACH
 from localspec.stats.groups import BY
 from localspec.stats.subjects import Subject
@@ -18,6 +20,9 @@ _MOST, _FEW = 0.8, 0.2
 _SLOWER = 1.25
 
 Traits = Mapping[str, str]
+"""Empty for what is not known of a reply; replies of older versions know less."""
+
+_CONTENT = "what is in the file of "
 
 
 def traits_of(run: Run, subject: Subject) -> Traits:
@@ -26,8 +31,11 @@ def traits_of(run: Run, subject: Subject) -> Traits:
     return {
         "the draft": _file(run.about.draft),
         "the target": _file(run.about.target),
+        f"{_CONTENT}the draft": _content(run.about.draft),
+        f"{_CONTENT}the target": _content(run.about.target),
+        "the chat template": "" if run.about.template is None else f"digest {run.about.template[:12]}",
         "the temperature": f"{options.sampling.temperature:.2g}",
-        "another sampling option": repr(replace(options.sampling, temperature=0.0)),
+        "another sampling option": _other_sampling(options.sampling),
         "the drafters": "auto" if options.spec is None else "+".join(options.spec) or "none",
         "the depth": "auto" if options.depth is None else str(options.depth),
         "the length of the prompt": BY["context"](run, None)[1] + " tokens",
@@ -35,11 +43,22 @@ def traits_of(run: Run, subject: Subject) -> Traits:
     }
 
 
+@lru_cache(maxsize=256)
+def _other_sampling(sampling: Sampling) -> str:
+    """Replies in a row are mostly made with the same."""
+    return repr(replace(sampling, temperature=0.0))
+
+
 def _file(file: ModelFile | None) -> str:
     if file is None:
         return "none"
     size = "" if file.size_bytes is None else f", {file.size_bytes:,} bytes"
-    return f"{file.name}{size}" + ("" if file.sha256 is None else f", SHA-256 {file.sha256[:12]}")
+    return f"{file.name}{size}"
+
+
+def _content(file: ModelFile | None) -> str:
+    """What only the content of a file decides: two quantisations of one name and size differ in it."""
+    return "" if file is None or file.sample is None else f"digest {file.sample[:12]}"
 
 
 class Circumstances:
@@ -63,13 +82,19 @@ class Circumstances:
         split = len(self._latest) - since_n
         for number, traits in enumerate(self._latest):
             _count(traits, before if number < split else since)
-        found = [_change(name, before.get(name, Counter()), values) for name, values in since.items()]
-        return tuple(filter(None, [*found, _slower(self._verify_ms[:-since_n], self._verify_ms[-since_n:])]))
+        found = {name: _change(name, before.get(name, Counter()), values) for name, values in since.items()}
+        for model in ("the draft", "the target"):
+            if found.get(model):
+                # Another file has another content.
+                found[f"{_CONTENT}{model}"] = ""
+        slower = _slower(self._verify_ms[:-since_n], self._verify_ms[-since_n:])
+        return tuple(filter(None, [*found.values(), slower]))
 
 
 def _count(traits: Traits, into: dict[str, Counter[str]]) -> None:
     for name, value in traits.items():
-        into.setdefault(name, Counter())[value] += 1
+        if value:
+            into.setdefault(name, Counter())[value] += 1
 
 
 def _change(name: str, before: Counter[str], since: Counter[str]) -> str:

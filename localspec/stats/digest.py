@@ -21,6 +21,7 @@ MEASURES: Mapping[str, Callable[[Run], float | None]] = {
     "rounds_n": lambda run: float(run.timings.rounds_n),
     "verify_share": lambda run: _share(run.timings.verify_ms, run.timings.predicted_ms),
     "ignored_share": lambda run: _share(run.timings.draft_n_ignored, run.timings.draft_n),
+    "divergence": lambda run: run.timings.divergence,
 }
 """What is looked at of a reply, by the name it has in ``--json``; None was not measured."""
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 REACH = 50
 """How many values back a change may have begun."""
-ALARM = 1e5
-"""The evidence that is an alarm: without a change at most one in a hundred sequences of 1,000 values raises one."""
+ALARM = 1.5e5
+"""The evidence that is an alarm: without a change at most one in 150 sequences of 1,000 values raises one."""
 
 _OVERLAPS = np.array([0.0, 0.05, 0.2, 0.5])
 """How much of the earlier values the later ones may still reach up to; a bettor for each."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import tzinfo
 from typing import Any
 
+from localspec.config import Config
 from localspec.figures import MISSING
 from localspec.stats.groups import BY, pair_of
 from localspec.stats.sketch import Sketch
@@ -25,6 +26,12 @@ class Objectives:
     @property
     def any(self) -> bool:
         return self.ttft_p95_s is not None or self.min_speedup is not None
+
+
+def objectives_of(config: Config) -> Objectives:
+    """Those that are set."""
+    values = {key: config.values.get(f"stats.{key}") for key in ("ttft_p95_s", "min_speedup")}
+    return Objectives(**{key: float(value) for key, value in values.items() if isinstance(value, int | float)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,8 @@ class ObjectiveWatch:
     """Adds up replies by pair and day. Days begin at midnight in ``zone``; None is the system's."""
 
     def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
-        self._objectives = objectives
+        self.objectives = objectives
+        """May be changed at any time."""
         self._zone = zone
         self._days: dict[tuple[str, str], tuple[Sketch, Sketch]] = {}
 
@@ -73,7 +81,7 @@ class ObjectiveWatch:
 
     def misses(self) -> Iterator[Miss]:
         """Oldest first."""
-        wanted_s, least = self._objectives.ttft_p95_s, self._objectives.min_speedup
+        wanted_s, least = self.objectives.ttft_p95_s, self.objectives.min_speedup
         for (day, pair), (ttft, speedup) in sorted(self._days.items()):
             was_s, was = ttft.quantile(0.95), speedup.quantile(0.5)
             if wanted_s is not None and was_s is not None and was_s > wanted_s:

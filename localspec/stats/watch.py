@@ -1,8 +1,9 @@
 """A notice when a pair works worse than it used to.
 
-The baseline of a pair is all that is on record since its last notice. Acceptance and speed-up are watched each by a
-``DriftDetector``, ranked among replies of the same subject, so that turning from code to stories is no drift. In
-1,000 replies without a change each of the two raises a notice with a probability of at most 1 %.
+The baseline of a pair is all that is on record since its last notice. Acceptance, speed-up and the divergence of draft
+and target are watched each by a ``DriftDetector``, ranked among replies of the same subject, so that turning from code
+to stories is no drift. In 1,000 replies without a change the three together raise a notice with a probability of at
+most 2 %.
 """
 
 from __future__ import annotations
@@ -13,29 +14,39 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from localspec.figures import percent, times
+from localspec.figures import nats, percent, times
 from localspec.stats.causes import Circumstances
 from localspec.stats.digest import MEASURES
 from localspec.stats.drift import DriftDetector
 from localspec.stats.groups import pair_of
 from localspec.stats.subjects import Subject, subject_of
-from localspec.store import Run
+from localspec.store import Arm, Run
 
-WATCHED: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "acceptance": ("acceptance", percent),
-    "speedup_vs_plain": ("the speed-up", times),
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A measure that is watched."""
+
+    said: str
+    """What it is called in a sentence."""
+    written: Callable[[float], str]
+    rise: bool = False
+    """Whether more of it is worse."""
+
+
+WATCHED: Mapping[str, Watched] = {
+    "acceptance": Watched("acceptance", percent),
+    "speedup_vs_plain": Watched("the speed-up", times),
+    "divergence": Watched("the divergence of draft and target", nats, rise=True),
 }
-"""Measures by name: what they are called in a sentence, and how a value is written."""
+"""By the name of the measure."""
 
-UNEXPLAINED = (
-    "nothing that is on record changed with it: a model file may have been replaced by one of the same name and size, "
-    "or what is asked for is of another kind"
-)
+UNEXPLAINED = "nothing that is on record changed with it; what is asked for may be of another kind"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A figure of a pair has fallen for good."""
+    """A figure of a pair has become worse for good."""
 
     pair: str
     measure: str
@@ -51,18 +62,23 @@ class Notice:
     """Median since."""
     since_n: int
     evidence: float
-    """See ``drift``; an alarm from 100,000 on."""
+    """See ``drift``; an alarm from ``drift.ALARM`` on."""
     causes: tuple[str, ...]
     """Sentences without full stops, the likeliest first; empty if nothing on record changed with it."""
 
     @property
+    def change(self) -> str:
+        """What happened, as in "a-pair: acceptance fell from 75% to 20%"."""
+        watched = WATCHED[self.measure]
+        went, written = "rose" if watched.rise else "fell", watched.written
+        return f"{self.pair}: {watched.said} {went} from {written(self.before)} to {written(self.since)}"
+
+    @property
     def text(self) -> str:
         """All of it in two or three sentences."""
-        name, written = WATCHED[self.measure]
-        fall = f"{name} fell from {written(self.before)} to {written(self.since)}"
         basis = f"medians of {self.before_n} replies before and the last {self.since_n}"
         cause = "; ".join(self.causes) or UNEXPLAINED
-        return f"{self.pair}: {fall} ({basis}). Likely cause: {cause}."
+        return f"{self.change} ({basis}). Likely cause: {cause}."
 
     def to_dict(self) -> dict[str, Any]:
         """As in ``--json``."""
@@ -81,7 +97,12 @@ class Watch:
         self._pairs: dict[str, _PairWatch] = {}
 
     def receive(self, run: Run) -> tuple[Notice, ...]:
-        """Take in the next reply; the notices it raises, mostly none."""
+        """Take in the next reply; the notices it raises, mostly none.
+
+        Replies of a trial's candidate are passed over: the trial judges them itself.
+        """
+        if run.about.arm is Arm.CANDIDATE:
+            return ()
         pair = pair_of(run)
         if pair not in self._pairs:
             self._pairs[pair] = _PairWatch(pair)
@@ -102,11 +123,11 @@ class _PairWatch:
         subject = subject_of(run.text)
         for name, watch in self._measures.items():
             value = MEASURES[name](run)
-            if value is not None and (fall := watch.receive(value, run, subject)) is not None:
-                yield Notice(self._pair, name, run.at, run.message, *fall)
+            if value is not None and (change := watch.receive(value, run, subject)) is not None:
+                yield Notice(self._pair, name, run.at, run.message, *change)
 
 
-Fall = tuple[float, int, float, int, float, tuple[str, ...]]
+Worsening = tuple[float, int, float, int, float, tuple[str, ...]]
 """The last six fields of a notice."""
 
 
@@ -114,7 +135,7 @@ class _MeasureWatch:
     """One figure of one pair; begins anew after a notice."""
 
     def __init__(self, name: str, seed: str) -> None:
-        self._name = name
+        self._sign = -1 if WATCHED[name].rise else 1
         self._seed = seed
         self._begin()
 
@@ -122,12 +143,12 @@ class _MeasureWatch:
         self._detector = DriftDetector(self._seed)
         self._circumstances = Circumstances()
 
-    def receive(self, value: float, run: Run, subject: Subject) -> Fall | None:
+    def receive(self, value: float, run: Run, subject: Subject) -> Worsening | None:
         self._circumstances.add(run, subject)
-        if not self._detector.add(value, subject):
+        if not self._detector.add(self._sign * value, subject):
             return None
-        values, since_n = self._detector.values, self._detector.since_n
-        fall = (
+        values, since_n = [self._sign * each for each in self._detector.values], self._detector.since_n
+        change = (
             median(values[:-since_n]),
             len(values) - since_n,
             median(values[-since_n:]),
@@ -136,4 +157,4 @@ class _MeasureWatch:
             self._circumstances.changes(since_n),
         )
         self._begin()
-        return fall
+        return change

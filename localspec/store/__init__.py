@@ -9,15 +9,18 @@ from localspec.store.conversation import StoredConversation
 from localspec.store.documents import ConversationDocument, Heading, Summary
 from localspec.store.ids import abbreviated
 from localspec.store.recorder import Recorder
-from localspec.store.replies import ModelFile, ReplyAbout, ReplyPart, StoredReply
+from localspec.store.replies import Arm, ModelFile, ReplyAbout, ReplyPart, StoredReply
 from localspec.store.search import Hit
 from localspec.store.store import Store, database_file
+from localspec.store.summaries import KEPT_TURNS_N, OldTurns, Recap, SummaryRecorder, summary_options
 from localspec.store.survey import Asked, Run
 from localspec.store.titles import FuzzyMatch, fuzzy, title_of
 from localspec.store.tree import Node, ReplyState, Tree
 
 __all__ = [
+    "KEPT_TURNS_N",
     "Added",
+    "Arm",
     "Asked",
     "ConversationDocument",
     "FuzzyMatch",
@@ -25,6 +28,8 @@ __all__ = [
     "Hit",
     "ModelFile",
     "Node",
+    "OldTurns",
+    "Recap",
     "Recorder",
     "ReplyAbout",
     "ReplyPart",
@@ -34,9 +39,11 @@ __all__ = [
     "StoredConversation",
     "StoredReply",
     "Summary",
+    "SummaryRecorder",
     "Tree",
     "abbreviated",
     "database_file",
     "fuzzy",
+    "summary_options",
     "title_of",
 ]

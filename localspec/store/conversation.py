@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from localspec.chat import Message, Role
+from localspec.config import Value
+from localspec.engine.events import Event
 from localspec.errors import NotFoundError, StoreError
 from localspec.store import rows
 from localspec.store.database import Database, Statement
@@ -15,8 +18,17 @@ from localspec.store.journal import Journal
 from localspec.store.moments import Clock
 from localspec.store.recorder import Monotonic, Recorder
 from localspec.store.replies import ReplyAbout, ReplyPart, StoredReply
+from localspec.store.summaries import (
+    KEPT_TURNS_N,
+    OldTurns,
+    Recap,
+    SummaryRecorder,
+    messages_of,
+    old_turns,
+    recap_of,
+)
 from localspec.store.titles import title_of
-from localspec.store.tree import Node, ReplyState, Tree, chat_messages
+from localspec.store.tree import Node, ReplyState, Tree
 from localspec.store.writers import Writer
 
 
@@ -75,9 +87,20 @@ class StoredConversation:
         """What the reader sees, from the first message to the current leaf."""
         return self.tree.path()
 
+    @property
+    def recap(self) -> Recap | None:
+        """The summary that stands for the first turns of the path, if there is one."""
+        return recap_of(self.tree, self.tree.leaf)
+
+    @property
+    def settings(self) -> Mapping[str, Value]:
+        """What the conversation sets for itself, by ``section.key``."""
+        return self.heading.settings
+
     def messages(self, leaf: str | None = None) -> list[Message]:
         """What the model is to be asked to go on from ``leaf``, without an argument from the current one."""
-        return chat_messages(self.system, self.tree.path(leaf))
+        recap = recap_of(self.tree, self.tree.leaf if leaf is None else leaf)
+        return messages_of(self.system, self.tree.path(leaf), recap)
 
     def ask(self, text: str) -> Node:
         """Add a question under the current leaf."""
@@ -141,6 +164,29 @@ class StoredConversation:
         self.heading = replace(self.heading, system=system)
         self._store()
 
+    def set_settings(self, settings: Mapping[str, Value]) -> None:
+        """What the conversation sets for itself from now on."""
+        self.heading = replace(self.heading, settings=dict(settings))
+        self._store()
+
+    def old_turns(self, kept_n: int = KEPT_TURNS_N) -> OldTurns | None:
+        """What can be told in short; None if no more was said than is to be kept as it is."""
+        return old_turns(self.system, self.path, self.recap, kept_n)
+
+    def begin_summary(self, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
+        """Have a summary stand for old turns, as soon as all of it has come; ``delete`` undoes that."""
+        summary = self._ids()
+
+        def store(events: Sequence[Event], keeps_figures: bool) -> None:
+            node = Node(summary, old.through, Role.SYSTEM, "", self._clock(), state=ReplyState.WRITING)
+            self.tree.add(node)
+            recorder = self._begin_part(node, 0, about, rows.insert_node(self.id, node))
+            recorder.keeps_figures = keeps_figures
+            for event in events:
+                recorder.receive(event)
+
+        return SummaryRecorder(summary, store)
+
     def reply(self, node_id: str) -> StoredReply | None:
         """How a message was written, with its tokens and rounds; None if no model wrote it.
 
@@ -186,6 +232,9 @@ class StoredConversation:
             self.tree.go_to(node.id)
         else:
             self._add(node)
+        return self._begin_part(node, part, about, *before)
+
+    def _begin_part(self, node: Node, part: int, about: ReplyAbout, *before: Statement) -> Recorder:
         self._touch()
         self._parts_n[node.id] = part + 1
         begun = ReplyPart(about, ReplyState.WRITING, begin=len(node.content))

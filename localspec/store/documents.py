@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from localspec.config import Value
 from localspec.store.replies import ReplyPart
 from localspec.store.titles import UNTITLED
 from localspec.store.tree import Node, Tree
@@ -27,6 +29,8 @@ class Heading:
     leaf: str | None = None
     source: str | None = None
     """Where an imported one came from, e.g. "chatgpt:5d41..."; the same is not imported twice."""
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    """What it sets for itself, by ``section.key``; see ``config.own``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,16 @@ reply streams can be joined without being understood. All numbers are unsigned L
 whole microseconds, texts are UTF-8 after their length in bytes, and strings that recur (drafters, reasons)
 stand once at the beginning of their frame::
 
-    frame     n strings, each: n bytes, UTF-8;  n rounds, each a round
-    round     index, drafter, depth, draft time, verify time, total time, why,
+    frame     MARK;  n strings, each: n bytes, UTF-8;  n rounds, each a round
+    round     index, drafter, depth, draft time, verify time, total time, why, divergence,
               n tokens, n rejected, n ignored, then those
     token     id, characters of its text, origin + 4 * drafter
     proposal  id, drafter, n bytes, its text in UTF-8
 
 A string is named by its place in the frame, counted from 1; 0 is none. An origin is its place in
-``ORIGINS``. The text of a token is not repeated: it is the next so many characters of the message.
+``ORIGINS``. The text of a token is not repeated: it is the next so many characters of the message. A divergence is in
+thousandths of a nat, plus 1; 0 was not measured. Frames without the mark, as version 1 wrote them, have none: a record
+of version 2 may have such frames too, of a reply that began under an older program.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ from contextlib import suppress
 
 from localspec.engine.events import Origin, Proposal, Round, Token
 
-VERSION = 1
+VERSION = 2
+_READ = (b"\x01", b"\x02")
+"""Versions there are."""
+MARK = b"\x80\x00"
+"""Zero, written longer than need be, as no number is: what an older frame cannot begin with."""
+_PER_NAT = 1000
 ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
 """In the order of their codes; never to be changed."""
 
@@ -47,7 +54,7 @@ def record(frames: Iterable[bytes]) -> bytes:
 
 def frames_of(stored: bytes) -> bytes:
     """Undo ``record``, up to the borders between frames. Raises ValueError for what is damaged or from the future."""
-    if stored[:1] != bytes([VERSION]):
+    if stored[:1] not in _READ:
         raise ValueError(f"rounds are stored in version {stored[0] if stored else 'none'}, not {VERSION}")
     try:
         return zlib.decompress(stored[1:])
@@ -66,7 +73,7 @@ def rounds_of(stored: bytes, text: str) -> tuple[Round, ...]:
 
 def first_round_of(stored: bytes) -> Round | None:
     """The first round without the texts of its tokens, unpacked only so far. Raises ValueError as ``frames_of``."""
-    if stored[:1] == bytes([VERSION]):
+    if stored[:1] in _READ:
         with suppress(zlib.error, IndexError):
             head = zlib.decompressobj().decompress(stored[1:], _HEAD_BYTES)
             return next(_Reader(head, "").rounds(), None)
@@ -81,7 +88,7 @@ class _Writer:
         self._strings: dict[str, int] = {}
 
     def frame(self, rounds_n: int) -> bytes:
-        body, self._bytes = self._bytes, bytearray()
+        body, self._bytes = self._bytes, bytearray(MARK)
         self._number(len(self._strings))
         for string in self._strings:
             self._text(string)
@@ -96,6 +103,7 @@ class _Writer:
         for duration_s in (round_.draft_s, round_.verify_s, round_.total_s):
             number(round(max(duration_s, 0.0) * 1e6))
         number(self._string(round_.why or None))
+        number(0 if round_.divergence is None else 1 + round(max(round_.divergence, 0.0) * _PER_NAT))
         for kind in (round_.tokens, round_.rejected, round_.ignored):
             number(len(kind))
         for token in round_.tokens:
@@ -131,9 +139,12 @@ class _Reader:
         self._at = 0
         self._text_at = 0
         self._strings: list[str] = []
+        self._marked = False
 
     def rounds(self) -> Iterator[Round]:
         while self._at < len(self._data):
+            self._marked = self._data.startswith(MARK, self._at)
+            self._at += len(MARK) * self._marked
             self._strings = [self._read_text() for _ in range(self._number())]
             for _ in range(self._number()):
                 yield self._round()
@@ -142,6 +153,7 @@ class _Reader:
         index, drafter, depth = self._number(), self._string(self._number()), self._number()
         draft_s, verify_s, total_s = (self._number() / 1e6 for _ in range(3))
         why = self._string(self._number()) or ""
+        divergence = self._number() if self._marked else 0
         tokens_n, rejected_n, ignored_n = self._number(), self._number(), self._number()
         return Round(
             index=index,
@@ -154,6 +166,7 @@ class _Reader:
             verify_s=verify_s,
             total_s=total_s,
             why=why,
+            divergence=(divergence - 1) / _PER_NAT if divergence else None,
         )
 
     def _token(self) -> Token:

@@ -46,6 +46,11 @@ class Recorder:
         self._frames: list[bytes] = []
 
     @property
+    def message(self) -> str:
+        """Id of the message."""
+        return self.node.id
+
+    @property
     def trouble(self) -> StoreError | None:
         """Why something could not be written yet; it is tried again with every write."""
         return self._journal.trouble

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from localspec.chat import Reply, ReplyOptions
 from localspec.engine.events import Finished, Round, Started, Token
@@ -23,6 +24,22 @@ class ModelFile:
     sha256: str | None = None
     """None if nobody has reckoned it."""
     size_bytes: int | None = None
+    sample: str | None = None
+    """Of its size and its first and last megabyte, in 16 hexadecimal digits; None for replies of older versions."""
+
+    def agrees_with(self, other: ModelFile | None) -> bool:
+        """Whether it may be the same file: nothing that is known of both differs."""
+        if other is None or (self.name, self.size_bytes) != (other.name, other.size_bytes):
+            return False
+        known = ((self.sha256, other.sha256), (self.sample, other.sample))
+        return all(mine == theirs for mine, theirs in known if mine is not None and theirs is not None)
+
+
+class Arm(StrEnum):
+    """The side of a trial that a reply was made for."""
+
+    INCUMBENT = "incumbent"
+    CANDIDATE = "candidate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +52,12 @@ class ReplyAbout:
     pair_id: str | None = None
     plain_per_second: float | None = None
     """Measured speed of the target at depth 0, for the speed-up of a reply that was cut off."""
+    template: str | None = None
+    """Of the target's chat template, in 16 hexadecimal digits; None for replies of older versions."""
+    trial: str | None = None
+    """Id of the trial that it counts for."""
+    arm: Arm | None = None
+    """Which side of the trial it is."""
 
 
 @dataclass(frozen=True, slots=True)

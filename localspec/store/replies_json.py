@@ -14,15 +14,18 @@ from localspec.engine.events import Finished, Round, Started
 from localspec.engine.settings import BANNED, Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
 from localspec.errors import LocalSpecError, error_from_code
-from localspec.store.replies import ModelFile, ReplyAbout, ReplyPart
+from localspec.store.replies import Arm, ModelFile, ReplyAbout, ReplyPart
 from localspec.store.tree import ReplyState
 
 Data = Mapping[str, Any]
 
+_SELDOM = ("template", "trial", "arm")
+"""Fields of ``ReplyAbout`` that are left out where there is nothing to say."""
+
 
 def about_to_dict(about: ReplyAbout) -> dict[str, Any]:
     """What a reply is made with."""
-    data = asdict(about)
+    data = {name: value for name, value in asdict(about).items() if value is not None or name not in _SELDOM}
     data["options"]["sampling"]["logit_bias"] = [
         # JSON has no infinity.
         [token, "ban" if bias == BANNED else bias]
@@ -39,6 +42,9 @@ def about_from_dict(data: Data) -> ReplyAbout:
         draft=_model_file(data.get("draft")),
         pair_id=data.get("pair_id"),
         plain_per_second=data.get("plain_per_second"),
+        template=data.get("template"),
+        trial=data.get("trial"),
+        arm=Arm(data["arm"]) if data.get("arm") else None,
     )
 
 

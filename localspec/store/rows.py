@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from localspec.chat import Role
+from localspec.config.own import checked_own
 from localspec.engine.events import Finished, Started
 from localspec.engine.wire import event_to_dict
 from localspec.errors import LocalSpecError, NotFoundError
@@ -25,7 +26,7 @@ from localspec.store.replies_json import (
 )
 from localspec.store.tree import Node, ReplyState
 
-_HEADING = "id, created, updated, title, title_given, system, pinned, deleted, leaf, source"
+_HEADING = "id, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings"
 _CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
 _NODES = f"""
     SELECT m.id, m.parent, m.role, m.created, m.deleted,
@@ -52,8 +53,9 @@ def insert_heading(heading: Heading) -> Statement:
         None if heading.deleted is None else to_micros(heading.deleted),
         heading.leaf,
         heading.source,
+        json.dumps(heading.settings, separators=(",", ":")) if heading.settings else None,
     )
-    return f"INSERT INTO conversation ({_HEADING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+    return f"INSERT INTO conversation ({_HEADING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
 
 
 def update_heading(before: Heading, now: Heading) -> Statement | None:
@@ -135,7 +137,8 @@ def headings(database: Database, *, deleted: bool) -> list[Summary]:
     """Conversations, the pinned ones first, then by when something was said last."""
     rows = database.query(
         f"""SELECT {_HEADING},
-            (SELECT count(*) FROM message WHERE conversation = conversation.id AND message.deleted IS NULL)
+            (SELECT count(*) FROM message
+                WHERE conversation = conversation.id AND message.deleted IS NULL AND role <> 'system')
         FROM conversation WHERE (deleted IS NOT NULL) = ? ORDER BY pinned DESC, updated DESC, number DESC""",
         (deleted,),
     )
@@ -219,7 +222,7 @@ def _chunks(database: Database, message: str) -> list[bytes]:
 
 
 def _heading(row: Row) -> Heading:
-    conversation, created, updated, title, title_given, system, pinned, deleted, leaf, source = row
+    conversation, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings = row
     return Heading(
         id=conversation,
         created=from_micros(created),
@@ -231,6 +234,7 @@ def _heading(row: Row) -> Heading:
         deleted=_moment(deleted),
         leaf=leaf,
         source=source,
+        settings=checked_own(_loaded(settings)),
     )
 
 

@@ -99,5 +99,10 @@ def full_text_search(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
 
 
-MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search)
+def own_settings(connection: sqlite3.Connection) -> None:
+    """What a conversation sets for itself, as a JSON object by ``section.key``."""
+    connection.execute("ALTER TABLE conversation ADD COLUMN settings TEXT")
+
+
+MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search, own_settings)
 """Version n of the database is what the first n have made."""

@@ -110,7 +110,8 @@ def _candidates(table: str, query: Query) -> tuple[str, list[object]]:
         "JOIN conversation c ON c.id = t.conversation" if messages else "JOIN conversation c ON c.number = t.number"
     )
     # A title that was made from a question is found in the question.
-    shown = "c.deleted IS NULL AND " + ("t.deleted IS NULL" if messages else "t.title_given")
+    # What a summary says was said before.
+    shown = "c.deleted IS NULL AND " + ("t.deleted IS NULL AND t.role <> 'system'" if messages else "t.title_given")
     columns = "c.id, t.id, c.title, t.role, t.created" if messages else "c.id, NULL, c.title, NULL, t.updated"
     words = f"{table}_words"
     fragments = f" AND instr(lower({column}), lower(?))" * len(query.fragments)

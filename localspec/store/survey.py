@@ -24,10 +24,11 @@ PAGE_N = 500
 # A run is inserted when it begins, so the order of rows is that of time.
 _PAGE = """
     SELECT reply.rowid, message.id, message.created, state, about, started, rounds, finished,
-        CASE WHEN ? THEN substr(content, begin + 1) ELSE '' END
+        CASE WHEN ? THEN substr(content, begin + 1) ELSE '' END, message.parent, message.conversation
     FROM reply CROSS JOIN message ON message.id = reply.message
         CROSS JOIN conversation ON conversation.id = message.conversation
-    WHERE reply.rowid > ? AND message.created >= ? AND message.deleted IS NULL AND conversation.deleted IS NULL
+    WHERE reply.rowid > ? AND (? IS NULL OR instr(about, ?)) AND message.created >= ?
+        AND message.deleted IS NULL AND conversation.deleted IS NULL
     ORDER BY reply.rowid LIMIT ?
 """
 
@@ -40,6 +41,8 @@ class Asked:
     rounds: bool = False
     settled: bool = False
     """End before the first run that is still going on, so that a later pass from there misses none."""
+    trial: str | None = None
+    """The runs that count for the trial of this id alone, those that broke off before their first round included."""
 
 
 FIGURES = Asked()
@@ -68,6 +71,10 @@ class Run:
     """What was said, if asked for."""
     rounds: tuple[Round, ...] = ()
     """If asked for; the texts of their tokens only if texts were too."""
+    question: str | None = None
+    """Id of the message above."""
+    conversation: str = ""
+    """Id of the conversation."""
 
 
 def survey(database: Database, after: int, since: datetime | None, asked: Asked) -> Iterator[Run]:
@@ -77,7 +84,7 @@ def survey(database: Database, after: int, since: datetime | None, asked: Asked)
     that cannot be read are passed over. Raises StoreError.
     """
     since_micros = 0 if since is None else to_micros(since)
-    while page := database.query(_PAGE, (asked.texts, after, since_micros, PAGE_N)):
+    while page := database.query(_PAGE, (asked.texts, after, asked.trial, asked.trial, since_micros, PAGE_N)):
         for row in page:
             after, state = row[0], row[3]
             if state == ReplyState.WRITING:
@@ -85,8 +92,15 @@ def survey(database: Database, after: int, since: datetime | None, asked: Asked)
                     return
                 continue
             run = _readable(row, rounds=asked.rounds)
-            if run is not None and run.timings.rounds_n:
+            if run is not None and _counts(run, asked.trial):
                 yield run
+
+
+def _counts(run: Run, trial: str | None) -> bool:
+    """Whether there is something to say of it: figures, or for its trial that it failed."""
+    if trial is None:
+        return run.timings.rounds_n > 0
+    return run.about.trial == trial and (run.timings.rounds_n > 0 or run.state is ReplyState.FAILED)
 
 
 def _readable(row: Row, *, rounds: bool) -> Run | None:
@@ -97,7 +111,7 @@ def _readable(row: Row, *, rounds: bool) -> Run | None:
 
 
 def _run(row: Row, *, rounds: bool) -> Run:
-    place, message, created, state, about_json, started_json, stored, finished_json, text = row
+    place, message, created, state, about_json, started_json, stored, finished_json, text, question, conversation = row
     about = _about(about_json)
     started = started_from_dict(_loaded(started_json))
     finished = finished_from_dict(_loaded(finished_json))
@@ -117,6 +131,8 @@ def _run(row: Row, *, rounds: bool) -> Run:
         reason=finished.reason if finished is not None else None,
         text=text,
         rounds=decoded if rounds else (),
+        question=question,
+        conversation=conversation,
     )
 
 

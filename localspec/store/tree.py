@@ -55,7 +55,9 @@ class Tree:
         self._children: dict[str | None, list[str]] = {None: []}
         for node in nodes:
             self.add(node)
-        self._leaf = leaf if leaf in self._nodes else None
+        self._leaf: str | None = None
+        if leaf is not None and leaf in self._nodes:
+            self.go_to(leaf)
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -78,11 +80,15 @@ class Tree:
         return self._nodes[node_id]
 
     def add(self, node: Node) -> None:
-        """Add the newest node; the leaf stays. Raises ValueError as the constructor does."""
+        """Add the newest node; the leaf stays. Raises ValueError as the constructor, and for a misplaced summary."""
         if node.id in self._nodes:
             raise ValueError(f"the message {node.id} is there twice")
         if node.parent not in self._children:
             raise ValueError(f"the message {node.id} follows {node.parent}, which is not there before it")
+        if node.parent is None and node.role is Role.SYSTEM:
+            raise ValueError(f"the summary {node.id} stands for nothing")
+        if node.parent is not None and self._nodes[node.parent].role is Role.SYSTEM:
+            raise ValueError(f"the message {node.id} follows a summary")
         self._nodes[node.id] = node
         self._children[node.id] = []
         self._children[node.parent].append(node.id)
@@ -103,12 +109,28 @@ class Tree:
             step = node.parent
         return tuple(reversed(steps))
 
+    def summary(self, leaf: str | None = None) -> Node | None:
+        """The latest summary of what stands on the way to ``leaf``, whole and not deleted; see ``summaries``."""
+        step = self._leaf if leaf is None else leaf
+        while step is not None:
+            for child in reversed(self._children[step]):
+                node = self._nodes[child]
+                if node.role is Role.SYSTEM and node.deleted is None and node.state in (None, ReplyState.DONE):
+                    return node
+            step = self._nodes[step].parent
+        return None
+
     def children(self, node_id: str | None) -> tuple[Node, ...]:
-        """What follows a node, oldest first; in place of a deleted one, what follows that. None: first messages."""
+        """What follows a node, oldest first; in place of a deleted one, what follows that. None: first messages.
+
+        Summaries are none of it: nothing follows them.
+        """
         found: list[Node] = []
         waiting = list(reversed(self._children[node_id]))
         while waiting:
             node = self._nodes[waiting.pop()]
+            if node.role is Role.SYSTEM:
+                continue
             if node.deleted is None:
                 found.append(node)
             else:
@@ -138,13 +160,18 @@ class Tree:
         return node_id
 
     def go_to(self, node_id: str | None) -> None:
-        """Make a node the leaf, whatever follows it. Raises KeyError."""
-        if node_id is not None:
-            self._nodes[node_id]
-        self._leaf = node_id
+        """Make a node the leaf, whatever follows it; for a summary, what it stands for. Raises KeyError."""
+        node = self._nodes[node_id] if node_id is not None else None
+        self._leaf = node.parent if node is not None and node.role is Role.SYSTEM else node_id
 
     def choose(self, node_id: str) -> None:
-        """Show this version: the leaf moves to the newest one below it; it stays if it is there already."""
+        """Show this version: the leaf moves to the newest one below it; it stays if it is there already.
+
+        Of a summary, what it stands for.
+        """
+        node = self._nodes[node_id]
+        if node.role is Role.SYSTEM and node.parent is not None:
+            node_id = node.parent
         if all(node.id != node_id for node in self.path()):
             self.go_to(self.newest_leaf(node_id))
 

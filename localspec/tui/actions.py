@@ -221,11 +221,27 @@ ACTIONS: tuple[Action, ...] = (
         in_turn=True,
     ),
     Action(
+        "block-before",
+        "alt+pageup",
+        "code block",
+        "Go to the block of code before, in whichever turn it is; the keys of a turn then are about it.",
+        "screen.block(-1)",
+    ),
+    Action("block-after", "alt+pagedown", "code block", "Go to the block of code after.", "screen.block(1)"),
+    Action(
+        "links",
+        "alt+l",
+        "links",
+        "List the links of the chosen reply, or the last, to copy one or open it in the browser.",
+        "screen.links",
+        "links",
+    ),
+    Action(
         "thoughts",
         "z",
         "thoughts",
-        "Show what was thought before the answer, or fold it away.",
-        "screen.turn('unfold')",
+        "Show what was thought before the answer, or what a summary says, or fold it away.",
+        "screen.unfold",
         "thoughts",
         in_turn=True,
     ),
@@ -239,7 +255,24 @@ ACTIONS: tuple[Action, ...] = (
         in_turn=True,
         hinted=True,
     ),
-    Action("undo", "u", "undo", "Bring back the turn that was deleted.", "screen.turn('undo')", "undo", in_turn=True),
+    Action(
+        "undo",
+        "u",
+        "undo",
+        "Bring back the turn that was deleted, or those that were summarised.",
+        "screen.turn('undo')",
+        "undo",
+        in_turn=True,
+    ),
+    Action(
+        "compact",
+        "alt+c",
+        "compact",
+        "Have all but the last 2 turns summarised, or but as many as you say, to make room; /undo brings them back.",
+        "screen.compact",
+        "compact",
+        takes="TURNS",
+    ),
     Action(
         "fast",
         "ctrl+g",
@@ -261,6 +294,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("export", "alt+e", "export", "Write this conversation to a Markdown file.", "screen.export", "export"),
     Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
     Action("pairs", "ctrl+l", "pairs", "Show all pairs: what fits here, to download or to use.", "app.pairs", "pairs"),
+    Action(
+        "stats",
+        "alt+s",
+        "stats",
+        "Show the figures of all replies: acceptance, times and speed by pair, drafter or day, and what became worse.",
+        "app.stats",
+        "stats",
+    ),
     Action("accept", "f3", "accept", "Accept what is offered: a download, or another pair.", "app.accept", "accept"),
     Action("settings", "f9", "settings", "Show and change all settings.", "app.settings", "settings"),
     Action(
@@ -271,6 +312,33 @@ ACTIONS: tuple[Action, ...] = (
         "app.persona",
         "persona",
         takes="NAME",
+    ),
+    Action(
+        "set",
+        "alt+d",
+        "set",
+        "Set something for this conversation alone: /set temperature 0.2; without a name, show what it sets.",
+        "app.set",
+        "set",
+        takes="NAME VALUE",
+    ),
+    Action(
+        "unset",
+        "alt+shift+d",
+        "unset",
+        "Leave a setting of this conversation to the file of settings again: /unset and its name, or all.",
+        "app.unset",
+        "unset",
+        takes="NAME",
+    ),
+    Action(
+        "schema",
+        "alt+m",
+        "JSON Schema",
+        "Hold the replies of this conversation to the JSON Schema in a file; /schema off ends that.",
+        "app.schema",
+        "schema",
+        takes="FILE",
     ),
     Action(
         "read",
@@ -291,6 +359,14 @@ ACTIONS: tuple[Action, ...] = (
         "app.command_palette",
         in_palette=False,
     ),
+    Action(
+        "tour",
+        "f10",
+        "tour",
+        "Begin the tour, a minute of things to try; on it, go to the next. Esc leaves it.",
+        "screen.tour",
+        "tour",
+    ),
     Action("help", "f1", "help", "Show keys, commands and what the colours mean.", "screen.help", "help", hinted=True),
     Action("quit", "ctrl+q", "quit", "Quit and return to the shell.", "app.quit", "quit", hinted=True),
 )
@@ -304,6 +380,8 @@ _KEY_WORDS = {
     "at": "@",
     "left": "←",
     "right": "→",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
     "question_mark": "?",
     "colon": ":",
     "slash": "/",
@@ -352,7 +430,9 @@ def no_such_command(text: str) -> str:
 
 
 def matching_commands(text: str) -> list[Action]:
-    """The commands that ``/wor`` may become."""
+    """The commands that ``/wor`` may become; first the one that it is already."""
     if not text.startswith("/") or (not text[1:].isalpha() and text != "/"):
         return []
-    return [action for action in ACTIONS if action.command and action.command.startswith(text[1:].lower())]
+    word = text[1:].lower()
+    found = [action for action in ACTIONS if action.command and action.command.startswith(word)]
+    return sorted(found, key=lambda action: action.command != word)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
+from textual.await_complete import AwaitComplete
+from textual.binding import BindingType
 from textual.color import Color
 from textual.constants import TEXTUAL_ANIMATIONS
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
@@ -23,7 +27,7 @@ from localspec.store import Store
 from localspec.tui.actions import ACTIONS
 from localspec.tui.engine import Engine
 from localspec.tui.inbox import Inbox
-from localspec.tui.keys import textual_keymap
+from localspec.tui.keys import app_bindings, textual_keymap
 from localspec.tui.pacing import Pacer
 from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.pairs.offer import Kind
@@ -35,6 +39,7 @@ from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
 from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
+from localspec.witness.observers import Observers
 from localspec.worker.messages import Answer, Load, Request
 
 
@@ -67,15 +72,19 @@ class ShelfRang(Message):
 
 def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     """Chat until the reader quits. The engine is started before the terminal is taken, and ended after."""
+    observers = Observers()
+    observers.use(launch)
     inbox = Inbox()
     shelf = Shelf(LocalPairs(launch.settings) if launch.settings else NoPairs())
     client = (make_client or _engine_client)(inbox.put)
     client.start()
     client.send(Load(launch.load))
     store = Store.open_or_memory()
+    observers.watch(store)
     try:
-        ChatApp(launch, client, inbox, shelf=shelf, store=store).run()
+        ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers).run()
     finally:
+        observers.close()
         store.close()
         shelf.close()
         client.close()
@@ -88,10 +97,11 @@ def _engine_client(deliver: Callable[[Answer], None]) -> Client:
     return EngineClient(deliver, user_paths().engine_log)
 
 
-class ChatApp(App[None]):
+class ChatApp(App[None], inherit_bindings=False):
     """One chat screen over one engine."""
 
     TITLE = "LocalSpec"
+    BINDINGS: ClassVar[list[BindingType]] = app_bindings()
 
     def __init__(
         self,
@@ -101,10 +111,12 @@ class ChatApp(App[None]):
         clock: Callable[[], float] = time.monotonic,
         shelf: Shelf | None = None,
         store: Store | None = None,
+        observers: Observers | None = None,
     ) -> None:
         """Without a store, what is said ends with the app."""
         super().__init__()
-        self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock), store)
+        self._observers = observers or Observers()
+        self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock), store, self._observers)
         self._shelf = shelf or Shelf(NoPairs())
         self._desk = PairDesk(self._shelf, self.session)
         self._inbox = inbox
@@ -128,8 +140,13 @@ class ChatApp(App[None]):
         self._chat = ChatScreen(self.session, self._desk, self._settings, self._inbox, self._palette, self._clock)
         return self._chat
 
+    def pop_screen(self) -> AwaitComplete:
+        """As ever; but the chat stays, when a quick second key reaches a screen that has already gone."""
+        return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
+
     def on_mount(self) -> None:
         self._shelf.bell.listen(lambda: self.post_message(ShelfRang()))
+        self._observers.listen(self._chat.ring)
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
 
@@ -146,14 +163,40 @@ class ChatApp(App[None]):
                 yield SystemCommand(action.title.capitalize(), f"{action.help} ({key})" if key else action.help, run)
         yield SystemCommand("Theme", "Choose the colours of the app.", self.action_change_theme)
 
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """As Textual's; all keys and commands come by here, so the tour hears of them here."""
+        done = await super().run_action(action, default_namespace, namespaces)
+        if done:
+            handler = action if isinstance(action, str) else f"{action[0]}.{action[1]}"
+            self._chat.did(handler, opened=self.screen is not self._chat)
+        return done
+
     # Settings
 
     def action_settings(self) -> None:
         self.push_screen(SettingsScreen(self._settings.open(), self._change_settings, self._load_again))
 
     def action_persona(self, name: str = "") -> None:
+        self._settle(self._settings.choose_persona, name) if name else self._chat.say(self._settings.personas())
+
+    def action_set(self, text: str = "") -> None:
+        self._settle(self._settings.set, text) if text else self._chat.say(self._settings.told())
+
+    def action_unset(self, name: str = "") -> None:
+        self._settle(self._settings.unset, name)
+
+    def action_schema(self, path: str = "") -> None:
+        self._settle(self._settings.schema, path)
+
+    def _settle(self, change: Callable[[str], str], text: str) -> None:
+        """Change what the conversation sets for itself, and say so."""
         try:
-            self._chat.say(self._settings.choose_persona(name) if name else self._settings.personas())
+            self._chat.say(change(text))
         except LocalSpecError as error:
             self._chat.say(str(error))
 
@@ -161,6 +204,8 @@ class ChatApp(App[None]):
         """Put changed settings into force. Raises LocalSpecError."""
         theme = self._settings.preferences.theme
         self._settings.apply(config)
+        if (settings := self.session.launch.settings) is not None:
+            self._observers.use(settings.settle(config), strict=True)
         self._look(recolour=self._settings.preferences.theme != theme)
         self._prefer()
 
@@ -183,6 +228,13 @@ class ChatApp(App[None]):
         self.set_keymap(textual_keymap(preferences.keymap))
         self._desk.keymap = preferences.keymap
         self._chat.prefer(preferences)
+
+    def action_stats(self) -> None:
+        from localspec.stats.objectives import objectives_of
+        from localspec.tui.screens.stats import StatsScreen
+        from localspec.tui.stats.browser import StatsBrowser
+
+        self.push_screen(StatsScreen(StatsBrowser(self.session.store, objectives_of(self._settings.config))))
 
     # Pairs
 
@@ -220,7 +272,7 @@ class ChatApp(App[None]):
         except LocalSpecError as error:
             self._chat.complain(error)
             return
-        self._chat.say(self._desk.use(launch))
+        self._chat.say(self._desk.use(self._settings.for_conversation(launch)))
         self._chat.show_pairs()
 
     def _palette(self) -> Palette:

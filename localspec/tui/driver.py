@@ -6,6 +6,7 @@ Textual's own loop decodes strictly, and a single such byte ends the app.
 from __future__ import annotations
 
 import os
+import signal
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from selectors import EVENT_READ, SelectSelector
@@ -32,11 +33,22 @@ class TerminalDriver(LinuxDriver):
         with SelectSelector() as selector:
             selector.register(self.fileno, EVENT_READ)
             while not self.exit_event.is_set():
-                data = os.read(self.fileno, _READ_BYTES) if selector.select(_TICK_S) else None
+                data = _read(self.fileno) if selector.select(_TICK_S) else None
                 if data == b"":
-                    self.exit_event.wait(_TICK_S)  # nobody is at the other end any more
+                    # Nobody is at the other end any more. Where the system's own signal for that is ignored, as under
+                    # nohup, the app would go on for ever; what was said is stored.
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    return
                 for message in source.take(data) if data else source.tick():
                     self.process_message(message)
+
+
+def _read(source: int) -> bytes:
+    """What was typed; nothing if the terminal is gone."""
+    try:
+        return os.read(source, _READ_BYTES)
+    except OSError:
+        return b""
 
 
 class _Messages:

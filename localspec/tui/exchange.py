@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from localspec.chat import Reply
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.store import ReplyAbout
+from localspec.store import OldTurns, ReplyAbout
 from localspec.tui.truth import Trace
 from localspec.worker.messages import Generate
 
@@ -40,6 +40,10 @@ class Exchange:
     """Whether the program ended in the middle of the reply."""
     continued: bool = False
     """Whether the reply was gone on with, so that its figures are those of several runs."""
+    old: OldTurns | None = None
+    """What the reply is to tell in short, while it is a summary that is not stored yet."""
+    stands_for_n: int = 0
+    """Turns that the reply stands for, if it is their summary; the model is told it in their place."""
 
     @property
     def begun(self) -> bool:
@@ -50,6 +54,10 @@ class Exchange:
     def text(self) -> str:
         """The reply so far."""
         return self.lead + self.reply.text
+
+    @property
+    def is_summary(self) -> bool:
+        return self.stands_for_n > 0
 
     @property
     def size(self) -> int:

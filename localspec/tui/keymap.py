@@ -1,10 +1,11 @@
 """Which keys do what: a shipped set, with the keys of the user's file over it, checked for clashes.
 
-Pure. Keys are named as Textual names them; what cannot be told apart in a terminal is one key here.
+Keys are named as Textual names them; what cannot be told apart in a terminal is one key here.
 """
 
 from __future__ import annotations
 
+import os
 import string
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -13,11 +14,12 @@ from difflib import get_close_matches
 
 from localspec.config import Config, Problem
 from localspec.config.table import KEYS_SECTION
-from localspec.tui.actions import ACTIONS, Action, key_label
+from localspec.tui.actions import Action, key_label
+from localspec.tui.tables import KNOWN, TABLES, types_at
 
 NONE = "none"
 """In place of keys: the action has none."""
-DEFAULT, VIM = "default", "vim"
+DEFAULT, VIM, WEB = "default", "vim", "web"
 
 KEYMAPS: Mapping[str, Mapping[str, str]] = {
     DEFAULT: {},
@@ -36,8 +38,38 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "help": "f1,question_mark",
         "palette": "ctrl+p,colon",
     },
+    # None of TAKEN_BY_BROWSERS.
+    WEB: {
+        "newline": "alt+j",
+        "recall": "alt+y",
+        "editor": "alt+o",
+        "view": "alt+v",
+        "inspect": "alt+i",
+        "links": "alt+end",
+        "unset": "alt+insert",
+        "race": "alt+g",
+        "fast": "alt+z",
+        "conversations": "alt+l",
+        "search": "alt+w",
+        "new": "alt+n",
+        "pairs": "alt+p",
+        "accept": "alt+a",
+        "read": "alt+k",
+        "palette": "alt+x",
+        "tour": "alt+u",
+        "help": "alt+h",
+        "quit": "alt+q",
+    },
 }
 """The shipped sets, as far as they differ from the actions' own keys."""
+TAKEN_BY_BROWSERS = frozenset(
+    [
+        *(f"ctrl+{letter}" for letter in "abcdefghjklnoprstuvwxz"),
+        *("ctrl+q", "ctrl+tab", "ctrl+shift+tab", "ctrl+pageup", "ctrl+pagedown", "shift+enter"),
+        *("alt+left", "alt+right", "alt+home", "f1", "f3", "f5", "f6", "f7", "f10", "f11", "f12"),
+    ]
+)
+"""Keys that a browser may keep for itself: tabs, windows, searching, reloading; or that it cannot tell from others."""
 
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "hyper", "meta")
 _SHORT = {
@@ -86,9 +118,14 @@ class Keymap:
         return key_label(keys) if keys else ""
 
 
+def usual_set(environ: Mapping[str, str]) -> str:
+    """The set that holds where none is chosen: one for browsers where Textual draws for one."""
+    return WEB if environ.get("TEXTUAL_DRIVER", "").endswith("WebDriver") else DEFAULT
+
+
 def resolve_keymap(config: Config) -> Keymap:
     """The shipped set that is chosen, and what of the file's own keys can stand with it."""
-    shipped = _shipped(str(config.values.get("screen.keymap", DEFAULT)))
+    shipped = _shipped(str(config.values.get("screen.keymap", usual_set(os.environ))))
     problems: list[Problem] = []
     own: dict[str, str] = {}
     for action, keys in config.keys.items():
@@ -106,7 +143,7 @@ def resolve_keymap(config: Config) -> Keymap:
 
 def _shipped(name: str) -> dict[str, str]:
     changed = KEYMAPS[name]
-    return {action.id: changed.get(action.id, action.keys) for action in ACTIONS}
+    return {action.id: changed.get(action.id, action.keys) for action in KNOWN.values()}
 
 
 class _Refused(Exception):
@@ -115,17 +152,17 @@ class _Refused(Exception):
 
 def _checked(action: str, keys: str) -> str:
     """Keys in Textual's words. Raises _Refused."""
-    known = {each.id: each for each in ACTIONS}
-    if action not in known:
-        close = get_close_matches(action, known, n=1)
+    if action not in KNOWN:
+        close = get_close_matches(action, KNOWN, n=1)
         raise _Refused("there is no such action" + (f"; did you mean {close[0]}?" if close else ""))
     if keys.strip().lower() == NONE:
         return ""
     named = ",".join(_name(key) for key in _split(keys))
-    if known[action].handler.startswith("prompt."):
+    if types_at(KNOWN[action]):
         for key in named.split(","):
             if _types(key):
-                raise _Refused(f"{key_label(key)} could no longer be typed into the prompt")
+                where = "into the prompt" if KNOWN[action].handler.startswith("prompt.") else "there"
+                raise _Refused(f"{key_label(key)} could no longer be typed {where}")
     return named
 
 
@@ -167,15 +204,16 @@ def _types(key: str) -> bool:
 
 
 def _clash(shipped: Mapping[str, str], own: Mapping[str, str], config: Config) -> tuple[str, str] | None:
-    """A key of the file's that two actions would have, and what to say of it; of two of the file's, the later."""
-    owners: dict[str, str] = {}
-    for action in sorted(shipped, key=lambda action: _place(action, own, config)):
-        for key in _keys(own.get(action, shipped[action])):
-            other = owners.setdefault(key, action)
-            if other != action and (action in own or other in own):
-                loser = action if action in own else other
-                winner = other if loser == action else action
-                return loser, f"{key_label(key)} is the key of {winner} already; give that another, or {NONE!r}"
+    """A key of the file's that two actions of a place would have, and what to say of it; of two such, the later."""
+    for table in TABLES:
+        owners: dict[str, str] = {}
+        for action in sorted((each.id for each in table.actions), key=lambda action: _place(action, own, config)):
+            for key in _keys(own.get(action, shipped[action])):
+                other = owners.setdefault(key, action)
+                if other != action and (action in own or other in own):
+                    loser = action if action in own else other
+                    winner = other if loser == action else action
+                    return loser, f"{key_label(key)} is the key of {winner} already; give that another, or {NONE!r}"
     return None
 
 

@@ -1,11 +1,16 @@
-"""The table of actions as Textual bindings."""
+"""The tables of actions as Textual bindings."""
 
 from __future__ import annotations
 
-from textual.binding import Binding, BindingType
+from collections.abc import Sequence
+from typing import Any
 
-from localspec.tui.actions import ACTIONS, Action
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from localspec.tui.actions import ACTIONS, Action, key_label
 from localspec.tui.keymap import Keymap
+from localspec.tui.tables import KNOWN
 
 _UNBOUND = "unbound"
 """Begins the names of keys that no keyboard has, for actions that are to have none."""
@@ -25,13 +30,39 @@ def prompt_bindings() -> list[BindingType]:
     return own + others
 
 
+def app_bindings() -> list[BindingType]:
+    """Textual's own of every screen, under our ids, so that their keys can be changed too."""
+    everywhere = {action.id: action.keys for action in ACTIONS if action.id in ("quit", "palette")}
+    return [
+        Binding(everywhere["quit"], "quit", id="quit", show=False, priority=True),
+        Binding(everywhere["palette"], "command_palette", id="palette", show=False, priority=True),
+        Binding("ctrl+c", "help_quit", show=False, system=True),
+    ]
+
+
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
     """What ``App.set_keymap`` takes: the actions whose keys differ from their own."""
     return {
         action.id: keymap.keys[action.id] or f"{_UNBOUND}_{action.id}"
-        for action in ACTIONS
+        for action in KNOWN.values()
         if keymap.keys.get(action.id, action.keys) != action.keys
     }
+
+
+def bindings_of(actions: Sequence[Action]) -> list[BindingType]:
+    """What a screen of its own answers to."""
+    return [_binding(action, action.handler) for action in actions]
+
+
+def labels_of(screen: Screen[Any], actions: Sequence[Action]) -> dict[str, str]:
+    """The keys that are in force in the app, as people write them, by id; empty for an action that has none."""
+    keys = {each.id: screen.app._keymap.get(each.id, each.keys) for each in actions}
+    return {name: "" if each.startswith(_UNBOUND) else key_label(each) for name, each in keys.items()}
+
+
+def hint_line(hints: Sequence[tuple[str, str]]) -> str:
+    """Keys with what they do, in a row; those that have no key are left out."""
+    return "  ".join(f"{key} {what}".strip() for key, what in hints if key)
 
 
 def _belongs_to_prompt(action: Action) -> bool:

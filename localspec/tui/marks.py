@@ -161,8 +161,8 @@ class Layout:
         """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
         for index in range(first, len(self._tokens)):
             token = self._tokens[index]
-            if self._ghosts and (rejected := self._rejected.get(index)):
-                yield _Cell(ghost_text(rejected), 0, Origin.PLAIN, index, is_ghost=True)
+            if self._ghosts and (ghost := ghost_text(self._rejected.get(index, ()))):
+                yield _Cell(ghost, 0, Origin.PLAIN, index, is_ghost=True)
             if token.text:
                 yield _Cell(token.text, 0, token.origin, index)
 
@@ -236,8 +236,15 @@ def _picture(character: str) -> str:
 
 
 def ghost_text(rejected: Iterable[Proposal]) -> str:
-    """Proposals that were thrown away, as they are shown: on one line."""
-    return drawable("".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " "))
+    """Proposals that were thrown away, as they are shown: on one line, none of their characters one with others."""
+    text = "".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " ")
+    before, behind = (" " if _may_merge(character) else "" for character in (text[:1], text[-1:]))
+    return drawable(before + text + behind)
+
+
+def _may_merge(character: str) -> bool:
+    """Whether it may make one character with what stands beside it, as accents, joiners and pictures do."""
+    return not (character.isascii() or character.isalnum())
 
 
 def _last_token(line: Line) -> int:
@@ -273,9 +280,17 @@ def _characters(pieces: list[_Cell]) -> Iterator[_Cell]:
                 yield _Cell(character, 1, piece.origin, piece.token, is_ghost=piece.is_ghost)
         return
     owners = [piece for piece in pieces for _ in piece.text]
-    for start, end, cells in split_graphemes(drawable(text))[0]:
+    for start, end, cells in _graphemes(drawable(text)):
         owner = owners[end - 1]
         yield _Cell(text[start:end], cells, owner.origin, owner.token, is_ghost=owner.is_ghost)
+
+
+def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
+    """From where to where each character goes, and its cells. A tab is one of its own; Rich takes it for an accent."""
+    at = 0
+    for part in re.split("(\t)", text):
+        yield from ((at + start, at + end, cells) for start, end, cells in split_graphemes(part)[0])
+        at += len(part)
 
 
 def _runs(cells: Iterable[_Cell]) -> tuple[Run, ...]:

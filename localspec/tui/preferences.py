@@ -22,6 +22,7 @@ class Preferences:
     pace: float | str = AUTO
     """Tokens a second, ``auto`` or ``full``."""
     reduced_motion: bool = False
+    terminal_title: bool = True
     keymap: Keymap = field(default_factory=lambda: Keymap({}))
 
     def showing(self, now: Showing) -> Showing:
@@ -47,5 +48,6 @@ def preferences(config: Config) -> Preferences:
         ghosts=Ghosts.OFF if reduced else Ghosts(str(said.get("ghosts", plain.ghosts))),
         pace=pace if isinstance(pace, str) else float(pace) if isinstance(pace, int | float) else plain.pace,
         reduced_motion=reduced,
+        terminal_title=said.get("terminal_title") is not False,
         keymap=resolve_keymap(config),
     )

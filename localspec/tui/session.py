@@ -8,26 +8,30 @@ A plain object. Requests go out through ``Engine.send``; answers come in through
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from itertools import count
 
 from localspec.chat import Message, ReplyOptions
-from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Proposal, Round, Started
+from localspec.engine.events import Event
 from localspec.errors import LocalSpecError, error_from_code
 from localspec.launch import Launch
 from localspec.load import PairInfo
-from localspec.store import Recorder, Store, StoredConversation
+from localspec.store import OldTurns, Store, StoredConversation
 from localspec.store.opening import Opened, open_memory
-from localspec.tui.changes import Began, Change, Counted, Ended, Learned, LoadFailed, PairReady, Wrote
+from localspec.trials.live import Trials
+from localspec.tui.changes import Began, Change, Counted, Ended, Learned, LoadFailed, PairReady
 from localspec.tui.engine import Engine
 from localspec.tui.exchange import Exchange
 from localspec.tui.insights import Insights, Looked
 from localspec.tui.pacing import Pacer
 from localspec.tui.pair_slot import PairSlot
+from localspec.tui.phase import Phase
 from localspec.tui.race import Race
-from localspec.tui.talk import Talk, reply_about
+from localspec.tui.talk import Talk
+from localspec.tui.underway import Underway, begin
+from localspec.witness import Everybody, Witness
 from localspec.worker.messages import (
     Answer,
     Cancel,
@@ -35,7 +39,6 @@ from localspec.worker.messages import (
     Dropped,
     Emitted,
     Failed,
-    Generate,
     Inspected,
     Loaded,
     LoadProgress,
@@ -44,41 +47,38 @@ from localspec.worker.messages import (
     Weighed,
 )
 
-
-class Phase(StrEnum):
-    """What the engine is doing, as far as we were told."""
-
-    LOADING = "loading"
-    IDLE = "idle"
-    READING = "reading the prompt"
-    WRITING = "writing"
-    BROKEN = "broken"
-    """Loading failed, or the process died; the next message tries again."""
+__all__ = ["Phase", "Session"]
 
 
 class Session:
     """Messages in, requests out; answers in, changes out."""
 
-    def __init__(self, launch: Launch, engine: Engine, pacer: Pacer, store: Store | None = None) -> None:
-        """Without a store, what is said ends with the program."""
+    def __init__(
+        self,
+        launch: Launch,
+        engine: Engine,
+        pacer: Pacer,
+        store: Store | None = None,
+        witness: Witness | None = None,
+        trials: Trials | None = None,
+    ) -> None:
+        """Without a store, what is said ends with the program; ``witness`` follows every reply of the conversation."""
         self.store = store or Store(Opened(open_memory()), None)
         self.talk = Talk(self.store.begin(launch.system))
         """What has been said."""
         self.pacer = pacer
-        self.phase = Phase.LOADING
-        self.info: PairInfo | None = None
-        self.load_progress = LoadProgress("starting the engine", 0.0)
         self.waiting: deque[Exchange] = deque()
         """Messages not yet answered, oldest first."""
-        self.current: Exchange | None = None
-        """The exchange being answered."""
         self.last: Exchange | None = None
         """The exchange answered last."""
-        self._recorder: Recorder | None = None
+        self._underway: Underway | None = None
+        self.trials = trials or Trials(self.store)
+        """Which replies are made otherwise, to see whether that is better."""
+        self.witness = Everybody((self.trials, *([witness] if witness is not None else [])))
+        """Follows every reply of the conversation."""
         self._slot = PairSlot(launch, engine)
         self._engine = engine
         self._ids = count(1)
-        self._request_id = 0
         self._changes: list[Change] = []
         self.insights = Insights(engine.send, partial(next, self._ids))
         """What is asked about replies that are complete."""
@@ -93,6 +93,25 @@ class Session:
         return self.phase is Phase.LOADING or at_work or bool(self._changes)
 
     @property
+    def phase(self) -> Phase:
+        """What the engine is doing for the conversation."""
+        return self._underway.phase if self._underway is not None else self._slot.phase
+
+    @property
+    def current(self) -> Exchange | None:
+        """The exchange being answered."""
+        return self._underway.exchange if self._underway is not None else None
+
+    @property
+    def info(self) -> PairInfo | None:
+        """About the pair that is loaded."""
+        return self._slot.info
+
+    @property
+    def load_progress(self) -> LoadProgress:
+        return self._slot.progress
+
+    @property
     def launch(self) -> Launch:
         """The pair that is loaded, or that is being or could not be."""
         return self._slot.launch
@@ -105,18 +124,7 @@ class Session:
     @property
     def former(self) -> Launch | None:
         """What was in use before a pair that cannot be loaded; None if nothing is wrong."""
-        return self._slot.former if self.phase is Phase.BROKEN else None
-
-    @property
-    def why_no_speculation(self) -> str | None:
-        """In a few words; None while speculation is on."""
-        if self.launch.reply.spec == ():
-            return "turned off with --spec off"
-        if self.launch.reply.depth == 0:
-            return "turned off with --depth 0"
-        if self.launch.load.draft is None and self.launch.reply.spec is None:
-            return "no draft model"
-        return None
+        return self._slot.former
 
     def ask(self, prompt: str) -> Exchange:
         """Queue a message; it is sent as soon as the pair is loaded and the replies before it are done."""
@@ -143,14 +151,18 @@ class Session:
         """Go on with a reply where its text ends. As ``Talk.carry_on``."""
         return self._queue(self.talk.carry_on(exchange))
 
+    def summarise(self, old: OldTurns) -> Exchange:
+        """Have old turns told in short; from then on the model is told that in their place."""
+        return self._queue(Exchange("", old=old, stands_for_n=old.turns_n))
+
     def switch(self, launch: Launch) -> None:
         """Go on with another pair, as soon as the reply under way is done; messages that wait are for that one."""
-        self._slot.next = None if launch == self.launch and self.phase is not Phase.BROKEN else launch
+        self._slot.choose(launch)
         self._change_pair()
 
-    def adopt(self, launch: Launch) -> None:
-        """Reply from the next message on as ``launch`` says; what is loaded stays."""
-        if launch.system != self.launch.system:
+    def adopt(self, launch: Launch, *, keep_system: bool = False) -> None:
+        """Reply from the next message on as ``launch`` says; what is loaded stays, and if wanted the system prompt."""
+        if launch.system != self.launch.system and not keep_system:
             self.talk.stored.set_system(launch.system)
         self._slot.launch = replace(launch, load=self.launch.load)
 
@@ -169,10 +181,10 @@ class Session:
         """End the reply under way, its text stays; gives back the messages that waited behind it."""
         withdrawn = list(self.waiting)
         self.waiting.clear()
-        if self.current is not None:
+        if self._underway is not None:
             self._engine.send(Cancel())
             if self.pacer.limited or self.pacer.waiting:
-                self._cut_short(self.current)
+                self._cut_short(self._underway)
         return withdrawn
 
     def begin_anew(self) -> list[Exchange]:
@@ -182,8 +194,8 @@ class Session:
     def turn_to(self, conversation: StoredConversation) -> list[Exchange]:
         """Leave the conversation for another; a reply under way ends. Gives back the messages that waited."""
         withdrawn = self.stop()
-        if self.current is not None:
-            self._cut_short(self.current)
+        if self._underway is not None:
+            self._cut_short(self._underway)
         self._changes.clear()
         self.last = None
         self.insights.forget()
@@ -194,21 +206,16 @@ class Session:
     def receive(self, answer: Answer) -> None:
         """Take in what the engine said."""
         match answer:
-            case LoadProgress():
-                self.load_progress = answer
-                if self.current is None:
-                    self.phase = Phase.LOADING
+            case LoadProgress() if self._underway is None:
+                self._slot.hear(answer)
             case TokensCounted(token_n):
                 self._changes.append(Counted(token_n))
             case Unloaded():
-                self._slot.answered(ready=False)
-            case Loaded(info) if self._slot.answered(ready=True):
-                self.info = info
+                self._slot.refused()
+            case Loaded(info) if self._slot.loaded(info):
                 self.insights.pair = self.launch.load
                 self._changes.append(PairReady(info))
-                if self.current is None:
-                    self.phase = Phase.IDLE
-                    self._send_next()
+                self._send_next()
             case Emitted(request_id, event):
                 self._heard(request_id, event)
             case Inspected() | Weighed() | Dropped() | Failed():
@@ -217,9 +224,9 @@ class Session:
     def advance(self) -> list[Change]:
         """Feed what is due into the reply, and hand out everything that changed since the last call."""
         self._feed(self.pacer.due())
-        if self._recorder is not None:
-            self._recorder.tick()
-        if self.phase is Phase.IDLE and self.current is None and not self._racing:
+        if self._underway is not None:
+            self._underway.tick()
+        if self.phase is Phase.IDLE and not self._racing:
             self.insights.ask()
         changes, self._changes = self._changes, []
         return changes
@@ -237,7 +244,7 @@ class Session:
 
     def _heard(self, request_id: int, event: Event) -> None:
         """An event of the reply under way, or of a race."""
-        if self.current is not None and request_id == self._request_id:
+        if self._underway is not None and request_id == self._underway.asked.request_id:
             self.pacer.push(event)
         elif self.race is not None:
             self.race.receive(request_id, event)
@@ -250,124 +257,87 @@ class Session:
             racing = self.race is not None and self.race.fail(answer.request_id, f"{answer.message} {answer.hint}")
             self._fail(answer, aside=racing or subject is not None)
 
-    def _feed(self, events: list[Event]) -> None:
-        """Give events to the current reply; what they wrote becomes one change."""
-        rounds: list[Round] = []
-        for event in events:
-            if isinstance(event, Round):
-                rounds.append(event)
-            elif rounds and isinstance(event, Finished):
-                self._wrote(rounds, ())
-                rounds = []
-            self._take(event)
-        if rounds:
-            self._wrote(rounds, rounds[-1].rejected)
-
-    def _wrote(self, rounds: list[Round], rejected: tuple[Proposal, ...]) -> None:
-        if self.current is not None:
-            self._changes.append(Wrote(self.current, tuple(rounds), rejected))
-
-    def _take(self, event: Event) -> None:
-        """One event of the current reply."""
-        if self.current is None:
+    def _feed(self, events: Sequence[Event]) -> None:
+        """Give events to the current reply."""
+        underway = self._underway
+        if underway is None:
             return
-        self.current.receive(event)
-        if self._recorder is not None:
-            self._recorder.receive(event)
-        match event:
-            case Started() | PromptProgress():
-                self.phase = Phase.READING
-            case Round():
-                self.phase = Phase.WRITING
-            case Finished():
-                self._end(Phase.IDLE)
+        self._changes += underway.feed(events)
+        if underway.over:
+            self._end(underway)
 
-    def _end(self, phase: Phase) -> None:
+    def _end(self, underway: Underway) -> None:
         """The current exchange is over."""
-        assert self.current is not None
-        self._changes.append(Ended(self.current))
-        self.last, self.current, self._recorder = self.current, None, None
-        self.phase = phase
+        self._changes.append(Ended(underway.exchange))
+        self._underway = None
+        if underway.exchange.is_summary:
+            self.talk.refresh()
+        else:
+            self.last = underway.exchange
         self.pacer.drop()
         self._change_pair()
         self._send_next()
 
-    def _cut_short(self, exchange: Exchange) -> None:
-        """End the reply where the reader saw it end, whatever the engine has made since."""
-        reply = exchange.reply
-        exchange.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
-        if self._recorder is not None:
-            self._recorder.follow(reply)
-        self._request_id = next(self._ids)
-        self._end(Phase.IDLE)
+    def _cut_short(self, underway: Underway) -> None:
+        """What the engine has made beyond what the reader saw does not count."""
+        underway.cut_short()
+        self._end(underway)
 
     def _send_next(self) -> None:
         """Send the oldest message, if the engine is free for it."""
-        if self.current is not None or not self.waiting or self.phase is not Phase.IDLE:
+        if not self.waiting or self.phase is not Phase.IDLE:
+            return
+        tried = self.trials.to_load(self.launch, self.talk.stored.id, begins=not self.talk.begun)
+        if tried.load != self.launch.load:
+            self.switch(tried)
             return
         exchange = self.waiting.popleft()
-        about = reply_about(self.launch, self.info)
-        self._recorder = self.talk.begin(exchange, about)
-        self._recorder.keeps_figures = self.launch.keeps_figures
-        exchange.reply.tally.plain_per_second = about.plain_per_second
-        self.current = exchange
-        self.phase = Phase.READING
-        self._request_id = next(self._ids)
-        messages = tuple(self.talk.messages(exchange))
-        exchange.asked = Generate(self._request_id, messages, self.launch.reply, exchange.text)
-        if not exchange.continued:
-            exchange.trace.begin(exchange.asked, self.launch.load)
+        self._underway = begin(next(self._ids), exchange, self.talk, self.launch, self.info, self.trials, self.witness)
         self.insights.withdraw()
-        self._engine.send(exchange.asked)
+        self._engine.send(self._underway.asked)
         self._changes.append(Began(exchange))
 
     def _queue(self, exchange: Exchange) -> Exchange:
         self.waiting.append(exchange)
         if self.phase is Phase.BROKEN:
-            self._retry()
+            self._slot.retry()
         self._send_next()
         return exchange
 
-    def _retry(self) -> None:
-        """Load the pair again; answers to what went before no longer matter."""
-        self.phase = Phase.LOADING
-        self.load_progress = LoadProgress("starting the engine again", 0.0)
-        self._slot.load()
-
     def _change_pair(self) -> None:
         """Load the pair that is to come, if there is one and no reply is being written."""
-        if self._slot.next is None or self.current is not None:
-            return
-        self._slot.change(loading=self.phase is Phase.LOADING)
-        self.pacer.tokens_per_second = self.launch.pace_tokens_per_second
-        self.info = None
-        self.phase = Phase.LOADING
-        self.load_progress = LoadProgress("changing the pair", 0.0)
+        if self._underway is None and self._slot.change():
+            self.pacer.tokens_per_second = self.launch.pace_tokens_per_second
 
     def _fail(self, failure: Failed, *, aside: bool) -> None:
         error = error_from_code(failure.exit_code, failure.message, failure.hint)
         concerns_load = failure.request_id is None
-        if concerns_load and not self._slot.answered(ready=False):
+        if concerns_load and not self._slot.refused():
             return
-        if self.current is not None and (failure.died or failure.request_id == self._request_id):
-            self._break_off(error, died=failure.died)
+        underway = self._underway
+        if underway is not None and (failure.died or failure.request_id == underway.asked.request_id):
+            self._break_off(underway, error, died=failure.died)
         elif (concerns_load and (failure.died or self.phase is Phase.LOADING)) or (aside and failure.died):
             self._break(error)
 
-    def _break_off(self, error: LocalSpecError, *, died: bool) -> None:
+    def _break_off(self, underway: Underway, error: LocalSpecError, *, died: bool) -> None:
         """The current reply ends here; what the engine had said before counts."""
-        exchange = self.current
-        assert exchange is not None
         self._feed(self.pacer.take_all())
-        if self.current is exchange:
-            exchange.reply.fail(error)
-            if self._recorder is not None:
-                self._recorder.fail(error)
-            self._end(Phase.BROKEN if died else Phase.IDLE)
-        elif died and self.current is None:
+        if self._underway is underway:
+            underway.fail(error)
+            if died:
+                self._slot.phase = Phase.BROKEN
+            self._end(underway)
+            if self.waiting and self.phase is Phase.BROKEN:
+                self._slot.retry()  # a message that waits is the next one
+        elif died and self._underway is None:
             self._break(error)
 
     def _break(self, error: LocalSpecError) -> None:
         """There is no engine, or nothing loaded; the next message tries again."""
-        self.phase = Phase.BROKEN
+        self._slot.phase = Phase.BROKEN
+        incumbent = self.trials.instead_of(self.launch, error)
+        if incumbent is not None:
+            self.switch(incumbent)
+            return
         self._changes.append(LoadFailed(error))

@@ -5,15 +5,19 @@ Pure but for the file, which is written through ``write`` and read through ``rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed
+from localspec.config.own import can_be_own
 from localspec.config.personas import NONE, list_personas
 from localspec.config.table import SECTIONS
+from localspec.errors import UsageError
 from localspec.launch import Settings
+from localspec.own_settings import short
 from localspec.presets import PRESETS
 from localspec.tui.keymap import resolve_keymap
 
@@ -45,12 +49,27 @@ class SettingsFile:
     write: Callable[[Setting, Value | None], Config] = write_value
 
 
+class Own(Protocol):
+    """The settings that the open conversation has of its own."""
+
+    @property
+    def own(self) -> Mapping[str, Value]: ...
+
+    def give(self, setting: Setting, value: Value | None) -> None:
+        """Set one, or leave it to the file for None. Raises LocalSpecError."""
+        ...
+
+
 class SettingsBrowser:
     """Every setting in its section, those that pass the filter, one of them marked."""
 
-    def __init__(self, settings: Settings, file: SettingsFile | None = None) -> None:
+    def __init__(self, settings: Settings, file: SettingsFile | None = None, own: Own | None = None) -> None:
+        """Without ``own``, no conversation has settings of its own."""
         self.text = ""
         """The filter."""
+        self.for_one = False
+        """Whether changes are for the open conversation alone, or for all."""
+        self._own = own
         self._settings = settings
         self._file = file or SettingsFile()
         self._config = settings.config
@@ -65,9 +84,30 @@ class SettingsBrowser:
         """The file, and how much is in it."""
         count = len(self._config.values)
         parts = [f"{count} set" if count else "nothing set"]
+        if self.own:
+            parts.append(f"{len(self.own)} by this conversation")
         if self.problems:
             parts.append(f"{len(self.problems)} left out")
         return ", ".join(parts)
+
+    @property
+    def own(self) -> Mapping[str, Value]:
+        """What the open conversation sets for itself."""
+        return self._own.own if self._own is not None else {}
+
+    @property
+    def scope(self) -> str:
+        """Whom changes are for."""
+        return "this conversation" if self.for_one else "all conversations"
+
+    def turn_scope(self) -> str:
+        """Change the scope; what to say about it."""
+        self.for_one = not self.for_one
+        return f"What you change is for {self.scope}{' alone' if self.for_one else ''}."
+
+    def is_set(self, setting: Setting) -> bool:
+        """Whether it is set in the scope, so that it can be reset there."""
+        return setting.name in (self.own if self.for_one else self._config.values)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -121,13 +161,15 @@ class SettingsBrowser:
         """Where the value in force comes from."""
         if setting.option and setting.key in self._settings.said:
             return "from the command line, which beats the file"
+        if setting.name in self.own:
+            return "by this conversation alone"
         if setting.name in self._config.values:
             return f"line {self._config.lines[setting.name]} of {self._config.path.name}"
         return BUILT_IN
 
     def editable(self, setting: Setting) -> str:
         """What stands in the field when the reader begins to change it."""
-        value = self._config.values.get(setting.name)
+        value = self._in_scope(setting)
         return "" if value is None else typed(value)
 
     def steps(self, setting: Setting) -> tuple[Value, ...]:
@@ -146,7 +188,7 @@ class SettingsBrowser:
     def stepped(self, setting: Setting, step: int) -> Value:
         """The value after or before the one in the file; at first that which is not built in already."""
         values = self.steps(setting)
-        value = self._config.values.get(setting.name)
+        value = self._in_scope(setting)
         if value not in values:
             start = next((each for each in values if setting.default.startswith(_word(each))), values[-1])
             value = start
@@ -158,8 +200,13 @@ class SettingsBrowser:
         return "" if self._mark else f"No setting is called {self.text!r}, or says so; Esc clears the filter."
 
     def set(self, setting: Setting, value: Value | None) -> Config:
-        """Write a value, or take it out of the file. Raises ConfigError."""
-        self._config = self._file.write(setting, value)
+        """Write a value, or take it out of the file or of the conversation. Raises LocalSpecError."""
+        if not self.for_one:
+            self._config = self._file.write(setting, value)
+        elif self._own is None or not can_be_own(setting):
+            raise UsageError(f"{_capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
+        else:
+            self._own.give(setting, value)
         return self._config
 
     def reread(self) -> bool:
@@ -171,10 +218,13 @@ class SettingsBrowser:
 
     def said(self, setting: Setting, load_key: str) -> str:
         """What to say once the setting was changed."""
-        value = self._config.values.get(setting.name)
-        what = f"{setting.title}: {shown(value)}" if value is not None else f"{setting.title}: as built in"
+        value = self._in_scope(setting)
+        unset = "as for all conversations" if self.for_one else "as built in"
+        what = f"{setting.title}: {short(value)}" if value is not None else f"{setting.title}: {unset}"
         if setting.option and setting.key in self._settings.said:
-            return f"{what} in the file; the command line still has the say."
+            return f"{what} in {'this conversation' if self.for_one else 'the file'}; the command line has the say."
+        if setting.name in self.own and not self.for_one:
+            return f"{what} in the file; this conversation has its own."
         if self.needs_load(setting):
             return f"{what}. {load_key} loads the pair again with it."
         return f"{what}; applies {setting.applies}."
@@ -195,7 +245,7 @@ class SettingsBrowser:
     def _passes(self, setting: Setting) -> bool:
         words = self.text.lower().split()
         searched = f"{setting.name} {setting.title} {setting.description} {self.source(setting)}".lower()
-        if setting.name in self._config.values:
+        if setting.name in self._config.values or setting.name in self.own:
             searched += " set"
         return all(word in searched for word in words)
 
@@ -204,7 +254,7 @@ class SettingsBrowser:
         said = self._settings.said.get(setting.key) if setting.option else None
         if said is not None:
             return said
-        value = self._config.values.get(setting.name)
+        value = self.own.get(setting.name, self._config.values.get(setting.name))
         if value is not None:
             return shown(value)
         preset = PRESETS.get(self._preset) if setting.section == "sampling" else None
@@ -215,16 +265,22 @@ class SettingsBrowser:
     @property
     def _preset(self) -> str:
         """The preset in force; empty if there is none."""
-        return self._settings.said.get("preset") or str(self._config.values.get("sampling.preset", ""))
+        ours = self.own.get("sampling.preset", self._config.values.get("sampling.preset", ""))
+        return self._settings.said.get("preset") or str(ours)
+
+    def _in_scope(self, setting: Setting) -> Value | None:
+        """The value that a change is a change of."""
+        return (self.own if self.for_one else self._config.values).get(setting.name)
 
     def _parts(self, setting: Setting, width: int) -> tuple[Part, ...]:
         is_set = setting.name in self._config.values
         by_line = setting.option and setting.key in self._settings.said
-        mark = "*" if is_set else "›" if by_line else " "
+        own = setting.name in self.own and not by_line
+        mark = "•" if own else "*" if is_set else "›" if by_line else " "
         wide = width >= _ABOUT_FROM
         room = _VALUE_CELLS if wide else max(8, width - _NAME_CELLS - 4)
         value = _cut(self._value(setting), room)
-        look = STRONG if is_set or by_line else QUIET
+        look = STRONG if is_set or own or by_line else QUIET
         parts: tuple[Part, ...] = ((f"{mark} {setting.title:<{_NAME_CELLS}}", TEXT), (value, look))
         if wide:
             left = width - _NAME_CELLS - room - 4

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
-from localspec.config import Config, Value, config_file
+from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.personas import NONE, check_persona, list_personas, personas_folder
+from localspec.errors import LocalSpecError
 from localspec.launch import Launch, Settings
+from localspec.own_settings import Changed, change, schema_from, set_from, told, unset_from
 from localspec.tui.preferences import Preferences, preferences
 from localspec.tui.session import Session
 from localspec.tui.settings_browser import SettingsBrowser, SettingsFile
 
-_PAIR, _PERSONA = "model.pair", "reply.persona"
+_PAIR = "model.pair"
+_PERSONA = setting("persona")
 
 
 class NoSettings:
@@ -40,7 +44,8 @@ class SettingsDesk:
         self._file = file or SettingsFile()
         self._settings: Settings = session.launch.settings or NoSettings(session.launch)
         self._pair = self._settings.config.values.get(_PAIR)
-        self._conversation: dict[str, Value] = {}
+        self._in_force: Mapping[str, Value] = {}
+        """What the launch in use has from a conversation."""
         self.preferences: Preferences = preferences(self._settings.config)
         """How the screen is to look and move."""
 
@@ -57,20 +62,31 @@ class SettingsDesk:
         left_out = "One setting is left out" if count == 1 else f"{count} settings are left out"
         return f"{left_out} of {self.config.path.name}; /settings says why."
 
+    @property
+    def own(self) -> Mapping[str, Value]:
+        """What the conversation that is open sets for itself."""
+        return self._session.talk.stored.settings
+
     def open(self) -> SettingsBrowser:
         """The list, for somebody who wants to look at it."""
-        return SettingsBrowser(self._settings, self._file)
+        return SettingsBrowser(self._settings, self._file, self)
 
     def apply(self, config: Config) -> None:
         """Put into force what needs no loading. Raises LocalSpecError."""
         self.preferences = preferences(config)
-        now = self._session.launch
-        launch = (now.settings or self._settings).settle(config, self._conversation)
-        if now.settings is not self._settings:
+        settings = self._in_use
+        launch = settings.settle(config, self.own)
+        if settings is not self._settings:
             self._settings.settle(config)
-        if launch.pair_id == now.pair_id:
-            self._session.adopt(launch)
+        self._adopt(launch)
         self.pace()
+
+    def adopt_promoted(self) -> None:
+        """Put into force what a trial has written, if one has."""
+        if self._session.trials.wrote_settings():
+            # What the command line gets wrong was said when the app opened.
+            with suppress(LocalSpecError):
+                self.apply(read_config())
 
     def pace(self) -> None:
         """Show replies at the pace that is set, for the pair in use."""
@@ -82,13 +98,49 @@ class SettingsDesk:
         named = self.config.values.get(_PAIR)
         changed, self._pair = named != self._pair, named
         settings = self._settings if changed else self._session.launch.settings or self._settings
-        return settings.settle(self.config, self._conversation)
+        return settings.settle(self.config, self.own)
+
+    def for_conversation(self, launch: Launch) -> Launch:
+        """A launch made for no conversation, with what the one that is open sets. Raises LocalSpecError."""
+        self._in_force = self.own
+        return launch.settings.settle(self.config, self.own) if self.own and launch.settings else launch
+
+    # Of the conversation's own
+
+    def turn_to(self, *, begun: bool) -> None:
+        """Another conversation is open; if it was not ``begun`` now, its system prompt stays. Raises LocalSpecError."""
+        if self.own != self._in_force:
+            self._adopt(self._in_use.settle(self.config, self.own), keep_system=not begun)
+
+    def use_system_said(self) -> None:
+        """Have the system prompt or persona of the command line, if it names one, hold for what is open."""
+        if {"system", "persona"} & set(self._in_use.said):
+            self._session.talk.stored.set_system(self._session.launch.system)
+
+    def told(self) -> str:
+        """What the conversation sets for itself."""
+        return told(self.own)
+
+    def set(self, text: str) -> str:
+        """``NAME VALUE`` for this conversation; what to say about it. Raises LocalSpecError."""
+        return self._change(set_from(self._in_use, self.own, text))
+
+    def unset(self, text: str) -> str:
+        """``NAME`` as for all conversations, or ``all``; what to say about it. Raises LocalSpecError."""
+        return self._change(unset_from(self._in_use, self.own, text))
+
+    def schema(self, text: str) -> str:
+        """Hold replies to the JSON Schema in a file, or no more; what to say about it. Raises LocalSpecError."""
+        return self._change(schema_from(self._in_use, self.own, text))
+
+    def give(self, setting: Setting, value: Value | None) -> None:
+        """Set something for this conversation, or leave it to the file for None. Raises LocalSpecError."""
+        self._change(change(self._in_use, self.own, setting, value))
 
     def choose_persona(self, name: str) -> str:
         """Speak as this persona in this conversation, or as none; what to say about it. Raises LocalSpecError."""
         check_persona(name, self.config.path.parent)
-        self._conversation = {_PERSONA: name}
-        self.apply(self.config)
+        self.give(_PERSONA, name)
         if "system" in self._settings.said:
             return "The command line names a system prompt, which beats a persona."
         return "No persona from the next reply on." if name == NONE else f"{name} speaks from the next reply on."
@@ -100,8 +152,16 @@ class SettingsDesk:
             return f"There are no personas; put text files into {personas_folder()}."
         return f"Personas: {', '.join(there)}; /persona NAME chooses one, /persona none ends it."
 
-    def begin_anew(self) -> None:
-        """Forget what the conversation had of its own. Raises LocalSpecError."""
-        if self._conversation:
-            self._conversation = {}
-            self.apply(self.config)
+    @property
+    def _in_use(self) -> Settings:
+        return self._session.launch.settings or self._settings
+
+    def _change(self, changed: Changed) -> str:
+        self._session.talk.stored.set_settings(changed.own)
+        self._adopt(changed.launch)
+        return changed.said
+
+    def _adopt(self, launch: Launch, *, keep_system: bool = False) -> None:
+        self._in_force = self.own
+        if launch.pair_id == self._session.launch.pair_id:
+            self._session.adopt(launch, keep_system=keep_system)

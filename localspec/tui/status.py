@@ -5,6 +5,7 @@ from __future__ import annotations
 from localspec import figures
 from localspec.chat import Reply
 from localspec.engine.events import FinishReason
+from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
 from localspec.load import PairInfo
 from localspec.tui.exchange import Exchange
 from localspec.tui.live import Activity, Figures, latest_of, paused, reply_summary
@@ -26,7 +27,7 @@ def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    return _figures(exchange, mode, session.why_no_speculation)
+    return _figures(exchange, mode, session.launch.why_no_speculation or _why_fallen_back(exchange.reply))
 
 
 def pace_note(session: Session) -> str:
@@ -39,11 +40,25 @@ def pace_note(session: Session) -> str:
 
 
 def pause_note(session: Session) -> str:
-    """That the depth policy has the draft pause, while it does; otherwise empty."""
+    """That the depth policy has the draft pause, while it does, or that one of several drafters failed."""
     exchange = session.current
-    if exchange is None or session.why_no_speculation or not paused(exchange.reply.rounds):
+    if exchange is not None and (failed := failure_said(exchange.reply)):
+        return "" if _why_fallen_back(exchange.reply) else failed
+    if exchange is None or session.launch.why_no_speculation or not paused(exchange.reply.rounds):
         return ""
     return "the draft pauses: guessing does not pay here; it is tried again within 64 tokens"
+
+
+def failure_said(reply: Reply) -> str:
+    """That a drafter failed in mid-reply, and why; otherwise empty."""
+    return failure_note(reply.rounds[-1]) if reply.rounds else ""
+
+
+def _why_fallen_back(reply: Reply) -> str | None:
+    """For the live line, once nobody proposes any more because of a failure."""
+    if not reply.rounds or fallback_of(reply.rounds[-1]) is not Fallback.FAILED:
+        return None
+    return "; ".join(f"{name} failed: {message.rstrip('.')}" for name, message in failures_of(reply.rounds[-1]).items())
 
 
 def closing_note(reply: Reply) -> str:

@@ -12,7 +12,19 @@ from localspec.chat import Message, Role
 from localspec.errors import StoreError
 from localspec.launch import Launch
 from localspec.load import PairInfo
-from localspec.store import ModelFile, Node, Recorder, ReplyAbout, ReplyState, StoredConversation
+from localspec.reply_about import reply_about
+from localspec.store import (
+    ModelFile,
+    Node,
+    OldTurns,
+    Recap,
+    Recorder,
+    ReplyAbout,
+    ReplyState,
+    StoredConversation,
+    SummaryRecorder,
+)
+from localspec.store.summaries import later
 from localspec.tui.exchange import Exchange
 from localspec.tui.truth import Source, Trace
 from localspec.worker.messages import Generate
@@ -26,19 +38,32 @@ class Talk:
         self.exchanges: list[Exchange] = []
         """Those that have been said, oldest first; what waits is not among them."""
         self._deleted: list[str] = []
+        """What can be undone, the latest last: messages that were deleted, and summaries that were made."""
+        self._recap: Recap | None = None
         self.refresh()
 
     def refresh(self) -> None:
         """See what the path is now."""
         known = {(exchange.question, exchange.answer): exchange for exchange in self.exchanges}
-        self.exchanges = []
-        for question, answer in pairs_of(self.stored.path):
+        self.exchanges, self._recap = [], self.stored.recap
+        if self._recap is not None:
+            self.exchanges.append(known.get((None, self._recap.node.id)) or _summary(self._recap))
+        for question, answer in pairs_of(later(self.stored.path, self._recap)):
             ids = (question.id if question else None, answer.id if answer else None)
             self.exchanges.append(known.get(ids) or _restored(question, answer))
 
     def holding(self, message: str) -> Exchange | None:
-        """The exchange on the path that a message belongs to."""
+        """The exchange on the path that a message belongs to, or the summary that stands for it."""
+        if self._recap is not None and any(node.id == message for node in self._recap.covered):
+            return self.exchanges[0]
         return next((e for e in self.exchanges if message in (e.question, e.answer)), None)
+
+    def came_later(self, one: Exchange, other: Exchange) -> bool:
+        """Whether a reply was begun after another one."""
+        tree = self.stored.tree
+        if one.answer is None or other.answer is None or one.answer not in tree or other.answer not in tree:
+            return False
+        return tree.node(one.answer).created > tree.node(other.answer).created
 
     def load(self, exchange: Exchange) -> None:
         """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
@@ -61,9 +86,9 @@ class Talk:
     def recall(self, exchange: Exchange, launch: Launch, info: PairInfo | None) -> None:
         """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
         about, now = exchange.about, reply_about(launch, info)
-        if about is None or exchange.trace.sources or now.target is None:
+        if about is None or exchange.trace.sources or now.target is None or exchange.is_summary:
             return
-        if (about.target, about.draft) == (now.target, now.draft):
+        if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
             asked = Generate(0, tuple(self.messages(exchange)), about.options)
             exchange.trace.sources.append(Source(0, asked, launch.load))
 
@@ -74,22 +99,41 @@ class Talk:
 
     # What is to be answered
 
-    def begin(self, exchange: Exchange, about: ReplyAbout) -> Recorder:
+    def begin(self, exchange: Exchange, about: ReplyAbout) -> Recorder | SummaryRecorder:
         """Say the message, if it has not been said, and begin or go on with its reply."""
+        if exchange.old is not None:
+            return self._begin_summary(exchange, exchange.old, about)
         if exchange.continued and exchange.answer is not None:
             recorder = self.stored.continue_reply(exchange.answer, about)
         else:
-            if exchange.question is None:
-                exchange.question = self.stored.ask(exchange.prompt).id
-            recorder = self.stored.begin_reply(about, under=exchange.question)
+            recorder = self.stored.begin_reply(about, under=self.say(exchange))
             exchange.answer = recorder.node.id
         if exchange not in self.exchanges:
             self.exchanges.append(exchange)
         self.refresh()
         return recorder
 
+    def say(self, exchange: Exchange) -> str:
+        """Say the message, if it has not been said; its id."""
+        if exchange.question is None:
+            exchange.question = self.stored.ask(exchange.prompt).id
+        return exchange.question
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was replied in this conversation."""
+        return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
+
+    def _begin_summary(self, exchange: Exchange, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
+        recorder = self.stored.begin_summary(old, about)
+        exchange.answer = recorder.message
+        self._deleted.append(recorder.message)
+        return recorder
+
     def messages(self, exchange: Exchange) -> Sequence[Message]:
         """What the model is to be asked for this reply."""
+        if exchange.old is not None:
+            return exchange.old.asked
         above = exchange.question
         if above is None and exchange.answer is not None:
             above = self.stored.tree.parent(exchange.answer)
@@ -133,6 +177,8 @@ class Talk:
 
     def versions(self, exchange: Exchange) -> tuple[tuple[int, int], tuple[int, int]]:
         """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
+        if exchange.is_summary:
+            return (1, 1), (1, 1)
         position = self.stored.tree.position
         question = position(exchange.question) if exchange.question else (1, 1)
         # A question that is answered anew has replies beside the one to come.
@@ -170,13 +216,24 @@ class Talk:
             self.refresh()
 
     def undo(self) -> Exchange | None:
-        """Bring back what was deleted last; None if nothing was."""
-        if not self._deleted:
-            return None
-        message = self._deleted.pop()
-        self.stored.restore(message)
-        self.refresh()
-        return self.holding(message)
+        """Bring back what was deleted last, or what a summary stands for; None if there is neither."""
+        if self._recap is not None and self._recap.node.id not in self._deleted:
+            # Made on an earlier day.
+            self._deleted.insert(0, self._recap.node.id)
+        while self._deleted:
+            message = self._deleted.pop()
+            if message not in self.stored.tree:
+                continue  # A summary that was never finished.
+            summary = self.stored.tree.node(message)
+            if summary.role is not Role.SYSTEM:
+                self.stored.restore(message)
+            elif summary.deleted is None:
+                self.stored.delete(message)
+            else:
+                continue
+            self.refresh()
+            return self.holding(summary.parent or message if summary.role is Role.SYSTEM else message)
+        return None
 
 
 def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
@@ -205,10 +262,11 @@ def _restored(question: Node | None, answer: Node | None) -> Exchange:
     )
 
 
-def reply_about(launch: Launch, info: PairInfo | None) -> ReplyAbout:
-    """What a reply is made with now, for those who read it later."""
-    if info is None:
-        return ReplyAbout(launch.reply, pair_id=launch.pair_id)
-    target = ModelFile(info.target.name, size_bytes=info.target_size_bytes)
-    draft = ModelFile(info.draft.name, size_bytes=info.draft_size_bytes) if info.draft else None
-    return ReplyAbout(launch.reply, target, draft, launch.pair_id, info.plain_per_second)
+def _summary(recap: Recap) -> Exchange:
+    turns_n = recap.turns_n
+    return Exchange("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
+
+
+def _agree(one: ModelFile | None, other: ModelFile | None) -> bool:
+    """Whether both may be the same file, or are none."""
+    return other is None if one is None else one.agrees_with(other)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from localspec.compose.token_counts import CHARS_A_TOKEN
+from localspec.store.summaries import REQUEST
 from localspec.tui.exchange import Exchange
 from localspec.tui.session import Session
-from localspec.tui.status import closing_note, opening_note
+from localspec.tui.status import closing_note, failure_said, opening_note
+from localspec.tui.talk import Talk
 
 
 def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
@@ -19,7 +22,7 @@ def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
     closing = closing_note(reply) if reply.done or reply.tokens else ""
     offer = "/continue goes on" if unfinished(exchange) else ""
     last = " · ".join(filter(None, (version, state, closing, offer)))
-    return "\n".join(filter(None, (opening_note(reply), last)))
+    return "\n".join(filter(None, (opening_note(reply), failure_said(reply), last)))
 
 
 def unfinished(exchange: Exchange) -> bool:
@@ -35,13 +38,31 @@ def storage_note(session: Session) -> str:
 
 
 def context_note(session: Session) -> str:
-    """Tokens of the conversation and what the context holds, as wide for any number; empty before the first reply."""
+    """Tokens of the conversation and what the context holds, as wide for any number; empty before the first reply.
+
+    With a sign for about where a summary has taken the place of turns since: the next reply will count anew.
+    """
     exchange = session.current or session.last or next(reversed(session.talk.exchanges), None)
     if session.info is None or exchange is None or exchange.reply.prompt is None:
         return ""
     used_n = exchange.reply.prompt.prompt_n + exchange.reply.timings.predicted_n
+    saved_n = _saved_n(session.talk, exchange)
     room = f"{session.info.n_ctx:,}"
-    return f"{used_n:>{len(room)},} / {room} tokens"
+    used = f"~{max(0, used_n - saved_n):,}" if saved_n else f"{used_n:,}"
+    return f"{used:>{len(room)}} / {room} tokens"
+
+
+def _saved_n(talk: Talk, exchange: Exchange) -> int:
+    """About how many tokens a summary saves that was made after this reply; 0 if none was."""
+    summary = talk.exchanges[0] if talk.exchanges else exchange
+    if not summary.is_summary or exchange.is_summary or not talk.came_later(summary, exchange):
+        return 0
+    talk.load(summary)
+    if summary.reply.prompt is None:
+        return 0
+    # The system prompt stays, and the request for a summary never was in the conversation.
+    kept_n = (len(talk.stored.system or "") + len(REQUEST)) / CHARS_A_TOKEN
+    return max(0, round(summary.reply.prompt.prompt_n - kept_n - summary.reply.timings.predicted_n))
 
 
 def copied_note(text: str, *, code: bool) -> str:

@@ -1,10 +1,12 @@
 """What the chat screen costs the model, and how quickly a key paints meanwhile.
 
-    python -m tests.benchmarks.screen_cost --target TARGET.gguf --draft DRAFT.gguf
+    python -m tests.benchmarks.screen_cost --target TARGET.gguf --draft DRAFT.gguf [--truth all] [--ghosts brief]
 
 Alternates ``localspec run --json`` without a terminal and the chat on a pseudo-terminal, same prompt,
 same options, and compares the engine's own tokens per second. While the chat streams, keys are typed
-at random moments, and the time until each is painted is taken. Run it on an otherwise idle machine.
+at random moments, and the time until each is painted is taken. With several ways of marking tokens (``--truth all`` or
+``--truth off heat``), each repetition runs all of them beside one ``localspec run``. Run it on an otherwise idle
+machine.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from localspec.tui.truth import Ghosts, Mode
+from tests.benchmarks.long_reply import settings as show_tokens
 from tests.terminal import Terminal
 
 PROMPT = "Count from 1 to 100"
@@ -30,18 +34,27 @@ def main() -> None:
     """Measure and print."""
     arguments = _parse()
     home = tempfile.mkdtemp(prefix="localspec-bench-")
-    without, beside, keys = [], [], []
+    modes = list(Mode) if "all" in arguments.truth else [Mode(mode) for mode in arguments.truth]
+    without: list[float] = []
+    beside: dict[Mode, list[float]] = {mode: [] for mode in modes}
+    keys: dict[Mode, list[float]] = {mode: [] for mode in modes}
     for repeat in range(arguments.repeats):
         without.append(run_speed(arguments, home))
-        speed, latencies = chat_speed(arguments, home)
-        beside.append(speed)
-        keys += latencies
-        print(
-            f"{repeat + 1}: run {without[-1]:.1f} tokens/s, chat {speed:.1f}, ratio {speed / without[-1]:.3f}",
-            flush=True,
-        )
+        for mode in modes:
+            show_tokens(Path(home), mode, arguments.ghosts)
+            speed, latencies = chat_speed(arguments, home)
+            beside[mode].append(speed)
+            keys[mode] += latencies
+            ratio = f"run {without[-1]:.1f} tokens/s, chat {speed:.1f}, ratio {speed / without[-1]:.3f}"
+            print(f"{repeat + 1}: {mode}, ghosts {arguments.ghosts}: {ratio}", flush=True)
+    for mode in modes:
+        print(f"{mode}, ghosts {arguments.ghosts}")
+        report(without, beside[mode], sorted(keys[mode]))
+
+
+def report(without: list[float], beside: list[float], keys: list[float]) -> None:
+    """Print how the two speeds compare."""
     ratios = [b / a for a, b in zip(without, beside, strict=True)]
-    keys.sort()
     print(
         f"median ratio {statistics.median(ratios):.3f} (from {min(ratios):.3f} to {max(ratios):.3f}), n = {len(ratios)}"
     )
@@ -112,6 +125,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--truth", nargs="+", choices=["all", *Mode], default=[Mode.ORIGIN], metavar="MODE")
+    parser.add_argument("--ghosts", choices=list(Ghosts), default=Ghosts.BRIEF)
     return parser.parse_args()
 
 

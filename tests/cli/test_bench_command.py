@@ -6,17 +6,25 @@ import builtins
 import dataclasses
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localspec.bench.lock import alone
+from localspec.bench.own_prompts import LONGEST_CHARS, drawn_prompts
+from localspec.chat import Role
 from localspec.cli.services import Services
+from localspec.config import read_config
+from localspec.launch import Launch
+from localspec.load import LoadOptions
 from localspec.paths import user_paths
+from localspec.store import Store
 from tests.bench.support import GOOD, USELESS, VirtualWorld
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
+from tests.stats.support import Kind, fill
 
 FILES = ("--target", "pair.gguf", "--draft", "draft.gguf")
 PROMPTS = "".join(
@@ -217,3 +225,88 @@ def test_the_built_in_pair_is_measured(localspec: Localspec, prompts: Path) -> N
     assert {sample["prompt_n"] for sample in (*plain, *fast)} == {plain[0]["prompt_n"]}
     assert plain[0]["prompt_n"] > 5
     assert re.match("No verdict: 1 comparison is too few", pair["verdict"]["sentence"])
+
+
+PAIR = ("--pair", "builtin", "--repeats", "4", "--temperature", "0", "--depth", "3")
+
+
+def test_what_is_recommended_can_be_saved(localspec: Localspec, prompts: Path) -> None:
+    """Into the settings: once; another pair with its name; and nothing else of the file changes."""
+    file = user_paths().config / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# mine\n[model]\nthreads = 3\n", encoding="utf-8")
+    world = VirtualWorld({"builtin-target": GOOD})
+    done = bench(localspec, *PAIR, "--prompts", prompts, "--save", world=world)
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert "speculation.spec = auto, speculation.depth = 3" in done.err
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# mine\n[model]\nthreads = 3\n")
+    assert read_config().values == {"model.threads": 3, "speculation.spec": "auto", "speculation.depth": 3}
+    assert "says so already" in bench(localspec, *PAIR, "--prompts", prompts, "--save", world=world).err
+
+
+def test_nothing_is_saved_where_the_figures_do_not_say(localspec: Localspec, prompts: Path) -> None:
+    """One comparison is too few."""
+    world = VirtualWorld({"builtin-target": GOOD})
+    arguments = ("--pair", "builtin", "--prompts", prompts, "--repeats", "1", "--temperature", "0", "--subject", "code")
+    prompts.write_text(PROMPTS.splitlines()[0] + "\n", encoding="utf-8")
+    done = bench(localspec, *arguments, "--save", world=world)
+    assert "Nothing was saved; the figures do not say." in done.err
+    assert read_config().values == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((*FILES, "--save"), "localspec pairs add"),
+        (("--pair", "builtin", "--pair", "builtin-alone", "--save"), "several"),
+        ((*FILES, "--prompts", "x", "--from-history", "3"), "--prompts and --from-history contradict"),
+        ((*FILES, "--from-history", "3"), "no questions in the history"),
+    ],
+)
+def test_what_cannot_be_saved_or_drawn_is_told_at_once(
+    localspec: Localspec, arguments: tuple[str, ...], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is measured."""
+    world = VirtualWorld({"pair": GOOD})
+    monkeypatch.setattr("localspec.cli.bench._launches", lambda given: _launched(given["pairs"]))
+    done = bench(localspec, *arguments, world=world)
+    assert done.code != 0
+    assert complaint in done.err
+    assert world.pairs == []
+
+
+def _launched(pairs: tuple[str, ...]) -> list[Any]:
+    load = LoadOptions(Path("pair.gguf"), Path("draft.gguf"))
+    return [Launch(load, pair_id=pair) for pair in pairs or (None,)]
+
+
+def test_prompts_are_drawn_from_the_history(localspec: Localspec) -> None:
+    """With what was said before each; the same for the same seed, and no more than there are."""
+    with closing(Store.open()) as store:
+        fill(store, *[Kind()] * 6)
+        fill(store, *[Kind()] * 3, seed=2)
+    drawn = []
+    for n, seed in ((4, 1), (4, 1), (4, 2), (100, 1)):
+        with closing(Store.open()) as store:
+            drawn.append(drawn_prompts(store, n, seed))
+    first, again, other, everything = drawn
+    assert first == again != other
+    assert len(first) == 4
+    assert len(everything) == 9
+    assert {prompt.messages[-1].role for prompt in everything} == {Role.USER}
+    assert {len(prompt.messages) for prompt in everything} == {1, 3, 5, 7, 9, 11}
+    assert {prompt.subject for prompt in everything} <= {"code", "json", "list", "prose", "short"}
+    world = VirtualWorld({"pair": GOOD})
+    done = bench(localspec, *FILES, "--from-history", "2", "--repeats", "1", "--json", world=world)
+    assert done.code == 0
+    assert len({prompt for prompt, _ in world.pairs[0].asked if str(prompt).startswith("Question")}) == 2
+
+
+def test_what_would_take_long_to_read_is_not_drawn() -> None:
+    """Nor what follows it; what was asked before it is."""
+    with closing(Store.in_memory()) as store:
+        talk = store.begin()
+        for text in ("short", "long " * LONGEST_CHARS, "short again"):
+            talk.ask(text)
+        assert [prompt.messages[-1].content for prompt in drawn_prompts(store, 9, 1)] == ["short"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from localspec.cli.services import Services
+from localspec.cli.tables import DIM
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.machine import Memory
 from localspec.pairs import load_catalogue
@@ -132,7 +133,27 @@ def test_the_list_can_be_filtered(localspec: Localspec) -> None:
     assert listed(localspec("pairs", "list", "--json", "--filter", "nonsense", services=on())) == []
 
 
-def test_a_pair_on_a_volume_that_is_gone_is_still_listed(localspec: Localspec) -> None:
+def test_a_pair_on_a_volume_that_is_gone_is_greyed_and_never_forgotten(
+    localspec: Localspec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is done meanwhile: the volume comes back, and the pair with it."""
+    volume = tmp_path / "volume"
+    own = write_own(f'[[pairs]]\nid = "p"\ntitle = "P"\ntarget.file = "{volume}/x.gguf"\n')
+    written = own.read_text()
+    monkeypatch.setattr("localspec.cli.tables.wants_ansi", lambda stream: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for command in (("list",), ("prune", "--yes"), ("scan",), ("info", "p")):
+        assert localspec("pairs", *command, services=on()).code == 0
+    (row,) = [line for line in localspec("pairs", "list", services=on()).out.splitlines() if "file missing" in line]
+    assert row.startswith(f"\x1b[{DIM}mp ")
+    assert own.read_text() == written
+
+    write(volume / "x.gguf", BIG)
+    (back,) = listed(localspec("pairs", "list", "--json", "--filter", "x.gguf", services=on()))
+    assert (back["id"], back["state"]) == ("p", "here")
+
+
+def test_a_pair_on_a_volume_that_is_gone_says_where_it_was(localspec: Localspec) -> None:
     write_own('[[pairs]]\nid = "p"\ntitle = "P"\ntarget.file = "/media/none/x.gguf"\n')
 
     lines = localspec("pairs", "list", services=on()).out.splitlines()

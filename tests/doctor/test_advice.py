@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,10 @@ from localspec.doctor.native_probe import NativeReport
 
 PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False)
 BUILT = NativeReport(version="1", system_info="CPU : AVX = 1 | AVX2 = 1 | ", threads=2)
-NO_AMX = "-DCMAKE_C_FLAGS=-mno-amx-int8 -DCMAKE_CXX_FLAGS=-mno-amx-int8"
+WITHOUT = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+NO_AMX = f'CFLAGS="{WITHOUT}" CXXFLAGS="{WITHOUT}" '
 AMX = ("avx2", "amx_int8")
+README = Path(__file__).parents[2] / "README.md"
 
 
 def advice(report: NativeReport = BUILT, **changes: object) -> list[Finding]:
@@ -57,6 +60,14 @@ def test_gcc_12_is_kept_from_amx(gcc: str) -> None:
     assert (finding.level, NO_AMX in finding.command) == (NOTE, True)
 
     assert all(NO_AMX in each.command for each in advice(instruction_sets=AMX, gcc=gcc, cuda=True, nvcc=True))
+
+
+def test_the_readme_says_what_doctor_does() -> None:
+    (finding,) = advice(instruction_sets=AMX, gcc="12.2.0")
+    said, _, _ = finding.command.partition(sys.executable)
+
+    assert shlex.split(said)[:2] == [f"CFLAGS={WITHOUT}", f"CXXFLAGS={WITHOUT}"]
+    assert f"`{NO_AMX.strip()}`" in README.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("gcc", ["11.4.0", "13.1.0", None])

@@ -18,6 +18,7 @@ from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
 from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import gcc_version, hardware
+from localspec.doctor.large_pages import look_at_large_pages
 from localspec.doctor.native_probe import NativeReport
 from localspec.pairs.hub_cache import hub_cache
 from localspec.paths import user_paths
@@ -45,6 +46,20 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"http://127.0.0.1:{http.server_port}/"
         http.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("switch", "level"),
+    [("always [madvise] never\n", OK), ("[always] madvise never\n", OK), ("always madvise [never]\n", NOTE)],
+)
+def test_large_pages_that_the_system_withholds_are_a_finding(tmp_path: Path, switch: str, level: str) -> None:
+    """With the command that changes it."""
+    file = tmp_path / "enabled"
+    file.write_text(switch)
+    (finding,) = look_at_large_pages(file)
+    assert finding.level == level
+    assert bool(finding.command) == (level == NOTE)
+    assert look_at_large_pages(tmp_path / "missing") == []
 
 
 def test_an_endpoint_that_says_anything_answers(server: str) -> None:

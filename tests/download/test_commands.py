@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.errors import DownloadError, NotFoundError, PairMismatchError, UsageError
+from localspec.errors import DownloadError, ModelFileError, NotFoundError, PairMismatchError, UsageError
 from localspec.gguf import read_header
 from localspec.pairs import load_catalogue
 from localspec.pairs.hub_cache import cached_files, hub_cache
@@ -103,7 +103,13 @@ def test_a_split_model_is_verified_when_all_its_parts_are(server: HubServer, loc
     assert load_catalogue().find("mine").target.proof is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', '{"a": {"b": 2}}', "\ufeff"])
+PROOF = '{"revision": "r", "sha256": null, "size_bytes": "9", "fingerprint": null, "on": "2026-11-22"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", '{"a": 1}', '{"a": {"b": 2}}', "\ufeff", "[" * 5000, f'{{"{BIG}/big-Q4_K_M.gguf": {PROOF}}}'],
+)
 def test_proofs_that_cannot_be_read_are_none(localspec: Localspec, text: str) -> None:
     write(proofs_file(), text.encode())
     assert read_proofs() == {}
@@ -226,6 +232,20 @@ def test_check_names_the_first_token_that_differs(localspec: Localspec, tmp_path
     assert verdict["draft"]["file"] == "other.gguf"
 
 
+def test_check_of_repositories_with_one_model(localspec: Localspec, server: HubServer) -> None:
+    """First of their headers on the Hub, then of their files in its cache."""
+    assert localspec("pairs", "check", BIG, SMALL).out == "small-Q8_0.gguf can draft for big-Q4_K_M.gguf.\n"
+    localspec("pairs", "pull", "mine")
+    server.requests.clear()
+    assert localspec("pairs", "check", BIG, SMALL).code == 0
+    assert server.requests == []
+
+
+def test_a_path_that_is_mistyped_is_no_repository(localspec: Localspec, server: HubServer) -> None:
+    assert localspec("pairs", "check", "models/x.gguf", "models/x.gguf").code == NotFoundError.exit_code
+    assert server.requests == []
+
+
 def test_check_uses_what_is_in_the_cache(localspec: Localspec, server: HubServer) -> None:
     localspec("pairs", "pull", "mine")
     server.requests.clear()
@@ -238,6 +258,31 @@ def test_check_offline_of_what_is_not_here(localspec: Localspec, monkeypatch: py
     done = localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:Q8_0")
     assert done.code == DownloadError.exit_code
     assert "HF_HUB_OFFLINE" in done.err
+
+
+@pytest.mark.parametrize("reference", ["{here}", "Owner/Twins:Q8_0"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "{twins}", "{big}"),
+        ("check", "{big}", "{twins}"),
+        ("add", "--target", "{twins}", "--alone"),
+        ("add", "--target", "{big}", "--draft", "{twins}"),
+    ],
+)
+def test_a_vocabulary_that_llama_cpp_would_die_of_is_refused(
+    localspec: Localspec, tmp_path: Path, server: HubServer, command: tuple[str, ...], reference: str
+) -> None:
+    """A file here and one of which only the header is fetched; nothing is written down."""
+    data = model(tokens=(*TOKENS[:9], TOKENS[5], *TOKENS[10:]))
+    server.add("Owner/Twins", "twins-Q8_0.gguf", data)
+    twins = reference.format(here=write(tmp_path / "twins.gguf", data))
+    before = (user_paths().config / "pairs.toml").read_text()
+    done = localspec("pairs", *(each.format(twins=twins, big=f"{BIG}:Q4_K_M") for each in command))
+
+    assert done.code == ModelFileError.exit_code
+    assert "its tokens 5 and 9 are both 'a'" in done.err
+    assert (user_paths().config / "pairs.toml").read_text() == before
 
 
 @pytest.mark.parametrize("name", ["nowhere.gguf", f"{BIG}:Q2_K", "Owner/Nothing:Q4_0", "Owner/Nothing"])

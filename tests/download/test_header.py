@@ -100,9 +100,18 @@ def test_a_quantisation_stands_for_its_file(wanted: str, chosen: str) -> None:
     assert choose_file(FILES, wanted) == chosen
 
 
+def test_a_repository_stands_for_the_only_model_in_it() -> None:
+    """Parts of it, and what only goes with it, are none of their own."""
+    names = "N-00001-of-00002.gguf", "N-00002-of-00002.gguf", "mmproj-N-F16.gguf", "mtp-N.gguf", "README.md"
+    assert choose_file(repository(*names), None) == "N-00001-of-00002.gguf"
+
+
 @pytest.mark.parametrize(
     ("repo", "wanted", "kind", "words"),
     [
+        (FILES, None, UsageError, "Say which: O/N:F16, or Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
+        (repository("one.gguf", "two.gguf"), None, UsageError, "Say which: O/N:one.gguf, or two.gguf."),
+        (repository("README.md"), None, NotFoundError, "no GGUF files at all"),
         (FILES, "Q6_K", NotFoundError, "It has F16, Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
         (FILES, "M-Q4_K_M.gguf", NotFoundError, "Did you mean N-Q4_K_M.gguf"),
         (repository("README.md"), "Q4_0", NotFoundError, "no GGUF files at all"),
@@ -110,7 +119,7 @@ def test_a_quantisation_stands_for_its_file(wanted: str, chosen: str) -> None:
     ],
 )
 def test_what_is_not_there_comes_with_what_is(
-    repo: Repository, wanted: str, kind: type[LocalSpecError], words: str
+    repo: Repository, wanted: str | None, kind: type[LocalSpecError], words: str
 ) -> None:
     with pytest.raises(kind) as error:
         choose_file(repo, wanted)

@@ -137,6 +137,13 @@ class TestCosts:
         costs = Costs({1: 1.0, 4: 4.0, 8: 6.0})
         assert [costs.round_s(batch) for batch in (1, 2, 3, 4, 6, 8)] == [1, 2, 3, 4, 5, 6]
 
+    @pytest.mark.parametrize("batch", range(1, 11))
+    @pytest.mark.parametrize("n", range(6))
+    def test_larger_batches_have_the_prices_they_have_one_by_one(self, batch: int, n: int) -> None:
+        """Also past the largest, whose price all of them have."""
+        costs = Costs({1: 1.0, 4: 4.0, 8: 6.0})
+        assert list(costs.larger(batch, n)) == [costs.round_s(batch + more) for more in range(1, n + 1)]
+
     def test_they_follow_what_rounds_really_cost(self) -> None:
         costs = Costs({1: 1.0, 4: 2.0})
         for _ in range(60):

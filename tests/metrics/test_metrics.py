@@ -6,6 +6,7 @@ import math
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from localspec.cli.metrics import serve
 from localspec.engine.events import Origin, Round
+from localspec.engine.fallback import why_of
 from localspec.errors import StoreError, UsageError
 from localspec.metrics.meters import Meters
 from localspec.metrics.names import METRICS, Kind, documentation
@@ -22,7 +24,7 @@ from localspec.metrics.server import MetricsServer, write_page
 from localspec.metrics.stored import StoredMetrics
 from localspec.store import Asked, Run, Store
 from tests.stats import support
-from tests.store.support import ABOUT, converse, events
+from tests.store.support import ABOUT, converse, events, round_of
 
 DOCUMENTED = Path(__file__).parent.parent.parent / "assets" / "METRICS.md"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -177,7 +179,9 @@ def test_every_metric_appears(store: Store) -> None:
     recorder = talk.begin_reply(ABOUT)
     for event in events("one two"):
         if isinstance(event, Round):
-            recorder.receive(event)
+            recorder.receive(replace(event, divergence=0.1))
+    # A round without proposals, for the draft has failed.
+    recorder.receive(replace(round_of(1, ["word "], None), depth=0, why=why_of("", {"draft": "It broke."})))
     recorder.fail(StoreError("It broke."))
     found = {family.name for family in families(StoredMetrics(store).page())}
     assert found == {metric.name for metric in METRICS}

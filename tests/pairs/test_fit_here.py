@@ -15,7 +15,7 @@ from localspec.machine import Memory
 from localspec.pairs import ModelFile, Pair, describe, describe_all, load_catalogue
 from localspec.pairs import estimate as estimate_module
 from localspec.pairs.estimate import N_CTX, Estimate, estimate
-from localspec.pairs.recommendation import recommend
+from localspec.pairs.recommendation import reads_quickly, recommend
 from localspec.pairs.suitability import AMBER, GREEN, RED, UNKNOWN, Suitability, judge_fit
 from tests.gguf_files import write
 from tests.pairs.support import BIG, SMALL
@@ -57,6 +57,9 @@ def test_the_context_is_the_one_taken_unasked() -> None:
         (Room(Memory(16 * GB, 16 * GB), device_bytes=8 * GB), AMBER, 8 * GB),
         (Room(Memory(8 * GB, 8 * GB), device_bytes=8 * GB), RED, 8 * GB),
         (Room(Memory(16 * GB, 8 * GB), device_bytes=12 * GB, device_shares_ram=True), AMBER, 8 * GB),
+        (Room(Memory(16 * GB, 10 * GB), device_bytes=9 * GB, device_shares_ram=True), GREEN, 10 * GB),
+        (Room(Memory(16 * GB, 10 * GB), device_bytes=9 * GB - 1, device_shares_ram=True), AMBER, 9 * GB - 1),
+        (Room(Memory(8 * GB, 8 * GB), device_bytes=5 * GB, device_shares_ram=True), RED, 8 * GB),
     ],
 )
 def test_fit_is_told_with_the_number_it_is_held_against(room: Room, colour: str, against: int | None) -> None:
@@ -143,10 +146,23 @@ def test_the_rule(pairs: list[Pair], best: str) -> None:
 def test_without_a_gpu_what_would_crawl_is_not_recommended(sizes: tuple[float, ...], best: str) -> None:
     judged = [(pair_of(f"{size:g}", size, size / 10), FITS) for size in sizes]
 
-    chosen = recommend(judged, gpu=False)
+    chosen = recommend(judged, quick=False)
 
     assert chosen is not None
     assert chosen[0].id == best
+
+
+@pytest.mark.parametrize(
+    ("room", "platform", "quickly"),
+    [
+        (ram(64 * GB, 60 * GB), "linux", False),
+        (Room(Memory(64 * GB, 60 * GB), device_bytes=8 * GB), "linux", True),
+        (Room(Memory(64 * GB, 60 * GB), device_bytes=60 * GB, device_shares_ram=True), "linux", False),
+        (Room(Memory(64 * GB, 60 * GB), device_bytes=48 * GB, device_shares_ram=True), "darwin", True),
+    ],
+)
+def test_where_large_weights_are_read_quickly(room: Room, platform: str, quickly: bool) -> None:
+    assert reads_quickly(room, platform) is quickly
 
 
 @pytest.mark.parametrize("colour", [AMBER, RED, UNKNOWN])

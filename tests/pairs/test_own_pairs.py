@@ -184,10 +184,13 @@ def test_what_the_hub_has_is_named_by_repository_and_file_or_quantisation() -> N
     assert load_catalogue().find(pair.id).verified, "it has been seen under its name"
 
 
-def test_a_quantisation_that_two_files_have_is_asked_about() -> None:
-    in_hub("Owner/Name", "one-Q4_K_M.gguf", BIG)
+def test_a_name_that_two_files_have_is_asked_about() -> None:
+    path = in_hub("Owner/Name", "one-Q4_K_M.gguf", BIG)
+    assert resolve_file("owner/name").path == path
     in_hub("Owner/Name", "two-Q4_K_M.gguf", SMALL)
 
+    with pytest.raises(UsageError, match=r"Owner/Name can be any of Owner/Name:one-Q4_K_M\.gguf, "):
+        resolve_file("Owner/Name")
     with pytest.raises(UsageError, match=r"Owner/Name:one-Q4_K_M\.gguf, Owner/Name:two-Q4_K_M\.gguf"):
         resolve_file("Owner/Name:Q4_K_M")
 
@@ -249,6 +252,14 @@ def test_a_table_is_taken_out_with_the_comments_in_it_and_no_others(gone: str, l
     assert ("kept as it is" in text) == (left == "first")
     assert "# About the second." in text, "what stands above a table may be about more than it"
     assert text.startswith("# My pairs.\n")
+
+
+def test_what_another_app_has_taken_out_already_is_out() -> None:
+    path = write_own(WRITTEN)
+
+    remove_pair("third")
+
+    assert path.read_text() == WRITTEN
 
 
 def test_added_and_taken_out_leaves_what_was_there(big: Path) -> None:

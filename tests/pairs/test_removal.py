@@ -117,6 +117,14 @@ def test_of_a_shipped_pair_the_files_go_and_the_entry_stays() -> None:
     assert not own_file().exists()
 
 
+def test_an_unfinished_download_of_it_is_told_of() -> None:
+    write_own(hub_pair("one", "big.gguf", "small.gguf") + hub_pair("two", "x.gguf", "y.gguf", repo="Owner/Other"))
+    write(hub_cache() / "models--Owner--Name" / "blobs" / ("a" * 64 + ".localspec.part"), b"half")
+
+    assert "unfinished download from Owner/Name" in " ".join(plan_removal("one").kept)
+    assert not plan_removal("two").kept
+
+
 def test_what_cannot_be_removed_is_told() -> None:
     with pytest.raises(UsageError, match="comes with LocalSpec"):
         plan_removal("builtin")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.errors import ModelFileError
 from localspec.gguf import GgufHeader, Value, Vocabulary, read_header
 from localspec.match import judge_match
 from tests import gguf_files as gf
@@ -185,3 +190,29 @@ def test_verdicts_on_all_ordered_pairs_of_changed_vocabularies_are_llama_cpps(ch
     fitting = sum(prove(one, other) for one, other in product(changed, repeat=2))
 
     assert len(changed) < fitting < len(changed) ** 2 / 2, "there is something of both to tell apart"
+
+
+# Two tokens of one text
+
+
+def again(token: int, text: str, other: int) -> Change:
+    """The text of one token given to another, with ``text`` behind it."""
+
+    def change(metadata: Metadata) -> None:
+        with_text(token, tokens_of(metadata)[other] + text)(metadata)
+
+    return change
+
+
+@pytest.mark.parametrize("change", [again(300, "", 200), again(300, "\0x", 200)])
+def test_what_is_refused_is_what_llama_cpp_dies_of(change: Change, tmp_path: Path) -> None:
+    metadata = {key: plain(value) for key, value in read_header(DRAFT).metadata.items()}
+    change(metadata)
+    path = gf.write(tmp_path / "twins.gguf", gf.gguf(metadata))
+    load = "from tests.real.native_vocabulary import *; import sys; load_vocabulary(Path(sys.argv[1]))"
+    environ = os.environ | {"GGML_NO_BACKTRACE": "1"}
+    done = subprocess.run([sys.executable, "-c", load, path], env=environ, capture_output=True, check=False)
+
+    assert done.returncode == -signal.SIGABRT, done.stderr
+    with pytest.raises(ModelFileError, match="tokens 200 and 300"):
+        read_header(path)

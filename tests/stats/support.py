@@ -37,6 +37,8 @@ class Kind:
     verify_s: float = 0.02
     rounds_n: int = 8
     drafter: str = "draft"
+    divergence: float = 0.4
+    """Of draft and target, where half is accepted about 0.7 of it."""
 
 
 def part_of(chance: random.Random, kind: Kind, subject: str) -> tuple[str, ReplyPart]:
@@ -82,6 +84,7 @@ def _round(chance: random.Random, index: int, rate: float, kind: Kind) -> Round:
         verify_s=kind.verify_s * chance.uniform(0.95, 1.05),
         total_s=kind.verify_s * 1.05 + 0.005,
         why="as many as pay",
+        divergence=round(kind.divergence * (1.2 - rate), 3) if index % 4 == 0 else None,
     )
 
 

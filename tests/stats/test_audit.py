@@ -61,7 +61,7 @@ def test_rounds_are_there_at_once_without_rules(tmp_path: Path) -> None:
 def test_no_secret_is_logged(tmp_path: Path) -> None:
     """Not in pieces over rounds, nor proposed; what is beside it stays."""
     path = tmp_path / "audit"
-    reply = log_of(path, SECRET).begin({})
+    reply = log_of(path, SECRET).begin({"options": {"stop": ("sk-1", "end")}})
     rounds: list[Event] = [
         _round(0, ["key ", "sk"], "none"),
         _round(1, ["-", "4"], "fine"),
@@ -70,7 +70,10 @@ def test_no_secret_is_logged(tmp_path: Path) -> None:
     ]
     for event in rounds:
         reply.receive(event)
-    reply.fail(EngineError("It stopped."))
+    reply.fail(EngineError("It stopped at sk-3."))
+    first, *_, last = lines(path)
+    assert first["about"]["options"]["stop"] == ["[redacted]", "end"]
+    assert last["message"] == "It stopped at [redacted]."
     found = [record for record in lines(path) if record["event"] == "round"]
     texts = [[token["text"] for token in record["tokens"]] for record in found]
     assert texts == [["key ", "[redacted]"], ["[redacted]", "[redacted]"], ["[redacted]"], [" done"]]
@@ -95,7 +98,7 @@ def test_files_are_rotated_and_forgotten(tmp_path: Path) -> None:
     assert all(file.stat().st_size <= 300 for file in tmp_path.iterdir())
     old = path.stat().st_mtime - timedelta(days=2).total_seconds()
     os.utime(tmp_path / "audit.2", (old, old))
-    log.write([{"event": "x"}])
+    log.begin({})
     assert not (tmp_path / "audit.2").exists() or (tmp_path / "audit.2").stat().st_mtime > old
 
 

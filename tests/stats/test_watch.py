@@ -24,7 +24,7 @@ UNTRAINED = replace(USUAL, factor=0.05, draft_bytes=101)
 
 def runs_of(kinds: Sequence[Kind], seed: int, subjects: Sequence[str] = SUBJECTS) -> list[Run]:
     """Runs as the store would give them, of 160 proposals each."""
-    chance = random.Random(seed)
+    chance, other = random.Random(seed), random.Random(f"{seed} divergence")
     found = []
     for number, kind in enumerate(kinds):
         subject = chance.choice(subjects)
@@ -36,7 +36,10 @@ def runs_of(kinds: Sequence[Kind], seed: int, subjects: Sequence[str] = SUBJECTS
                 at=START + timedelta(hours=number),
                 state=ReplyState.DONE,
                 about=about_of(kind),
-                timings=_timings(round(160 * rate), kind.verify_s * chance.uniform(0.95, 1.05)),
+                timings=replace(
+                    _timings(round(160 * rate), kind.verify_s * chance.uniform(0.95, 1.05)),
+                    divergence=max(other.gauss(kind.divergence, 0.1), 0.0),
+                ),
                 text=TEXTS[subject],
             )
         )
@@ -64,7 +67,7 @@ def notices(runs: Sequence[Run]) -> list[tuple[int, Notice]]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_thousand_replies_without_a_change_raise_nothing(seed: int) -> None:
-    """In either figure, though four subjects differ widely."""
+    """In any of the figures, though four subjects differ widely."""
     assert notices(runs_of([USUAL] * 1000, seed)) == []
 
 
@@ -124,6 +127,19 @@ def test_a_slow_machine_is_no_matter_of_acceptance() -> None:
     """Only the speed-up falls."""
     raised = notices(runs_of([USUAL] * 80 + [replace(USUAL, verify_s=0.06)] * 20, 9))
     assert {notice.measure for _, notice in raised} == {"speedup_vs_plain"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_rise_of_the_divergence_is_noticed(seed: int) -> None:
+    """Also where as much is accepted as before; a fall of it is none."""
+    further, nearer = replace(USUAL, divergence=1.5), replace(USUAL, divergence=0.05)
+    raised = notices(runs_of([USUAL] * 60 + [further] * 12, seed))
+    assert {notice.measure for _, notice in raised} == {"divergence"}
+    for n, notice in raised:
+        assert n > 60
+        assert notice.before < notice.since
+        assert "the divergence of draft and target rose from 0." in notice.text
+    assert notices(runs_of([USUAL] * 60 + [nearer] * 30, seed)) == []
 
 
 def test_the_same_replies_raise_the_same() -> None:

@@ -134,6 +134,7 @@ ROUNDS = st.lists(
         verify_s=SECONDS,
         total_s=SECONDS,
         why=TEXTS,
+        divergence=st.none() | st.integers(0, 14_000).map(lambda thousandths: thousandths / 1000),
     ),
     max_size=6,
 )

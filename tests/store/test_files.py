@@ -106,7 +106,7 @@ def test_anything_malformed_is_refused_whole(
         ("[" * 100_000, "not JSON that can be read"),
         ("[]", "has no conversations that LocalSpec knows how to read"),
         ('{"format": "localspec-conversations", "version": 2}', "version is 2; this LocalSpec reads 1"),
-        (("role", "tool"), "conversations[0].messages[1].role is 'tool', not 'user' or 'assistant'"),
+        (("role", "tool"), "conversations[0].messages[1].role is 'tool', not 'user', 'assistant' or 'system'"),
         (("content", 7), "conversations[0].messages[1].content is a whole number, not text"),
         (("content", "else"), "messages[1].reply[0].rounds have tokens that are not the text of the message"),
         (("created", "soon"), "conversations[0].messages[1].created is no time: 'soon'"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,13 +39,26 @@ def test_a_later_version_is_told() -> None:
         provenance.rounds_of(b"\x09abc", "")
 
 
+OLD = b"\x02\x05draft\x17as many as there may be\x01\x00\x01\x02\xe8\x07\xa0\x9c\x01\xfc\xa7\x01\x02"
+OLD_END = b"\x02\x01\x00\x0a\x05\x05\x05\x06\x02\x63\x01\x02no"
+
+
 def test_the_format_stays() -> None:
-    """A record as version 1 wrote it; if this fails, what people have stored cannot be read any more."""
-    rounds = [round_of(0, ["Hello", " world"])]
-    frame = b"\x02\x05draft\x17as many as there may be\x01\x00\x01\x02\xe8\x07\xa0\x9c\x01\xfc\xa7\x01\x02"
-    frame += b"\x02\x01\x00\x0a\x05\x05\x05\x06\x02\x63\x01\x02no"
+    """A frame as version 2 writes it; if this fails, what people have stored cannot be read any more."""
+    rounds = [replace(round_of(0, ["Hello", " world"]), divergence=0.25)]
+    frame = provenance.MARK + OLD + b"\xfb\x01" + OLD_END
     assert provenance.frame(rounds) == frame
     assert provenance.rounds_of(provenance.record([frame]), "Hello world") == tuple(rounds)
+
+
+def test_older_rounds_are_read() -> None:
+    """Of version 1, and frames of it in a record of version 2, between others: their divergence is unknown."""
+    old = round_of(0, ["Hello", " world"])
+    new = replace(old, index=1, divergence=0.25)
+    assert provenance.rounds_of(b"\x01" + zlib.compress(OLD + OLD_END), "Hello world") == (old,)
+    assert provenance.first_round_of(b"\x01" + zlib.compress(OLD + OLD_END)) is not None
+    frames = [provenance.frame([new]), OLD + OLD_END, provenance.frame([new])]
+    assert provenance.rounds_of(provenance.record(frames), "Hello world" * 3) == (new, old, new)
 
 
 def test_a_token_takes_few_bytes() -> None:

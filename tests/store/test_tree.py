@@ -140,3 +140,18 @@ def test_a_model_is_asked_what_was_answered_and_the_last_question() -> None:
     said = [(message.role, message.content) for message in chat_messages("be brief", path)]
     assert said == [("system", "be brief"), ("user", "q1"), ("assistant", "r1"), ("user", "q3")]
     assert [message.content for message in chat_messages(None, path[:4])] == ["q1", "r1", "q2"]
+
+
+def test_a_summary_stands_under_what_it_stands_for_and_nothing_under_it(tree: Tree) -> None:
+    summary = Node("s1", "r1", Role.SYSTEM, "In short.", AT)
+    tree.add(summary)
+    assert ids(tree.children("r1")) == ["q2"]
+    assert tree.summary() == summary
+    assert tree.summary("q1b") is None
+    with pytest.raises(ValueError, match="follows a summary"):
+        tree.add(node("q3", "s1"))
+    with pytest.raises(ValueError, match="stands for nothing"):
+        tree.add(Node("s2", None, Role.SYSTEM, "In short.", AT))
+    tree.go_to("s1")
+    assert tree.leaf == "r1"
+    assert Tree(tree.nodes, "s1").leaf == "r1"

@@ -16,6 +16,7 @@ from textual.widgets import Markdown
 from localspec.engine.events import FinishReason, Origin, Round
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.session import Phase
+from localspec.tui.widgets.notice import Notice
 from localspec.tui.widgets.page import Page
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.token_view import TokenView
@@ -421,6 +422,9 @@ async def test_a_line_more_lays_the_screen_out_once(monkeypatch: pytest.MonkeyPa
         lay_out(self, *args, **kwargs)
 
     monkeypatch.setattr(Screen, "_refresh_layout", counted)
+    # What is said in the row above the prompt shares it anew, now and then, which is not at issue here.
+    monkeypatch.setattr(Notice, "say", lambda self, text: None)
+    monkeypatch.setattr(Notice, "measure", lambda self, text: None)
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         await begin(pilot, engine)
         engine.write(rounds_of(LONG))

@@ -369,7 +369,7 @@ async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Stor
             before = transcript.scroll_y
             await pilot.press("pagedown")
             await wait_until(pilot, lambda before=before: transcript.scroll_y > before)  # type: ignore[misc]
-            await wait_until(pilot, lambda: transcript._wanted() is None)
+            await wait_until(pilot, lambda: transcript.near.wanted is None)
         assert len(turns(pilot)) < 80
         assert any(page.empty for page in chat(pilot).query(Page))
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 import pytest
 from textual.keys import Keys, _character_to_key
 
-from localspec.config import read_config
+from localspec.chat import ReplyOptions
+from localspec.config import config_file, read_config
 from localspec.tui.actions import ACTIONS
+from localspec.tui.exchange import Exchange
 from localspec.tui.keymap import KEYMAPS, Keymap, resolve_keymap
 from localspec.tui.keys import textual_keymap
+from localspec.tui.phase import Phase
+from localspec.tui.race import Race
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.tables import KNOWN, TABLES
+from localspec.tui.truth import Showing
 from tests.config.support import configure
+from tests.tui.settings_support import launch
+from tests.tui.support import Clock, FakeEngine, make_app, make_round, session, wait_until
 
-IDS = {action.id for action in ACTIONS}
+IDS = set(KNOWN)
 
 
 def keymap(text: str) -> Keymap:
@@ -30,9 +40,10 @@ def test_a_shipped_set_gives_every_action_keys_of_its_own(name: str) -> None:
     shipped = keymap(f'[screen]\nkeymap = "{name}"\n')
     assert not shipped.problems
     assert set(shipped.keys) == IDS
-    keys = [key for each in shipped.keys.values() for key in each.split(",")]
-    assert all(keys)
-    assert len(keys) == len(set(keys))
+    for table in TABLES:
+        keys = [key for action in table.actions for key in shipped.keys[action.id].split(",")]
+        assert all(keys)
+        assert len(keys) == len(set(keys)), table.title
 
 
 @pytest.mark.parametrize("name", KEYMAPS)
@@ -54,6 +65,13 @@ def test_the_files_keys_stand_over_the_set() -> None:
     stop = next(action for action in ACTIONS if action.id == "stop")
     assert changed.label(stop) == "F21"
     assert textual_keymap(changed) == {"stop": "f21,f22", "help": "question_mark"}
+
+
+def test_what_has_the_same_key_elsewhere_is_no_clash() -> None:
+    """Screens that are never there at the same time."""
+    changed = own('inspector-marks = "f12"\nrace-again = "f12"')
+    assert not changed.problems
+    assert textual_keymap(changed) == {"inspector-marks": "f12", "race-again": "f12"}
 
 
 def test_an_action_may_have_no_key() -> None:
@@ -85,6 +103,9 @@ def test_keys_can_be_swapped() -> None:
         ('stop = "ctrl+m"', 2, "Enter is the key of send already"),
         ('send = "s"', 2, "could no longer be typed"),
         ('newline = "?"', 2, "could no longer be typed"),
+        ('history-pin = "p"', 2, "could no longer be typed"),
+        ('race-again = "q"', 2, "q is the key of race-close already"),
+        ('inspector-rejecton = "x"', 2, "did you mean inspector-rejection?"),
         ('fast = "ctrl+n"\nnew = "escape"', 3, "Esc is the key of stop already"),
     ],
 )
@@ -92,8 +113,9 @@ def test_what_cannot_be_is_told_and_left_out(lines: str, line: int, what: str) -
     """With its line; the set's own key stays, and nothing ends up with two meanings."""
     changed = own(lines)
     assert (line, True) in [(problem.line, what in problem.what) for problem in changed.problems]
-    keys = [key for each in changed.keys.values() for key in each.split(",") if key]
-    assert len(keys) == len(set(keys))
+    for table in TABLES:
+        keys = [key for action in table.actions for key in changed.keys[action.id].split(",") if key]
+        assert len(keys) == len(set(keys))
 
 
 @pytest.mark.parametrize("character", "?!#$%^&*()-_=+[]{};:'\"\\|.<>/`~")
@@ -109,3 +131,24 @@ def test_named_keys_are_textuals() -> None:
     known = {key.value for key in Keys}
     for name in ("escape", "enter", "tab", "pageup", "home", "insert", "f12", "up"):
         assert name in known
+
+
+async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
+    """And say so in their row of keys; an action without one is not in it."""
+    configure('[keys]\ninspector-rejection = "f11"\ninspector-marks = "none"\nrace-again = "x"\n')
+    engine = FakeEngine()
+    app = make_app(engine, launch("\n".join(config_file().read_text().splitlines())), Clock())
+    async with app.run_test(size=(100, 30)) as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+        race = Race(engine.send, lambda: 1, "Hello", ReplyOptions(), 1)
+        app.push_screen(RaceScreen(race, app._palette))
+        await pilot.pause()
+        assert str(app.screen.query_one("#race-hints").render()) == "x again  Space to the end  Esc back"
+        await pilot.press("escape")
+        exchange = Exchange("Hello")
+        exchange.trace.extend([make_round(["One", " two"])])
+        app.push_screen(InspectorScreen(exchange, session(pilot).insights, app._palette, Showing(), wake=lambda: None))
+        await pilot.pause()
+        hints = str(app.screen.query_one("#inspector-hints").render())
+        assert hints == "←→ token  ↑↓ line  [] round  F11 rejection  Esc"

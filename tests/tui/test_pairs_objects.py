@@ -205,6 +205,7 @@ def test_what_can_be_done_with_a_pair() -> None:
     assert Entry(waiting).deed is Deed.USE_TARGET
     assert entry("qwen3-8b", download=Download("p", "P")).deed is Deed.NOTHING
     assert entry("qwen3-8b", download=stopped).deed is Deed.RESUME
+    assert entry("qwen3-8b", download=replace(stopped, stage=Stage.FAILED)).deed is Deed.RETRY
     assert deed_words(entry("qwen3-8b")) == "download 5.64 GB"
     assert deed_words(entry("smollm2-1.7b")) == "use it"
     assert deed_words(None) == deed_words(entry("mine")) == ""

@@ -12,6 +12,7 @@ from textual.widgets import Input
 from localspec.errors import DownloadError
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.theme import DARK, LIGHT
+from localspec.tui.widgets.pair_list import PairList
 from tests.tui.pairs_support import MB, FakeWorld, delayed, fetched, progressed
 from tests.tui.support import FakeEngine, chat, live_text, notice_text, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
@@ -146,6 +147,10 @@ def test_looks(
             area.cursor_blink = False  # type: ignore[attr-defined]
         if isinstance(pilot.app.screen, PairsScreen):
             pilot.app.screen.query_one(Input).cursor_blink = False
+            # How far it is scrolled depends on what came first, the highlight or the details beneath.
+            rows = pilot.app.screen.query_one(PairList)
+            rows.scroll_to(y=0, animate=False, immediate=True)
+            rows.scroll_to_highlight()
         await pilot.pause()
 
     with app_of(world, engine) as app:

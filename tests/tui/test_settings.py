@@ -160,7 +160,8 @@ def test_a_persona_is_for_this_conversation() -> None:
     with pytest.raises(Exception, match="pirat"):
         held_desk.choose_persona("pirat")
     assert held.launch.system == "Talk like a pirate."
-    held_desk.begin_anew()
+    held.begin_anew()
+    held_desk.turn_to(begun=True)
     assert held.launch.system == "Be brief."
     assert "pirate" in held_desk.personas()
 

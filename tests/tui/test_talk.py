@@ -11,9 +11,10 @@ import pytest
 from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.errors import StoreError
+from localspec.reply_about import reply_about
 from localspec.store import ReplyAbout, Store
 from localspec.tui.exchange import Exchange
-from localspec.tui.talk import Talk, reply_about
+from localspec.tui.talk import Talk
 from localspec.tui.truth import Mode
 from tests.tui.support import INFO, LAUNCH, rounds_of
 

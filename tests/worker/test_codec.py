@@ -96,12 +96,15 @@ timings = st.builds(
     mean_acceptance_length=maybe(ratio),
     plain_per_second=maybe(ratio),
     speedup_vs_plain=maybe(ratio),
+    divergence=maybe(ratio),
     accepted_per_pos=tuples(count),
     origins=st.dictionaries(st.sampled_from([str(origin) for origin in Origin]), count),
 )
 token = st.builds(Token, count, text, st.sampled_from(Origin))
 proposals = tuples(st.builds(Proposal, count, text))
-rounds = st.builds(Round, count, maybe(text), count, tuples(token), proposals, proposals, seconds, seconds, seconds)
+rounds = st.builds(
+    Round, count, maybe(text), count, tuples(token), proposals, proposals, seconds, seconds, seconds, text, maybe(ratio)
+)
 events = st.one_of(
     st.builds(Started, count, count, count, count),
     st.builds(PromptProgress, count, count),

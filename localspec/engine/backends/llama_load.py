@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.engine.backends.cores import default_threads
+from localspec.engine.backends.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama_devices import Device
 from localspec.engine.backends.llama_report import (
     OUT_OF_MEMORY,
@@ -28,6 +29,8 @@ from localspec.engine.model import Cancelled
 from localspec.errors import CapacityError, ModelFileError
 
 _BATCH_TOKENS = 512
+_UNFUSED_BATCH_TOKENS = 128
+"""At once without flash attention, where the scores of a whole batch against the whole cache are kept; no slower."""
 _DEFAULT_N_CTX = 8192
 
 CACHE_TYPES = {
@@ -67,11 +70,13 @@ class LoadSettings:
     """One of ``CACHE_TYPES``."""
     cache_type_v: str = "f16"
     flash_attn: bool | None = None
-    """None turns it on where the device has it; a quantised ``cache_type_v`` needs it."""
+    """None leaves it to llama.cpp, which turns it on where the device has it; a quantised ``cache_type_v`` needs it."""
     mmap: bool | None = None
     mlock: bool = False
     repack: bool = True
     """Whether weights are copied into the order this CPU reads fastest; without, mapped ones stay in their file."""
+    large_pages: bool = True
+    """Whether memory is asked for in large pages, where the system has them."""
     swa_full: bool = True
     """Whether layers that see a window keep what lies behind it, so that a context can be taken back far."""
     snapshots: int = 0
@@ -126,6 +131,8 @@ def load(
         _check_wishes(settings, said)
         n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
         context, said_then = _make_context(native, model, settings, n_ctx, threads)
+        if settings.large_pages:
+            ask_for_large_pages()  # for what evaluations work in
     except BaseException:
         c.llama_model_free(model)
         raise
@@ -151,8 +158,14 @@ def _load_weights(
 ) -> Any:
     """The native model, or None."""
     c = native.c
+    pages_due = settings.large_pages
 
     def on_progress(fraction: float, _: object) -> bool:
+        nonlocal pages_due
+        if pages_due:
+            # The first call comes when all memory for weights is allocated, and none of it written.
+            ask_for_large_pages()
+            pages_due = False
         if progress:
             progress(fraction)
         return not cancel.is_set()
@@ -179,7 +192,8 @@ def _make_context(
     c = native.c
     params = c.llama_context_default_params()
     params.n_ctx = n_ctx
-    params.n_batch = params.n_ubatch = _BATCH_TOKENS
+    params.n_batch = _BATCH_TOKENS
+    params.n_ubatch = _UNFUSED_BATCH_TOKENS if _wanted_flash_attn(settings) is False else _BATCH_TOKENS
     # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
     params.n_outputs_max = settings.max_outputs
     # A batch of more than one token, hence every verification, uses n_threads_batch.

@@ -21,6 +21,14 @@ from localspec.errors import LocalSpecError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
+class Favourite:
+    """What a model thinks likeliest, by its own softmax."""
+
+    token: int
+    prob: float
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """What a drafter thinks of the next token, before anything is drawn."""
 
@@ -33,6 +41,8 @@ class Outlook:
     """The chance of acceptance to assume of this kind while nothing is known."""
     base: Dist | None = None
     """The draft model's own distribution, where ``dist`` was derived from it."""
+    favourite: Favourite | None = None
+    """The draft model's likeliest token, whatever is proposed."""
 
 
 @dataclass(slots=True)

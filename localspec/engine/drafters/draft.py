@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import Outlook, Parts, Walk
+from localspec.engine.drafters import Favourite, Outlook, Parts, Walk
 from localspec.engine.model import Logits, Model
 from localspec.engine.proposal import ProposalLaw
 from localspec.engine.sampling import Sampler
@@ -69,10 +69,11 @@ class _DraftWalk:
         row = self._model.logits(self._ahead, 1)[0]
         self._unread_n = 0
         base = self._advanced().dist(row)
-        certain = top_probability(row)
+        favourite = favourite_of(row)
+        certain = favourite.prob
         law, dist = self._law.of(base)
         kind = min(_BINS - 1, int(certain * _BINS))
-        return Outlook(DraftModel.name, dist, f"{law} {kind}", 0.05 + 0.9 * certain, base)
+        return Outlook(DraftModel.name, dist, f"{law} {kind}", 0.05 + 0.9 * certain, base, favourite)
 
     def step(self, token: int) -> None:
         self._ahead.append(token)
@@ -89,8 +90,10 @@ class _DraftWalk:
         return self._path
 
 
-def top_probability(row: Logits) -> float:
-    """The softmax probability of the most likely token. Scores that are exact numbers are probabilities already."""
+def favourite_of(row: Logits) -> Favourite:
+    """The most likely token. Scores that are exact numbers are probabilities already."""
+    token = int(row.argmax())
     if row.dtype == object:
-        return float(row.max())
-    return 1.0 / float(np.exp(row - row.max()).sum())
+        return Favourite(token, float(row[token]))
+    # Added up in double precision: what is left to the others may be as little as a single one rounds away.
+    return Favourite(token, 1.0 / float(np.exp(row - row[token]).sum(dtype=np.float64)))

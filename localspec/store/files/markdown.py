@@ -8,6 +8,7 @@ from localspec.chat import Role
 from localspec.figures import sentence
 from localspec.store.documents import ConversationDocument, MessageDocument
 from localspec.store.replies import StoredReply
+from localspec.store.summaries import recap_of
 from localspec.store.tree import ReplyState
 
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
@@ -25,8 +26,12 @@ def to_markdown(document: ConversationDocument) -> str:
     blocks = [f"# {heading.title}", f"*{heading.created:%Y-%m-%d %H:%M} UTC, conversation {heading.id}*"]
     if heading.system:
         blocks.append("\n".join(f"> {line}".rstrip() for line in heading.system.splitlines()))
-    for node in document.tree.path():
+    tree = document.tree
+    recap = recap_of(tree, tree.leaf)
+    for node in tree.path():
         blocks += _message(by_id[node.id])
+        if recap is not None and node.id == recap.node.parent:
+            blocks += ["## Summary", recap.node.content.strip(), "*The model was told this in place of all above.*"]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -1,7 +1,8 @@
 """LocalSpec's own JSON: everything, so that what is exported and imported again is the same.
 
 One object: ``format``, ``version``, and ``conversations``, each with its ``messages``, every parent before its
-children. ``reply`` has the parts of what a model wrote, with their rounds as ``localspec run --json`` writes them.
+children; one of the system is a summary of all above it. ``reply`` has the parts of what a model wrote, with their
+rounds as ``localspec run --json`` writes them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from localspec.chat import Role
+from localspec.config.own import checked_own
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.files.shape import Value
@@ -51,6 +53,7 @@ def heading_to_dict(heading: Heading) -> dict[str, Any]:
         "system": heading.system,
         "leaf": heading.leaf,
         "source": heading.source,
+        "settings": dict(heading.settings),
     }
 
 
@@ -98,6 +101,7 @@ def _conversation(data: Value) -> ConversationDocument:
         pinned=data.get("pinned").flag(),
         leaf=data.get("leaf").text_or_none(),
         source=data.get("source").text_or_none(),
+        settings=checked_own(data.get("settings").data),
     )
     messages = tuple(_message(each, created) for each in data.get("messages").items())
     return ConversationDocument(heading, messages)
@@ -105,8 +109,8 @@ def _conversation(data: Value) -> ConversationDocument:
 
 def _message(data: Value, begun: datetime) -> MessageDocument:
     role = data.get("role")
-    if role.text() not in (Role.USER, Role.ASSISTANT):
-        raise role.refuse(f"is {role.data!r}, not 'user' or 'assistant'")
+    if role.text() not in (Role.USER, Role.ASSISTANT, Role.SYSTEM):
+        raise role.refuse(f"is {role.data!r}, not 'user', 'assistant' or 'system'")
     content = data.get("content").text()
     parts = tuple(_part(each, content) for each in data.get("reply").items())
     node = Node(

@@ -31,7 +31,11 @@ class Deed(StrEnum):
     USE_TARGET = "use its target alone"
     FETCH = "download"
     RESUME = "go on downloading"
+    RETRY = "try again"
     NOTHING = ""
+
+
+_WITH_DOWNLOAD = {Stage.STOPPED: Deed.RESUME, Stage.FAILED: Deed.RETRY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,7 @@ class Entry:
                 return Deed.USE_TARGET
         if pair.available:
             return Deed.USE
-        if download is not None and download.stage in (Stage.STOPPED, Stage.FAILED):
-            return Deed.RESUME
-        return Deed.FETCH
+        return _WITH_DOWNLOAD.get(download.stage, Deed.FETCH) if download is not None else Deed.FETCH
 
     @property
     def words(self) -> str:

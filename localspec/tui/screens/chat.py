@@ -6,12 +6,14 @@ last frame, so that the work of the screen does not grow with the engine's speed
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from inspect import isawaitable
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -26,18 +28,25 @@ from localspec.errors import LocalSpecError
 from localspec.store import Hit, StoredConversation
 from localspec.tui.actions import command_parts, find_command, is_command, no_such_command
 from localspec.tui.changes import Began, Change, Counted, Ended, LoadFailed, PairReady, Wrote
+from localspec.tui.editing_desk import EditingDesk
 from localspec.tui.exchange import Exchange
 from localspec.tui.history import History
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import screen_bindings
+from localspec.tui.news import NewsLine
 from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.palette import Palette
 from localspec.tui.preferences import Preferences
+from localspec.tui.reading_desk import ReadingDesk
 from localspec.tui.screens.help import HelpScreen
+from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
 from localspec.tui.status import live_state, pace_note, pause_note
+from localspec.tui.summary_desk import SummaryDesk
+from localspec.tui.title import TerminalTitle, terminal_write
+from localspec.tui.tour import QUESTION
 from localspec.tui.truth import Ghosts
 from localspec.tui.truth_desk import TruthDesk
 from localspec.tui.turn_desk import TurnDesk
@@ -48,8 +57,12 @@ from localspec.tui.widgets.notice import Notice
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import Sidebar
 from localspec.tui.widgets.token_view import TokenView
+from localspec.tui.widgets.tour_line import TourLine
 from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.welcome import Welcome
+
+if TYPE_CHECKING:
+    from textual.widgets import Markdown
 
 FRAME_S = 1 / 10
 FRAMES_PER_FIGURES = 3
@@ -102,15 +115,20 @@ class ChatScreen(Screen[None]):
         self._clock = clock
         self._notice = Notice()
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
-        self._turns = TurnDesk(session, self._prompt, palette, self._say)
+        self._turns = TurnDesk(session, palette, self._say)
+        self._editing = EditingDesk(session, self._turns, self._prompt)
+        self._reading = ReadingDesk(session, self._turns)
+        self._summaries = SummaryDesk(self._turns)
         self._transcript = self._turns.transcript
         self._live = LiveLine(palette)
         self._hints = Hints()
+        self._tour = TourLine()
         self._truth = TruthDesk(session, self._transcript, palette, self._wake)
         self._waiting: dict[Exchange, Written] = {}
         """Messages not yet answered, as they were written."""
         self._preferences = Preferences()
         self._said = ""
+        self._news = NewsLine(session.witness)
         self._ghosts_until: float | None = None
         self._frame_n = 0
 
@@ -118,6 +136,7 @@ class ChatScreen(Screen[None]):
         with self._transcript:
             yield self._welcome()
         with Vertical(id="foot"):
+            yield self._tour
             yield self._notice
             yield self._prompt
             yield self._live
@@ -125,11 +144,17 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(FRAME_S, self._frame, pause=True)
+        self._title = TerminalTitle(terminal_write(self.app, os.environ))
         self._prompt.area.focus()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
         self.prefer(self._settings.preferences)
         self._say(self._session.store.notice or self._settings.news)
+        if (conversation := self._session.launch.conversation) is not None:
+            self.run_worker(self._begin_with(conversation))
         self._wake()
+
+    def on_unmount(self) -> None:
+        self._title.end()
 
     # What the reader does
 
@@ -137,11 +162,13 @@ class ChatScreen(Screen[None]):
         if is_command(event.text):
             await self._command(event.text)
             return
-        if self._turns.editing:
-            await self._turns.submit(event.written.content)
+        if self._editing.under_way:
+            await self._editing.submit(event.written.content)
             self._wake()
             return
+        self._news.read()
         self._say("")
+        self.did("prompt.send")
         await self._transcript.query(Welcome).remove()
         exchange = self._session.ask(event.written.content)
         exchange.shown = event.written.shown
@@ -191,10 +218,13 @@ class ChatScreen(Screen[None]):
     # Actions, as named in ``tui.actions``
 
     async def action_stop(self) -> None:
-        if self._turns.leave():
+        if self._editing.leave():
             return
         if self._transcript.selected is not None:
             self._choose(0)
+            return
+        if self._session.free and self._tour.tour.leave():
+            self._tour.draw()
             return
         withdrawn = self._session.stop()
         await self._turns.withdraw(withdrawn)
@@ -222,6 +252,20 @@ class ChatScreen(Screen[None]):
 
     def action_race(self, text: str = "") -> None:
         self.say(self._truth.race(text))
+
+    def action_tour(self) -> None:
+        begins = self._tour.tour.step is None
+        self.say(self._tour.tour.go_on() or ("Esc leaves the tour." if begins else ""))
+        self._tour.draw()
+        if begins and not self._prompt.area.text:
+            self._prompt.set_text(QUESTION)
+
+    def did(self, handler: str, *, opened: bool = False) -> None:
+        """The reader has done this; the tour may go on. As ``Tour.did``."""
+        if self._tour.tour.step is not None:
+            if end := self._tour.tour.did(handler, opened=opened):
+                self._say(end)
+            self._tour.draw()
 
     def on_token_view_picked(self, event: TokenView.Picked) -> None:
         self.say(self._truth.inspect(event.view, event.token))
@@ -264,32 +308,63 @@ class ChatScreen(Screen[None]):
     async def _go_to(self, conversation: str, message: str | None = None) -> None:
         try:
             await self._turn_to(self._session.store.open_conversation(conversation), message)
+            self._settings.turn_to(begun=False)
         except LocalSpecError as error:
             self._say(str(error))
 
+    async def _begin_with(self, conversation: str) -> None:
+        await self._go_to(conversation)
+        self._settings.use_system_said()
+
     def action_rename(self, title: str = "") -> None:
-        self.say(self._turns.rename(title))
+        self.say(self._reading.rename(title))
 
     def action_export(self) -> None:
-        self.say(self._turns.export(Path.cwd()))
+        self.say(self._reading.export(Path.cwd()))
 
     async def action_turn(self, what: str, *values: int) -> None:
-        done = getattr(self._turns, what)(*values)
+        done = getattr(self._editing, what)(*values)
         if isawaitable(done):
             await done
         if self._transcript.selected is None:
             self._choose(0)
-        self._hints.choose(self._transcript.selected is not None and not self._turns.editing)
+        self._hints.choose(self._transcript.selected is not None and not self._editing.under_way)
+        self._wake()
+
+    async def action_compact(self, kept: str = "") -> None:
+        await self._summaries.begin(kept)
+        self._choose(0)
+        self._wake()
+
+    async def action_block(self, step: int) -> None:
+        if await self._reading.go_to_block(step):
+            self._hints.choose(True)
+            self.set_focus(None)
+        self._wake()
+
+    def action_links(self, first: str = "") -> None:
+        if links := self._reading.links():
+            self.app.push_screen(LinksScreen(links, first), lambda said: self.say(said or ""))
+
+    def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
+        event.stop()
+        self._turns.choose_around(event.markdown)
+        self._hints.choose(True)
+        self.action_links(event.href)
+
+    def action_unfold(self) -> None:
+        self._reading.unfold()
         self._wake()
 
     def action_copy(self, what: str) -> None:
-        text: str = getattr(self._turns, what)()
+        text: str = getattr(self._reading, what)()
         if text:
             self.app.copy_to_clipboard(text)
             self._say(copied_note(text, code=what == "code"))
 
     def _choose(self, step: int) -> None:
         """Choose another turn, whose keys then count; with no step, none."""
+        self._reading.leave_block()
         turn = self._transcript.select(step) if step else None
         if turn is None:
             self._transcript.unselect()
@@ -310,11 +385,11 @@ class ChatScreen(Screen[None]):
 
     async def action_new_conversation(self) -> None:
         await self._turn_to(self._session.store.begin(self._session.launch.system))
-        self._settings.begin_anew()
+        self._settings.turn_to(begun=True)
 
     async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
         """Show another conversation, and a message in it."""
-        self._turns.leave()
+        self._editing.leave()
         self._say("")
         self._prompt.open(conversation.id if conversation.path else "")
         self._give_back(await self._turns.turn_to(conversation, message))
@@ -348,6 +423,7 @@ class ChatScreen(Screen[None]):
         """Look and move as the settings say from now on; what was switched by key and is not set anew stays."""
         before, self._preferences = self._preferences, preferences
         self._hints.use(preferences.keymap)
+        self._tour.use(preferences.keymap)
         self._prompt.set_calm(preferences.reduced_motion)
         if preferences.mode != before.mode:
             self._transcript.unselect()
@@ -356,6 +432,11 @@ class ChatScreen(Screen[None]):
             self._transcript.show_ghosts(preferences.ghosts)
 
     # What the engine says
+
+    def ring(self) -> None:
+        """Callable from any thread: there is something new to show."""
+        with suppress(RuntimeError):  # the app has ended meanwhile
+            self.post_message(EngineSpoke())
 
     def on_engine_spoke(self) -> None:
         self._wake()
@@ -381,6 +462,7 @@ class ChatScreen(Screen[None]):
             self._live.show(live_state(self._session, self._transcript.showing.mode))
             self._notice.say(self._note)
             self._notice.measure(context_note(self._session))
+            self._name_terminal()
         if done:
             self._timer.pause()
             self._prompt.set_calm(self._preferences.reduced_motion)
@@ -397,8 +479,12 @@ class ChatScreen(Screen[None]):
                 if (view := self._transcript.view(exchange)) is not None:
                     view.reply.write(rounds, ghosts)
                 self._ghosts_until = self._clock() + GHOST_S if ghosts else None
+            case Ended(exchange) if exchange.is_summary:
+                self._ghosts_until = None
+                self.run_worker(self._summaries.end(exchange))
             case Ended(exchange):
                 self._ghosts_until = None
+                self._settings.adopt_promoted()
                 self._turns.close(exchange)
                 self._prompt.weigh()
             case Counted(token_n):
@@ -414,6 +500,13 @@ class ChatScreen(Screen[None]):
                 self._settings.pace()
                 self._say(self._desk.ready() or self._said)
                 self._desk.begin()
+
+    def _name_terminal(self) -> None:
+        if not self._preferences.terminal_title:
+            self._title.end()
+            return
+        stored = self._session.talk.stored
+        self._title.show(stored.title if stored.path else "")
 
     def _fade_ghosts(self) -> None:
         if self._ghosts_until is not None and self._clock() >= self._ghosts_until:
@@ -455,9 +548,8 @@ class ChatScreen(Screen[None]):
     @property
     def _note(self) -> str:
         """What the quiet line says: what was just done first, then what goes on by itself."""
-        return (
-            self._said or storage_note(self._session) or pace_note(self._session) or pause_note(self._session)
-        ) or self._desk.news()
+        said = self._said or storage_note(self._session) or self._news.note
+        return said or pace_note(self._session) or pause_note(self._session) or self._desk.news()
 
     def _say(self, text: str) -> None:
         self._said = text

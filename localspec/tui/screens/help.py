@@ -15,8 +15,11 @@ from textual.widgets import Static
 from localspec.tui.actions import ACTIONS
 from localspec.tui.keymap import Keymap
 from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
+from localspec.tui.tables import TABLES
 from localspec.tui.truth import MODES
 
+_KEY_CELLS = 15
+"""Room for the longest name of a key, Alt+Page Down."""
 FIGURES = (
     ("tokens/s", "how fast the reply is being written, measured by the engine"),
     ("plain", "how much faster that is than the target alone on this machine"),
@@ -54,10 +57,13 @@ class HelpScreen(ModalScreen[None]):
         with VerticalScroll():
             yield Static(_section("Colours", self._colours()))
             yield Static(_section("Ways of marking tokens", [_row(mode, said, 12) for mode, said in MODES.items()]))
-            yield Static(_section("Keys", [_row(self._keymap.label(a), a.help, 12) for a in ACTIONS]))
-            yield Static(_section("Commands", [_row(f"/{a.command}", a.help, 12) for a in ACTIONS if a.command]))
+            yield Static(_section("Keys", [_row(self._keymap.label(a), a.help, _KEY_CELLS) for a in ACTIONS]))
+            yield Static(_section("Commands", [_row(f"/{a.command}", a.help, 16) for a in ACTIONS if a.command]))
             yield Static(_section("The live line", [_row(word, meaning, 12) for word, meaning in FIGURES]))
             yield Static(_section("The inspector", [_row(word, meaning, 12) for word, meaning in INSPECTOR]))
+            for table in TABLES[1:]:
+                rows = [_row(self._keymap.label(a), a.help, _KEY_CELLS) for a in table.actions]
+                yield Static(_section(table.title, rows))
             yield Static(Content.styled("Esc closes this page.\n", "$quiet"))
 
     def _colours(self) -> list[Content]:

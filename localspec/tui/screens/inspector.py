@@ -7,39 +7,25 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
 from localspec.tui.insights import Insights, Subject
+from localspec.tui.inspector_actions import INSPECTOR_ACTIONS
+from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.palette import Palette
 from localspec.tui.truth import Mode, Showing
 from localspec.tui.widgets.token_panel import TokenPanel
 from localspec.tui.widgets.token_view import TokenView
 
-HINTS = "←→ token  ↑↓ line  [] round  n rejection  m marks  Esc"
-
 
 class InspectorScreen(Screen[None]):
     """One reply and a cursor; the panel stands beside it where there is room, below it elsewhere."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,f3", "dismiss", "Back", id="inspector-close"),
-        Binding("left,h", "step(-1)", "Token before", id="inspector-left"),
-        Binding("right,l", "step(1)", "Token after", id="inspector-right"),
-        Binding("up,k", "line(-1)", "Line above", id="inspector-up"),
-        Binding("down,j", "line(1)", "Line below", id="inspector-down"),
-        Binding("left_square_bracket,ctrl+left", "round(-1)", "Round before", id="inspector-round-before"),
-        Binding("right_square_bracket,ctrl+right", "round(1)", "Round after", id="inspector-round-after"),
-        Binding("n", "rejection", "Next rejection", id="inspector-rejection"),
-        Binding("home", "go(0)", "First token", id="inspector-first"),
-        Binding("end", "go(-1)", "Last token", id="inspector-last"),
-        Binding("pageup", "panel(-1)", "Scroll up", id="inspector-panel-up"),
-        Binding("pagedown", "panel(1)", "Scroll down", id="inspector-panel-down"),
-        Binding("m,f2", "next_mode", "Marks", id="inspector-marks"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(INSPECTOR_ACTIONS)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012
     DEFAULT_CSS = """
@@ -95,11 +81,12 @@ class InspectorScreen(Screen[None]):
             with VerticalScroll(id="inspector-text", can_focus=False):
                 yield self._tokens
             yield self._panel
-        yield Static(HINTS, id="inspector-hints", markup=False)
+        yield Static("", id="inspector-hints", markup=False)
 
     def on_mount(self) -> None:
         self._tokens.mark(self._showing.mode, keep_ghosts=True)
         self.refresh_knowledge()
+        self._hint()
         self.call_after_refresh(self._go, self._index)
 
     def on_resize(self) -> None:
@@ -145,7 +132,24 @@ class InspectorScreen(Screen[None]):
         if self._showing.mode is Mode.HEAT:
             self._insights.weigh((self._subject,))
             self._wake()
-        self.query_one("#inspector-hints", Static).update(Content(f"marks: {self._showing.mode}   {HINTS}"))
+        self._hint(f"marks: {self._showing.mode}   ")
+
+    def _hint(self, before: str = "") -> None:
+        """Say which keys there are."""
+        key = labels_of(self, INSPECTOR_ACTIONS)
+
+        def both(first: str, second: str) -> str:
+            return _arrows(key[f"inspector-{first}"] + key[f"inspector-{second}"])
+
+        hints = (
+            (both("left", "right"), "token"),
+            (both("up", "down"), "line"),
+            (both("round-before", "round-after"), "round"),
+            (key["inspector-rejection"], "rejection"),
+            (key["inspector-marks"], "marks"),
+            (key["inspector-close"], ""),
+        )
+        self.query_one("#inspector-hints", Static).update(Content(before + hint_line(hints)))
 
     @on(TokenView.Picked)
     def _picked(self, event: TokenView.Picked) -> None:
@@ -167,3 +171,8 @@ class InspectorScreen(Screen[None]):
             "asking the models ..." if done else "The models are asked when the reply is done."
         )
         self._panel.show(self._subject.trace, self._index, waiting, wide=self.has_class("-wide"))
+
+
+def _arrows(keys: str) -> str:
+    """Where there are two keys in a row, signs are read faster than words."""
+    return keys.replace("UpDown", "↑↓")

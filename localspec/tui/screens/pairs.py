@@ -121,7 +121,7 @@ class PairsScreen(Screen[str | None]):
         marked = self._browser.marked
         if marked is None or marked.deed is Deed.NOTHING:
             return
-        if marked.deed in (Deed.FETCH, Deed.RESUME):
+        if marked.deed in (Deed.FETCH, Deed.RESUME, Deed.RETRY):
             self._desk.shelf.fetch(marked.pair.id)
         else:
             self.dismiss(marked.pair.id)

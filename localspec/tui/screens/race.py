@@ -7,18 +7,19 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.palette import Palette
 from localspec.tui.race import Lane, Race, lane_line, lanes, verdict
+from localspec.tui.race_actions import RACE_ACTIONS
 from localspec.tui.truth import Mode, Trace
 from localspec.tui.widgets.token_view import TokenView
 
-HINTS = "r again  Space to the end  Esc back"
 STATEMENT = "Both ran on this machine, one after the other; here they run side by side, each at the speed it had."
 _FRAME_S = 1 / 15
 
@@ -76,11 +77,7 @@ class LaneView(Container):
 class RaceScreen(Screen[None]):
     """Waits for the recording, then replays it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "Back", id="race-close"),
-        Binding("r", "again", "Again", id="race-again"),
-        Binding("space,end", "finish", "To the end", id="race-end"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(RACE_ACTIONS)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     RaceScreen { background: $background; color: $foreground; padding: 0 2; }
@@ -107,10 +104,13 @@ class RaceScreen(Screen[None]):
         with Container(id="race-lanes"):
             yield from self._lanes
         yield self._verdict
-        yield Static(HINTS, id="race-hints", markup=False)
+        yield Static("", id="race-hints", markup=False)
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
+        key = labels_of(self, RACE_ACTIONS)
+        hints = [(key[action.id], action.title) for action in RACE_ACTIONS]
+        self.query_one("#race-hints", Static).update(Content(hint_line(hints)))
 
     def action_leave(self) -> None:
         self._race.stop()

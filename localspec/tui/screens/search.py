@@ -34,6 +34,9 @@ class HitList(OptionList, can_focus=False):
     }
     HitList > .option-list--option { padding: 0 1; }
     HitList > .option-list--option-highlighted { background: $panel; color: $foreground; }
+    HitList:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
     HitList > .option-list--option-hover { background: $surface; }
     """
 

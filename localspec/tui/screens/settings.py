@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
@@ -15,29 +15,26 @@ from textual.widgets import Input, Static
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.errors import LocalSpecError
-from localspec.tui.actions import key_label
+from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.setting_actions import SETTING_ACTIONS
 from localspec.tui.settings_browser import SettingsBrowser
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.setting_list import LOOKS, SettingList
 
-_KEYS = {action.id: key_label(action.keys) for action in SETTING_ACTIONS}
 _FILTER_HINT = "Type to filter: a name, a word, set"
 
 
 class SettingsScreen(Screen[None]):
     """Every change is checked, applied and written at once."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
-        for action in SETTING_ACTIONS
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(SETTING_ACTIONS)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     SettingsScreen { background: $background; color: $foreground; align-horizontal: center; }
     SettingsScreen > * { width: 100%; max-width: 92; }
     SettingsScreen #settings-head { height: 1; padding: 0 2; }
     SettingsScreen #settings-title { width: 1fr; color: $accent; text-style: bold; }
+    SettingsScreen #settings-title { text-wrap: nowrap; text-overflow: ellipsis; }
     SettingsScreen #settings-count { width: auto; color: $quiet; }
     SettingsScreen .row { height: 1; background: $surface; padding: 0 2; }
     SettingsScreen #settings-filter-row { margin: 0 0 1 0; }
@@ -68,6 +65,7 @@ class SettingsScreen(Screen[None]):
         self._field = Input(compact=True, id="settings-field")
         self._field_name = Static("")
         self._list = SettingList()
+        self._title = Static("", id="settings-title")
         self._count = Static("", id="settings-count")
         self._details = Static("", id="settings-details")
         self._said = Static("", id="settings-said")
@@ -75,7 +73,7 @@ class SettingsScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="settings-head"):
-            yield Static("Settings", id="settings-title")
+            yield self._title
             yield self._count
         with Horizontal(id="settings-filter-row", classes="row"):
             yield Static("› ")
@@ -133,6 +131,11 @@ class SettingsScreen(Screen[None]):
         if (setting := self._browser.marked) is not None:
             self._close_field()
             self._set(setting, None)
+
+    def action_scope(self) -> None:
+        self._close_field()
+        self._say(self._browser.turn_scope())
+        self._draw()
 
     def action_load(self) -> None:
         self._say(self._load())
@@ -199,7 +202,7 @@ class SettingsScreen(Screen[None]):
         except LocalSpecError as error:
             self._say(str(error), refused=True)
         else:
-            self._say(self._browser.said(setting, _KEYS["setting-load"]))
+            self._say(self._browser.said(setting, labels_of(self, SETTING_ACTIONS)["setting-load"]))
         self._draw()
 
     # What is shown
@@ -211,6 +214,11 @@ class SettingsScreen(Screen[None]):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
+        self._title.update(
+            Content.assemble(
+                "Settings", (f" for {'this conversation' if self._browser.for_one else 'all'}", "not bold")
+            )
+        )
         self._count.update(Content(f"{self._browser.config.path.name}: {self._browser.heading}"))
         self._list.show(self._browser.rows(self._list.cells), self._browser.marked_id)
         self._details.update(
@@ -220,16 +228,17 @@ class SettingsScreen(Screen[None]):
         self._keys.update(fitting(self._hints(), max(20, self.size.width - 4)))
 
     def _hints(self) -> list[tuple[str, str]]:
-        setting = self._browser.marked
+        setting, key = self._browser.marked, labels_of(self, SETTING_ACTIONS)
         if self._changing is not None:
-            return [(_KEYS["setting-change"], "write it"), (_KEYS["setting-leave"], "leave it")]
+            return [(key["setting-change"], "write it"), (key["setting-leave"], "leave it")]
         pairs = []
         if setting is not None:
             few = bool(self._browser.steps(setting))
-            pairs.append((_KEYS["setting-change"], "next value" if few else "change"))
-            if setting.name in self._browser.config.values:
-                pairs.append((_KEYS["setting-reset"], "reset"))
+            pairs.append((key["setting-change"], "next value" if few else "change"))
+            if self._browser.is_set(setting):
+                pairs.append((key["setting-reset"], "reset"))
             if self._browser.needs_load(setting):
-                pairs.append((_KEYS["setting-load"], "load again"))
-        pairs += [(_KEYS["setting-reread"], "read file"), (_KEYS["setting-leave"], "back")]
+                pairs.append((key["setting-load"], "load again"))
+        pairs.append((key["setting-scope"], "for all" if self._browser.for_one else "for this conversation"))
+        pairs += [(key["setting-reread"], "read file"), (key["setting-leave"], "back")]
         return pairs

@@ -34,6 +34,7 @@ class LiveLine(Vertical):
         self._figures = Static("", id="figures")
         self._counts = Static("", id="counts")
         self._shown: tuple[Activity | Figures | None, int] = (None, 0)
+        self._drawn_in: Palette | None = None
 
     def compose(self) -> ComposeResult:
         yield self._figures
@@ -44,6 +45,7 @@ class LiveLine(Vertical):
         if self._shown == (state, self.size.width):
             return
         self._shown = (state, self.size.width)
+        self._drawn_in = self._palette()
         if isinstance(state, Activity):
             self._figures.update(self._activity(state), layout=False)
             self._counts.update("", layout=False)
@@ -60,6 +62,11 @@ class LiveLine(Vertical):
 
     def on_resize(self) -> None:
         self.redraw()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self.is_mounted and self._drawn_in is not self._palette():
+            self.redraw()
 
     def _room(self) -> int:
         return self.size.width or 76

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from textual.containers import Vertical
+from textual.geometry import Size
 
 from localspec.tui.exchange import Exchange
 from localspec.tui.widgets.steady import SteadyPane
@@ -19,18 +20,20 @@ CHARACTERS_PER_PAGE = 6_000
 
 
 class Page(Vertical, SteadyPane):
-    """Turns below one another; folded, an empty area of the same height."""
+    """Turns below one another; folded, an empty area of the same height, or no part of the layout."""
 
     DEFAULT_CSS = "Page { height: auto; }"
 
-    def __init__(self, exchanges: Iterable[Exchange] = (), height: int | None = None) -> None:
-        """With a height, folded and without turns; ``fill`` brings them."""
+    def __init__(self, exchanges: Iterable[Exchange] = (), rows: int | None = None) -> None:
+        """With a height, folded and without turns; ``NearPages`` brings them."""
         super().__init__()
         self.exchanges = list(exchanges)
         """What the page shows or will show."""
-        self._folded = height is not None
-        if height is not None:
-            self.styles.height = height
+        self.rows = rows or 0
+        """Its height when it was last drawn, or a guess."""
+        self._folded = rows is not None
+        self._room = 0
+        self.display = not self._folded
 
     @property
     def folded(self) -> bool:
@@ -51,19 +54,35 @@ class Page(Vertical, SteadyPane):
         """Whether the next turn belongs on another page."""
         return len(self.exchanges) >= TURNS_PER_PAGE
 
-    def fold(self, folded: bool) -> None:
-        """Take the turns out of the layout, or bring them back."""
-        if folded == self._folded:
-            return
-        self._folded = folded
-        self.styles.height = self.size.height if folded else "auto"
+    def fold(self) -> None:
+        """Take the turns out of the layout; ``stand_for`` says what room is left in their place."""
+        self._folded, self._room = True, -1
         for turn in self.turns:
-            turn.display = not folded
+            turn.display = False
+
+    def unfold(self) -> None:
+        """Bring the turns back."""
+        self._folded = False
+        self.styles.height = "auto"
+        for turn in self.turns:
+            turn.display = True
+        self.display = True
+
+    def stand_for(self, rows: int) -> None:
+        """While folded, take so much room; none at all, and the page is no part of the layout."""
+        if rows != self._room:
+            self._room = rows
+            self.display = rows > 0
+            self.styles.height = rows
 
     async def clear(self) -> None:
-        """Let go of the turns, and keep their height."""
-        self.fold(True)
+        """Let go of the turns."""
         await self.remove_children()
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        if not self._folded:
+            self.rows = size.height
+        return super()._size_updated(size, virtual_size, container_size, layout)
 
 
 def grouped(sizes: Sequence[int]) -> list[slice]:

@@ -58,6 +58,13 @@ class PromptArea(TextArea):
 
         A priority binding would not do: it overtakes the letters typed just before it.
         """
+        if event.is_printable and event.key.startswith("alt+"):
+            # Terminals send Escape and the letter, which a text area would insert.
+            event.stop()
+            event.prevent_default()
+            if (bound := self.screen.active_bindings.get(event.key)) is not None:
+                await self.app.run_action(bound.binding.action, bound.node)
+            return
         if event.is_printable:
             return
         if event.key == "escape" and self._owner.dismiss():

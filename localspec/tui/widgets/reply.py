@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from localspec.engine.events import Origin, Proposal, Round
@@ -35,6 +36,7 @@ class ReplyView(Vertical, SteadyPane):
     ReplyView Markdown { padding: 0; margin: 0; background: transparent; }
     ReplyView Markdown > MarkdownBlock:last-child { margin-bottom: 0; }
     ReplyView MarkdownFence { background: $surface; margin: 0 0 1 0; }
+    ReplyView MarkdownFence.-marked { border-left: outer $accent; }
     ReplyView MarkdownFence:light { background: $surface; }
     ReplyView MarkdownTable:light { background: transparent; }
     ReplyView MarkdownFence > Label { padding: 0 1; }
@@ -93,6 +95,12 @@ class ReplyView(Vertical, SteadyPane):
         if not self._undrawn:
             self.tokens.finish()
 
+    def fences(self) -> list[Widget]:
+        """The blocks of code as they are drawn, in order; empty where the reply is shown as tokens."""
+        from textual.widgets.markdown import MarkdownFence
+
+        return list(self._markdown.query(MarkdownFence)) if self._markdown and self._markdown.display else []
+
     def unfold(self) -> bool:
         """Show the thoughts before the answer, or fold them away; whether there are any."""
         return self._thought.display and self._thought.turn()
@@ -118,6 +126,8 @@ class ReplyView(Vertical, SteadyPane):
     async def _make_markdown(self, text: str) -> None:
         from textual.widgets import Markdown
 
+        from localspec.tui.widgets.linked import link_up
+
         thought = Reasoning.find(text)
         if thought is not None:
             tokens_n = tokens_before(self._exchange.trace.tokens, thought.end - len(self._exchange.lead))
@@ -126,6 +136,7 @@ class ReplyView(Vertical, SteadyPane):
         self._markdown.display = False
         await self.mount(self._markdown)
         await self._markdown.update(text[thought.end :].lstrip() if thought else text)
+        link_up(self._markdown)
 
     def _draw(self) -> None:
         """Lay out the tokens of before."""

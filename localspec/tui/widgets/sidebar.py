@@ -39,6 +39,9 @@ class ConversationList(OptionList, can_focus=False):
     }
     ConversationList > .option-list--option { padding: 0 1; }
     ConversationList > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
+    ConversationList:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
     ConversationList > .option-list--option-hover { background: $panel; }
     """
 

@@ -1,12 +1,10 @@
 """The conversation on screen: turns below one another, following the newest unless the reader looks back.
 
-Only what is near is there as widgets. Turns further away are folded, those far away only known by their
-height, so that neither opening a long conversation nor drawing it costs more than a short one does.
+Only what is near is there as widgets: see ``near_pages``.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 from textual.containers import VerticalScroll
@@ -16,12 +14,11 @@ from textual.widget import Widget
 
 from localspec.tui.exchange import Exchange
 from localspec.tui.truth import Ghosts, Showing
+from localspec.tui.widgets.near_pages import NearPages
 from localspec.tui.widgets.page import Page, grouped
+from localspec.tui.widgets.reading_place import ReadingPlace
 from localspec.tui.widgets.steady import SteadyPane
 from localspec.tui.widgets.turn import TurnView
-
-FAR_SCREENS = 8
-"""Pages further away than this let go of their turns."""
 
 
 class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children=False):
@@ -69,9 +66,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         self._views: dict[Exchange, TurnView] = {}
         self._following = True
         self._unsettled: list[TurnView] = []
-        self._opening = False
-        self._lock = asyncio.Lock()
-        """Held while a page gets its turns."""
+        self.near = NearPages(self, self._fill, self._release, self._place)
 
     @property
     def following(self) -> bool:
@@ -97,13 +92,14 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     async def add_turn(self, exchange: Exchange) -> TurnView:
         """Append a turn and go to it."""
         pages = self._pages
-        page = pages[-1] if pages and not pages[-1].full else Page()
-        if not page.is_attached:
-            await self.mount(page)
-        page.exchanges.append(exchange)
-        view = self._view_for(exchange)
-        await page.mount(view)
-        await self._dress(view)
+        async with self.near.held():
+            page = pages[-1] if pages and not pages[-1].full else Page()
+            if not page.is_attached:
+                await self.mount(page)
+            page.exchanges.append(exchange)
+            view = self._view_for(exchange)
+            await page.mount(view)
+            await self._dress(view)
         self.follow()
         return view
 
@@ -114,17 +110,19 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     async def clear(self) -> None:
         """Remove everything."""
-        self._unsettled.clear()
-        self._views.clear()
-        self.selected = None
-        await self.remove_children()
+        async with self.near.held():
+            self._unsettled.clear()
+            self._views.clear()
+            self.selected = None
+            await self.remove_children()
 
     async def sync(self, exchanges: Sequence[Exchange]) -> None:
         """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
         shown = self.exchanges
         same = (a is b for a, b in zip(shown, exchanges, strict=False))
         kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(exchanges)))
-        await self._cut(kept_n)
+        async with self.near.held():
+            await self._cut(kept_n)
         rest = exchanges[kept_n:]
         width = max(20, min(self.size.width, 92) - 6)
         pages = [
@@ -133,43 +131,44 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         ]
         if pages:
             await self.mount_all(pages)
-            await self._open(pages[-1])
-        elif (last := self._pages[-1:]) and last[0].empty:
-            await self._open(last[0])
+        if last := self._pages[-1:]:
+            await self.near.open(last[0])
         self.follow()
-        self._fold()
+        self.call_after_refresh(self.near.look)
 
     async def remake(self, exchange: Exchange) -> None:
         """Draw an exchange anew."""
-        old = self._views.pop(exchange, None)
-        if old is None or not isinstance(old.parent, Page):
-            return
-        chosen = self.selected is old
-        view = self._view_for(exchange)
-        await old.parent.mount(view, after=old)
-        await old.remove()
-        await self._dress(view)
+        async with self.near.held():
+            old = self._views.get(exchange)
+            if old is None or not isinstance(old.parent, Page):
+                return  # it is far away, and drawn when it comes near
+            chosen = self.selected is old
+            view = self._view_for(exchange)
+            await old.parent.mount(view, after=old)
+            await old.remove()
+            await self._dress(view)
         if chosen:
             self._choose(view)
 
     async def discard(self, exchange: Exchange) -> None:
         """Take one away, for example a message that was withdrawn."""
-        view = self._views.pop(exchange, None)
-        for page in self._pages:
-            if exchange in page.exchanges:
-                page.exchanges.remove(exchange)
-        if view is not None:
-            await view.remove()
+        async with self.near.held():
+            view = self._views.pop(exchange, None)
+            for page in self._pages:
+                if exchange in page.exchanges:
+                    page.exchanges.remove(exchange)
+            if view is not None:
+                await view.remove()
 
     async def reveal(self, exchange: Exchange) -> None:
         """Choose a turn, however far away, and go to it."""
         for page in self._pages:
             if exchange in page.exchanges:
                 self._anchor_released = True
-                await self._open(page)
+                await self.near.open(page)
                 self._choose(self._views[exchange])
-                self.scroll_to_widget(self._views[exchange], animate=False, top=True)
-                self._moved()
+                # Where it is can be told once the page is laid out.
+                self.call_after_refresh(self._go_to, self._views[exchange])
 
     def settle(self, turn: TurnView) -> None:
         """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
@@ -209,11 +208,19 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self._moved()
         return self.selected
 
+    def choose(self, view: TurnView) -> None:
+        """Choose a turn that is there; the view stays where it is."""
+        self._choose(view)
+
     def unselect(self) -> None:
         """Choose no turn."""
         if self.selected is not None:
             self.selected.choose(False)
             self.selected = None
+
+    def _go_to(self, turn: TurnView) -> None:
+        self.scroll_to_widget(turn, animate=False, top=True)
+        self._moved()
 
     def follow(self) -> None:
         """Go to the newest text and stay there."""
@@ -230,7 +237,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     @property
     def _pages(self) -> list[Page]:
-        return [child for child in self.children if isinstance(child, Page)]
+        return self.near.pages
 
     def _view_for(self, exchange: Exchange) -> TurnView:
         view = self._views[exchange] = self._make(exchange)
@@ -256,49 +263,60 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
                 await page.remove()
 
     async def _settle(self) -> None:
-        while self._unsettled:
-            await self._dress(self._unsettled.pop(0))
+        async with self.near.held():
+            while self._unsettled:
+                await self._dress(self._unsettled.pop(0))
 
     def _redress(self) -> None:
         """Show every turn as it is to be shown; those folded away when they are next seen."""
-        pages = [page for page in self._pages if not page.folded]
-        self.run_worker(self._show(pages), group="view", exclusive=True)
+        self.run_worker(self._show(), group="view", exclusive=True)
 
     async def _dress(self, turn: TurnView) -> None:
-        await turn.reply.show(turn.own_showing or self.showing, self.ghosts)
+        """To be called while ``near`` is held."""
+        if turn.is_attached:
+            await turn.reply.show(turn.own_showing or self.showing, self.ghosts)
 
-    async def _show(self, pages: list[Page]) -> None:
-        """Give these pages' replies the view in force; what the reader looks at stays where it is."""
+    async def _show(self) -> None:
+        """Give all replies the view in force; what the reader looks at stays where it is."""
         place = self._place()
-        for page in pages:
-            for turn in page.turns:
-                await self._dress(turn)
+        async with self.near.held():
+            for page in self._pages:
+                for turn in page.turns if not page.folded else ():
+                    await self._dress(turn)
         self.call_after_refresh(self._keep, place)
         self.post_message(self.Shown())
 
+    async def _fill(self, page: Page) -> None:
+        """Give a page its turns."""
+        missing = [exchange for exchange in page.exchanges if exchange not in self._views]
+        await page.mount_all([self._view_for(exchange) for exchange in missing])
+        for turn in page.turns:
+            await self._dress(turn)
+        self.post_message(self.Shown())
+
+    def _release(self, turn: TurnView) -> None:
+        """A turn is about to have no widget any more."""
+        self._views.pop(turn.exchange, None)
+        self.post_message(self.LetGo(turn.exchange))
+
     # Where the reader is
 
-    def _place(self) -> tuple[TurnView, int] | None:
-        """The first turn in view and the row it begins at; None while the newest text is followed."""
-        if self._following:
-            return None
-        turns = (turn for turn in self.turns if turn.display)
-        turn = next((turn for turn in turns if _row(turn) + turn.size.height > self.scroll_y), None)
-        in_view = turn is not None and _row(turn) < self.scroll_y + self.size.height
-        return (turn, _row(turn)) if turn is not None and in_view else None
+    def _place(self) -> ReadingPlace | None:
+        """None while the newest text is followed."""
+        return None if self._following else ReadingPlace.find(self, self.turns)
 
-    def _keep(self, place: tuple[TurnView, int] | None) -> None:
-        """Scroll by as much as the turn has moved."""
-        if place is not None and place[0].is_attached and not self._following:
-            moved = _row(place[0]) - place[1]
-            if moved:
-                self.scroll_relative(y=moved, animate=False, immediate=True)
+    def _keep(self, place: ReadingPlace | None) -> None:
+        if place is not None and not self._following:
+            place.keep(self)
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
         changed = super()._size_updated(size, virtual_size, container_size, layout)
         if changed:
             self._hold_on()
         return changed
+
+    def on_resize(self) -> None:
+        self.near.look()
 
     def _hold_on(self) -> None:
         """Anchor to the bottom once there are more turns than fit: before that, text starts at the top."""
@@ -313,7 +331,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     def _moved(self) -> None:
         """See what the new position means: following or not, and which pages can be seen."""
-        self._fold()
+        self.near.look()
         following = not self._anchor_released
         if following != self._following:
             self._following = following
@@ -321,68 +339,3 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self.post_message(self.Followed(following))
             if following and self._unsettled:
                 self.run_worker(self._settle())
-
-    # Near and far
-
-    def _distance(self, page: Page) -> int:
-        """Rows between a page and what can be seen."""
-        region, top = page.virtual_region, int(self.scroll_y)
-        return max(region.y - (top + self.size.height), top - region.bottom, 0)
-
-    def _fold(self) -> None:
-        """Fold the pages more than a screen away, except the last; bring back those that come near."""
-        height = self.size.height
-        if not height:
-            return
-        for page in self._pages[:-1]:
-            distance = self._distance(page)
-            if page.virtual_region.height and distance >= height:
-                page.fold(True)
-                if distance > FAR_SCREENS * height and page.turns and self.selected not in page.turns:
-                    self.run_worker(self._let_go(page))
-        if not self._opening and self._wanted() is not None:
-            self._opening = True
-            self.run_worker(self._open_near())
-
-    def _wanted(self) -> Page | None:
-        """The nearest page that is to be there and is not."""
-        folded = [page for page in self._pages if page.folded and self._distance(page) < self.size.height]
-        return min(folded, key=self._distance, default=None)
-
-    async def _open_near(self) -> None:
-        """Bring pages back, one at a time, with a frame drawn after each."""
-        try:
-            while (page := self._wanted()) is not None:
-                place = self._place()
-                await self._open(page)
-                drawn = asyncio.Event()
-                self.call_after_refresh(drawn.set)
-                await drawn.wait()
-                self._keep(place)
-        finally:
-            self._opening = False
-
-    async def _open(self, page: Page) -> None:
-        async with self._lock:
-            if not page.is_attached:
-                return
-            missing = [exchange for exchange in page.exchanges if exchange not in self._views]
-            await page.mount_all([self._view_for(exchange) for exchange in missing])
-            for turn in page.turns:
-                await self._dress(turn)
-        page.fold(False)
-        self.post_message(self.Shown())
-
-    async def _let_go(self, page: Page) -> None:
-        views = page.turns
-        for exchange in page.exchanges:
-            if self._views.get(exchange) in views:
-                del self._views[exchange]
-                self.post_message(self.LetGo(exchange))
-        await page.clear()
-
-
-def _row(turn: TurnView) -> int:
-    """Where a turn begins, in rows from the very top; 0 if it is on no page."""
-    page = turn.parent
-    return page.virtual_region.y + turn.virtual_region.y if isinstance(page, Page) else 0

@@ -53,6 +53,11 @@ class TurnView(Vertical, SteadyPane):
         yield self._error
         yield self._note
 
+    @property
+    def prompt_row(self) -> Static:
+        """Where the message stands."""
+        return self._question
+
     def begin(self) -> None:
         """The message is being answered."""
         self.remove_class("-queued")

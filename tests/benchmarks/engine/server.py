@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from tests.benchmarks.engine import machine
 from tests.benchmarks.engine.case import Case, Pair, Run
 
 PREFIX = "server:"
+BY_HAND = "+by-hand"
 START_S = 120.0
 REPLY_S = 600.0
 MOST_READ_AGAIN_N = 1
@@ -32,14 +34,25 @@ class ServerConfig:
     """As ``--spec-type`` takes it; None for no speculation."""
     n_max: int | None = None
     p_min: float = 0.0
+    by_hand: bool = False
+    """Whether what ours does by itself is set by hand: unfused attention, and large pages by way of the C library."""
 
     @property
     def name(self) -> str:
+        return self._spec_name + (BY_HAND if self.by_hand else "")
+
+    @property
+    def _spec_name(self) -> str:
         if self.spec is None:
             return PREFIX + "plain"
         if self.spec == "draft-simple":
             return f"{PREFIX}{self.n_max}:{self.p_min:g}"
         return PREFIX + self.spec
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For the process."""
+        return {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if self.by_hand else dict(os.environ)
 
     def options(self, pair: Pair) -> list[str]:
         """The command line, program and address apart."""
@@ -61,17 +74,20 @@ class ServerConfig:
                 "--spec-draft-n-min": 0,
                 "--spec-draft-p-min": self.p_min,
             }
+        if self.by_hand:
+            words["-fa"] = "off"
         return [str(word) for option in words.items() for word in option] + ["--no-ui"]
 
 
 def parse_server(name: str) -> ServerConfig:
-    """A configuration by its name: plain, DEPTH, DEPTH:P_MIN, or another --spec-type at its defaults."""
-    what, _, p_min = name.removeprefix(PREFIX).partition(":")
+    """A configuration by its name: plain, DEPTH, DEPTH:P_MIN, or another --spec-type; then perhaps "+by-hand"."""
+    by_hand = name.endswith(BY_HAND)
+    what, _, p_min = name.removeprefix(PREFIX).removesuffix(BY_HAND).partition(":")
     if what == "plain":
-        return ServerConfig()
+        return ServerConfig(by_hand=by_hand)
     if what.isdigit():
-        return ServerConfig("draft-simple", int(what), float(p_min or 0))
-    return ServerConfig(what)
+        return ServerConfig("draft-simple", int(what), float(p_min or 0), by_hand)
+    return ServerConfig(what, by_hand=by_hand)
 
 
 def default_servers() -> list[str]:
@@ -91,7 +107,9 @@ class Server:
         self._log = folder / f"{config.name.replace(':', '-')}-{self._port}.log"
         command = [str(program), *config.options(pair), "--host", "127.0.0.1", "--port", str(self._port)]
         with self._log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=config.environment
+            )
         try:
             self._wait()
         except BaseException:

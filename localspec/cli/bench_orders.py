@@ -1,0 +1,33 @@
+"""What a benchmark is to ask, from the options of ``localspec bench``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from localspec.bench.run import Orders
+    from localspec.prompt_sets import Prompt
+
+
+def orders_of(given: dict[str, Any]) -> Orders:
+    """The orders. Raises UsageError, InputError and NotFoundError for prompts that are not there."""
+    from localspec.bench.run import Orders
+    from localspec.bench.trials import conditions
+    from localspec.prompt_sets import of_subjects
+
+    prompts = _prompts(given)
+    listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
+    asked = of_subjects(prompts, given["subjects"])
+    return Orders(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
+
+
+def _prompts(given: dict[str, Any]) -> tuple[Prompt, ...]:
+    from localspec.prompt_sets import read_prompts, shipped_prompts
+
+    if given["from_history"]:
+        from localspec.bench.own_prompts import drawn_prompts
+        from localspec.cli.history_store import open_history
+
+        with open_history() as store:
+            return drawn_prompts(store, given["from_history"], given["seed"])
+    return read_prompts(given["prompts"]) if given["prompts"] else shipped_prompts()

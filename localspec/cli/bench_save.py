@@ -1,0 +1,73 @@
+"""Putting what a benchmark recommends into the settings (``localspec bench --save``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from localspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from localspec.bench.result import BenchResult
+    from localspec.config import Value
+    from localspec.launch import Launch
+
+_PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
+
+
+def check_save(launches: Sequence[Launch]) -> None:
+    """Raise UsageError, before anything is measured, where it would not be clear what to save."""
+    if len(launches) > 1:
+        raise UsageError("--save is for one pair, and several are measured.", "Leave it out, or name one pair.")
+    if launches[0].pair_id is None:
+        raise UsageError(
+            "--save puts a pair into the settings, and --target is none.", "`localspec pairs add` makes one."
+        )
+
+
+def save(result: BenchResult, launch: Launch) -> str:
+    """Write the recommended drafters and depth, and the pair if another is set; what was written, in sentences.
+
+    Raises ConfigError.
+    """
+    from localspec.bench.verdict import recommended
+    from localspec.cli.bench_table import Told
+    from localspec.config import find_setting, read_config
+    from localspec.config.file import write_value
+    from localspec.config.kinds import shown
+    from localspec.pairs import BUILTIN_ID
+
+    way = recommended(Told.of(result.pairs[0]).verdict) if result.pairs and not result.cut_short else None
+    if way is None:
+        why = f"the benchmark was cut short: {result.cut_short}" if result.cut_short else "the figures do not say"
+        return f"Nothing was saved; {why}."
+    wanted = dict(values_of(way))
+    before = read_config().values
+    if launch.pair_id != before.get(_PAIR, BUILTIN_ID):
+        wanted = {_PAIR: launch.pair_id, **wanted}
+    changes = {name: value for name, value in wanted.items() if before.get(name) != value}
+    for name, value in changes.items():
+        setting = find_setting(name)
+        assert setting is not None
+        write_value(setting, value)
+    lines = [f"{name} = {shown(value)}" if value is not None else f"no {name}" for name, value in changes.items()]
+    file = read_config().path
+    if not lines:
+        return f"{file} says so already."
+    return f"Saved to {file}, for every pair: {', '.join(lines)}."
+
+
+def values_of(way: str) -> dict[str, Value | None]:
+    """The settings that make replies in this way; None where nothing is to be set.
+
+    >>> values_of("draft+suffix at 3")
+    {'speculation.spec': 'draft,suffix', 'speculation.depth': 3}
+    >>> values_of("auto"), values_of("plain")["speculation.spec"]
+    ({'speculation.spec': 'auto', 'speculation.depth': 'auto'}, 'off')
+    """
+    from localspec.bench.trials import AUTO, PLAIN
+
+    if way == PLAIN:
+        return {_SPEC: "off", _DEPTH: None}
+    name, _, depth = way.partition(" at ")
+    return {_SPEC: name.replace("+", ","), _DEPTH: int(depth) if depth else AUTO}

@@ -1,0 +1,75 @@
+"""``localspec serve-web``: the chat screen in a tab of a browser."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+
+import click
+
+from localspec.cli.chat import chat, open_chat
+from localspec.cli.services import Services
+from localspec.cli.values import Number
+from localspec.errors import UsageError
+
+LOOPBACK = "127.0.0.1"
+WARNING = (
+    "Others can reach this address. Whoever has it can read your conversations and attach files of this machine, and "
+    "nothing is encrypted on the way: use it in a network you trust, or through an SSH tunnel instead."
+)
+
+
+@click.command(
+    "serve-web",
+    short_help="Open the chat in a tab of a browser.",
+    context_settings={"ignore_unknown_options": True},
+)
+@click.option(
+    "--port", type=Number(click.IntRange(0, 65535)), metavar="N", help="Use this port (default: 0, any free one)."
+)
+@click.option("--host", metavar="HOST", help="Listen at this address (default: one that only this machine has).")
+@click.option(
+    "--tabs",
+    type=Number(click.IntRange(1, 16)),
+    metavar="N",
+    help="Allow so many tabs at once, each with models of its own in memory (default: 1).",
+)
+@click.argument("chat_options", nargs=-1, type=click.UNPROCESSED, metavar="[OPTIONS OF CHAT]...")
+@click.pass_obj
+def serve_web(
+    services: Services, /, port: int | None, host: str | None, tabs: int | None, chat_options: tuple[str, ...]
+) -> None:
+    """Open the chat in a tab of a browser, at an address with a secret in it, until Ctrl-C.
+
+    All other options are those of `localspec chat`. A tab is a chat of its own and ends with it; what was said is
+    kept as on the terminal. The keys are those of the key map `web`, which leaves browsers theirs, unless
+    the settings name another. Needs the extra `web`.
+    """
+    _check(services, chat_options)
+    try:
+        from localspec.web.server import ChatServer, is_loopback
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"The chat in a browser needs {error.name}, which is not installed.",
+            "Install LocalSpec with the extra web: pip install 'localspec[web]'.",
+        ) from None
+    command = shlex.join([sys.executable, "-m", "localspec", "chat", *chat_options])
+    listen = host or LOOPBACK
+    server = ChatServer(command, listen, int(port or 0), tabs=int(tabs or 1), told=_tell)
+    if not is_loopback(listen):
+        print(f"localspec: {WARNING}", file=sys.stderr)
+    server.serve()
+
+
+def _check(services: Services, chat_options: tuple[str, ...]) -> None:
+    """Raise for what the chat would refuse, before anybody has opened a tab."""
+    with chat.make_context("localspec serve-web", list(chat_options)) as context:
+        for name, option in (("plain", "--plain"), ("as_json", "--json")):
+            if context.params[name]:
+                raise UsageError(f"{option} chats in lines, and a browser shows the screen.", "Leave it out.")
+        open_chat(replace(services, open_screen=lambda launch: None, has_terminal=lambda: True), **context.params)
+
+
+def _tell(url: str) -> None:
+    print(f"The chat is at {url} ; Ctrl-C ends it.", file=sys.stderr, flush=True)

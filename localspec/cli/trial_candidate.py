@@ -1,0 +1,80 @@
+"""What a trial compares: the launch that is set, and the same with what is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from click.core import ParameterSource
+
+from localspec.cli.layers import Layers
+from localspec.cli.run import run
+from localspec.config import read_config
+from localspec.errors import UsageError
+from localspec.launch import Launch
+from localspec.trials.trial import Change, changes_between
+
+_OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What is tried on which pair."""
+
+    pair: str
+    changes: tuple[Change, ...]
+
+
+def candidate(pair: str | None, draft: Path | None, draft_of: str | None, tried: Mapping[str, Any]) -> Candidate:
+    """Raises UsageError where nothing differs or options contradict each other, and what finding files raises."""
+    named = {} if pair is None else {"pair": pair}
+    incumbent = _launch(named)
+    if incumbent.pair_id is None or not incumbent.keeps_figures:
+        raise UsageError(
+            "A trial rests on the figures of replies, and those are not kept.", "Set record_figures to true."
+        )
+    launch = _launch({**named, **tried})
+    chosen = _of_pair(incumbent, draft_of) if draft_of is not None else draft
+    if chosen is not None:
+        launch = replace(launch, load=replace(launch.load, draft=_fitting(incumbent, chosen)))
+    changes = changes_between(incumbent, launch)
+    if not changes:
+        hint = "Name another draft, drafter, depth or way of loading: localspec trials start --help"
+        raise UsageError(f"Nothing differs from what is set for {incumbent.pair_id}.", hint)
+    return Candidate(incumbent.pair_id, changes)
+
+
+def _launch(said: Mapping[str, Any]) -> Launch:
+    """What is set, with some options as if the command line said them."""
+    with run.make_context("localspec run", ["-"]) as context:
+        given = {name: value for name, value in context.params.items() if name not in _OF_RUN_ALONE}
+        for name in said:
+            context.set_parameter_source(name, ParameterSource.COMMANDLINE)
+        return Layers(context, given | dict(said)).settle(read_config())
+
+
+def _of_pair(incumbent: Launch, pair_id: str) -> Path:
+    """The draft of another pair of the same target."""
+    from localspec.pairs import load_catalogue
+
+    files = load_catalogue().find(pair_id).files()
+    if files.target.resolve() != incumbent.load.target.resolve():
+        raise UsageError(
+            f"{pair_id} has another target than {incumbent.pair_id}, so their replies are not the same.",
+            "Name a pair with the same target, or a draft with --draft FILE.",
+        )
+    if files.draft is None:
+        raise UsageError(f"{pair_id} has no draft.", "Name a pair that has one, or a draft with --draft FILE.")
+    return files.draft
+
+
+def _fitting(incumbent: Launch, draft: Path) -> Path:
+    """The file, if it can draft for the target. Raises NotFoundError, ModelFileError, PairMismatchError."""
+    from localspec.gguf import read_header
+    from localspec.match import check_match
+
+    path = draft.expanduser().resolve() if draft.is_absolute() or draft.exists() else draft
+    check_match(read_header(incumbent.load.target), read_header(path))
+    return path

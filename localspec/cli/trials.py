@@ -1,0 +1,231 @@
+"""``localspec trials``: another draft, drafter or policy on a share of turns; no model is loaded for it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from localspec.cli.history_store import open_history
+from localspec.cli.options import Drafters
+from localspec.cli.values import Number
+from localspec.errors import UsageError
+from localspec.load import FLASH_ATTN
+
+if TYPE_CHECKING:
+    from localspec.trials.comparison import Comparison
+    from localspec.trials.trial import Trial
+
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
+_ID = click.argument("beginning", metavar="ID")
+_COUNT = Number(click.IntRange(min=1))
+_LAYERS = Number(click.IntRange(min=0), auto=True)
+_FEWEST_N = 20
+
+
+@click.group(short_help="Try another draft, drafter or depth on a share of turns.", invoke_without_command=True)
+@click.pass_context
+def trials(context: click.Context, /) -> None:
+    """Try another draft, drafter or depth on a share of the chat's turns, compared with what is set.
+
+    Chance decides whose turn it is. After every reply the two sides are compared, on like replies; a candidate that
+    is worse is rolled back, one that is faster is written into the settings. An ID may be cut as short as it can be
+    told from the others. Without a command the trials are listed.
+    """
+    if context.invoked_subcommand is None:
+        _print_list(as_json=False)
+
+
+@trials.command(short_help="Begin a trial.")
+@click.option("--pair", metavar="ID", help="The pair to try it on (default: the one that is set).")
+@click.option("--draft", type=click.Path(path_type=Path), metavar="FILE", help="Try this GGUF file as the draft.")
+@click.option("--draft-of", metavar="ID", help="Try the draft of this pair, whose target is the same.")
+@click.option("--spec", type=Drafters(), help="Try these drafters, or none with off.")
+@click.option("--depth", type=Number(click.IntRange(0, 16), auto=True), help="Try this many proposals a round.")
+@click.option("--threads", type=_COUNT, help="Try this many CPU threads.")
+@click.option("--draft-threads", type=_COUNT, help="Try this many CPU threads for the draft.")
+@click.option("--gpu-layers", type=_LAYERS, help="Try this many layers on the GPU.")
+@click.option("--draft-gpu-layers", type=_LAYERS, help="Try this many layers of the draft on the GPU.")
+@click.option("--device", metavar="none|NAME[,NAME]", help="Try layers on these devices.")
+@click.option("--draft-device", metavar="none|NAME[,NAME]", help="Try layers of the draft on these devices.")
+@click.option("--flash-attn", type=click.Choice(FLASH_ATTN), help="Try attention in one fused step, or not.")
+@click.option("--mmap/--no-mmap", default=None, help="Try mapping the model files into memory, or reading them.")
+@click.option(
+    "--share",
+    type=Number(click.IntRange(1, 90)),
+    default=20,
+    metavar="PERCENT",
+    help="Give the candidate this share of turns, 1 to 90 percent (default: 20).",
+)
+@click.option(
+    "--error",
+    type=Number(click.FloatRange(0.1, 20)),
+    default=5.0,
+    metavar="PERCENT",
+    help="Decide wrongly with at most this probability, each way, 0.1 to 20 percent (default: 5).",
+)
+@click.option(
+    "--turns",
+    type=Number(click.IntRange(min=_FEWEST_N)),
+    default=1000,
+    metavar="N",
+    help="End it after N turns without a difference, or conversations where the candidate is loaded (default: 1000).",
+)
+@click.option("--no-promote", is_flag=True, help="Say when the candidate is better, and write nothing.")
+@_AS_JSON
+@click.pass_context
+def start(
+    context: click.Context,
+    /,
+    pair: str | None,
+    draft: Path | None,
+    draft_of: str | None,
+    share: float,
+    error: float,
+    turns: int,
+    no_promote: bool,
+    as_json: bool,
+    **tried: Any,
+) -> None:
+    """Begin a trial: all the options that say Try are the candidate, what is set stays the incumbent.
+
+    Drafters and depth differ from turn to turn at no cost. Everything else has to be loaded, so there a whole
+    conversation is on the side on which it begins; that takes a load now and then, when a conversation begins.
+    """
+    if draft is not None and draft_of is not None:
+        raise UsageError("--draft and --draft-of name two drafts.", "Leave one of them out.")
+    from localspec.cli.trial_candidate import candidate
+    from localspec.trials.book import TrialBook
+    from localspec.trials.trial import Trial
+
+    given = context.get_parameter_source
+    said = {name: value for name, value in tried.items() if given(name) is click.core.ParameterSource.COMMANDLINE}
+    found = candidate(pair, draft, draft_of, said)
+    trial = TrialBook().begin(
+        Trial(
+            id="",
+            pair=found.pair,
+            changes=found.changes,
+            begun=datetime.now(UTC),
+            share=share / 100,
+            error=error / 100,
+            most_n=turns,
+            promotes=not no_promote,
+            candidate_pair=draft_of,
+        )
+    )
+    if as_json:
+        _print_json(_record(trial, None))
+    else:
+        from localspec.cli.trials_text import begun
+
+        print(begun(trial))
+
+
+@trials.command("list", short_help="List the trials, the latest first.")
+@_AS_JSON
+def list_trials(as_json: bool) -> None:
+    """List the trials, the latest first."""
+    _print_list(as_json=as_json)
+
+
+def _print_list(*, as_json: bool) -> None:
+    from localspec.cli.trials_text import listing
+    from localspec.trials.book import TrialBook
+
+    found = TrialBook().trials()[::-1]
+    if as_json:
+        _print_json([_record(trial, None) for trial in found])
+    else:
+        print("\n".join(listing(found)))
+
+
+@trials.command(short_help="Show how a trial stands, or stood when it ended.")
+@_ID
+@_AS_JSON
+def show(beginning: str, as_json: bool) -> None:
+    """Show the two sides of a trial and the evidence: of one under way as it is now, else as it was at its end."""
+    from localspec.cli.trials_text import shown
+    from localspec.trials.book import TrialBook
+
+    trial = TrialBook().find(beginning)
+    comparison = _compared(trial)
+    if as_json:
+        _print_json(_record(trial, comparison))
+    else:
+        print("\n".join(shown(trial, comparison.to_dict())))
+
+
+@trials.command(short_help="End a trial; the incumbent stays.")
+@_ID
+def stop(beginning: str) -> None:
+    """End a trial before it is decided; what is set stays as it is."""
+    from localspec.trials.trial import Outcome
+
+    _end(beginning, Outcome.STOPPED, "A person ended it; the incumbent stays.")
+
+
+@trials.command(short_help="End a trial; the candidate becomes what is set.")
+@_ID
+def promote(beginning: str) -> None:
+    """End a trial and write its candidate into the settings; rollback undoes that."""
+    from localspec.trials.trial import Outcome
+
+    _end(beginning, Outcome.PROMOTED, "A person decided so.")
+
+
+@trials.command(short_help="End a trial as lost, or undo a promotion.")
+@_ID
+def rollback(beginning: str) -> None:
+    """End a trial as lost; of one that was promoted, put back what was set before."""
+    from localspec.cli.tables import paragraph
+    from localspec.trials.book import TrialBook
+    from localspec.trials.decision import take_back
+    from localspec.trials.trial import Outcome
+
+    book = TrialBook()
+    trial = book.find(beginning)
+    if trial.end is None:
+        _end(beginning, Outcome.ROLLED_BACK, "A person decided so; the incumbent stays.")
+    else:
+        print(paragraph(take_back(book, trial, lambda: datetime.now(UTC))))
+
+
+def _end(beginning: str, outcome: Any, why: str) -> None:
+    """Raises UsageError if it has ended."""
+    from localspec.cli.tables import paragraph
+    from localspec.trials.book import TrialBook
+    from localspec.trials.decision import end
+
+    book = TrialBook()
+    trial = book.find(beginning)
+    said = end(book, trial, outcome, why, _compared(trial), lambda: datetime.now(UTC), by="person")
+    if not said:
+        raise UsageError(
+            f"The trial {trial.id} has ended: {book.find(trial.id).end.outcome}.",  # type: ignore[union-attr]
+            f"`localspec trials show {trial.id}` says why.",
+        )
+    print(paragraph(said))
+
+
+def _compared(trial: Trial) -> Comparison:
+    from localspec.store import Asked
+    from localspec.trials.comparison import compared
+
+    with open_history() as store:
+        return compared(trial, store.runs(asked=Asked(texts=True, trial=trial.id)))
+
+
+def _record(trial: Trial, comparison: Comparison | None) -> dict[str, Any]:
+    from localspec.trials.records import trial_to_dict
+    from localspec.trials.trial import in_words
+
+    now = {} if comparison is None else {"now": comparison.to_dict()}
+    return {**trial_to_dict(trial), "tried": in_words(trial), "per": trial.units, **now}
+
+
+def _print_json(record: Any) -> None:
+    print(json.dumps(record, indent=2))

@@ -1,0 +1,31 @@
+"""What trials do to the line mode: pairs loaded for a conversation, and settings that a promotion wrote."""
+
+from __future__ import annotations
+
+from localspec.chat import Role
+from localspec.config import read_config
+from localspec.errors import LocalSpecError
+from localspec.plain.state import State
+
+
+def load_tried(state: State) -> None:
+    """Have the pair that the conversation is tried on, where it begins. Raises LocalSpecError."""
+    begins = all(node.role is not Role.ASSISTANT for node in state.talk.tree.nodes)
+    launch, slot = state.slot.launch, state.slot
+    tried = state.trials.to_load(launch, state.talk.id, begins=begins)
+    if tried.load == launch.load:
+        return
+    try:
+        slot.change(tried)
+    except LocalSpecError as error:
+        if state.trials.instead_of(tried, error) is None:
+            raise
+
+
+def adopt_promoted(state: State) -> None:
+    """Reply from now on as a promotion has it set, if there was one."""
+    settings = state.slot.launch.settings
+    if state.trials.wrote_settings() and settings is not None:
+        launch = settings.settle(read_config(), state.talk.settings)
+        if launch.pair_id == state.slot.launch.pair_id:
+            state.slot.adopt(launch)

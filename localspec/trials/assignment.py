@@ -1,0 +1,34 @@
+"""Which side of a trial a turn is on.
+
+By a digest of the trial's id and the turn's: as good as chance, for ids are made by chance, independent of all that
+is said, the same whenever and wherever it is asked, and anybody can check it:
+
+    printf '%s:%s' TRIAL TURN | sha256sum
+
+The first 13 hexadecimal digits as a fraction of 16^13: below the share the turn is the candidate's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from localspec.store import Arm
+
+_DIGITS = 13
+"""52 bits, which a float holds exactly."""
+_WHOLE = float(1 << 4 * _DIGITS)
+
+
+def fraction(trial_id: str, unit: str) -> float:
+    """Where the unit falls, from 0 up to but not including 1.
+
+    >>> round(fraction("0badcafe", "0123456789abcdef"), 6)
+    0.92253
+    """
+    digest = hashlib.sha256(f"{trial_id}:{unit}".encode()).hexdigest()
+    return int(digest[:_DIGITS], 16) / _WHOLE
+
+
+def arm_of(trial_id: str, unit: str, share: float) -> Arm:
+    """The side of a turn or a conversation, by its id."""
+    return Arm.CANDIDATE if fraction(trial_id, unit) < share else Arm.INCUMBENT

@@ -1,0 +1,162 @@
+"""What the reader does to what was said: answering anew, editing, versions, deleting.
+
+Everything is about the turn that is chosen, or else the last. Nothing is ever lost by it: what is answered
+anew, edited or deleted can be gone back to.
+"""
+
+from __future__ import annotations
+
+from localspec.compose.message import Written
+from localspec.tui.exchange import Exchange
+from localspec.tui.session import Session
+from localspec.tui.turn_desk import BUSY, TurnDesk
+from localspec.tui.turn_notes import unfinished
+from localspec.tui.widgets.prompt import Prompt
+
+EDITING = "Enter asks this as another version; Esc leaves it."
+REWRITING = "Enter keeps this as another version of the reply; Esc leaves it."
+SUMMARY = "This stands for turns that were summarised; /undo brings them back, and then they can be changed."
+
+
+class EditingDesk:
+    """Turns keys into changes of the conversation, and draws what came of them."""
+
+    def __init__(self, session: Session, turns: TurnDesk, prompt: Prompt) -> None:
+        self._session = session
+        self._turns = turns
+        self._prompt = prompt
+        self._say = turns.say
+        self._editing: tuple[Exchange, bool, Written] | None = None
+        """What is being edited, whether that is the reply, and what stood in the prompt before."""
+
+    async def again(self) -> None:
+        """Have the question answered anew."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        if exchange.question is None:
+            self._say("No question stands above this reply.")
+            return
+        self._turns.transcript.unselect()
+        await self._follow(self._session.again(exchange))
+
+    async def carry_on(self) -> None:
+        """Go on with a reply that ended early, or was edited."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        self._session.talk.load(exchange)
+        if exchange.answer is None:
+            self._say("There is no reply yet to go on with.")
+        elif not unfinished(exchange) and exchange.reply.done:
+            self._say("This reply is complete; only one that ended early can be gone on with.")
+        else:
+            self._turns.transcript.unselect()
+            await self._follow(self._session.carry_on(exchange))
+
+    def edit(self) -> None:
+        """Put the question into the prompt, to be asked in other words."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        if exchange.question is None:
+            self._say("No question stands above this reply.")
+        else:
+            self._edit(exchange, exchange.prompt, reply=False)
+
+    def rewrite(self) -> None:
+        """Put the reply into the prompt, to be changed by hand."""
+        exchange = self._free_to_change()
+        if exchange is not None and exchange.answer is None:
+            self._say("There is no reply yet.")
+        elif exchange is not None:
+            self._edit(exchange, exchange.text, reply=True)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the prompt holds something that was said."""
+        return self._editing is not None
+
+    def leave(self) -> bool:
+        """Give editing up; whether there was any."""
+        if self._editing is None:
+            return False
+        (_, _, before), self._editing = self._editing, None
+        self._prompt.put(before)
+        self._say("")
+        return True
+
+    async def submit(self, text: str) -> None:
+        """What was edited is done."""
+        assert self._editing is not None
+        (exchange, of_reply, before), self._editing = self._editing, None
+        self._prompt.put(before)
+        self._turns.transcript.unselect()
+        if of_reply:
+            changed = self._session.talk.rewrite(exchange, text)
+            self._say("The reply is as you wrote it; /continue has the model go on from there.")
+            await self._turns.show()
+            await self._turns.transcript.remake(changed)
+        else:
+            self._say("")
+            await self._follow(self._session.resend(exchange, text))
+
+    def _edit(self, exchange: Exchange, text: str, *, reply: bool) -> None:
+        before = self._editing[2] if self._editing else self._prompt.written
+        self._editing = (exchange, reply, before)
+        self._prompt.set_text(text)
+        self._say(REWRITING if reply else EDITING)
+
+    async def _follow(self, exchange: Exchange) -> None:
+        await self._turns.show()
+        await self._turns.transcript.remake(exchange)
+        self._turns.transcript.follow()
+
+    # Versions
+
+    async def version(self, step: int) -> None:
+        """Show the version before or after: of the reply, or of the question if there is but one reply."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        question, replies = self._session.talk.versions(exchange)
+        if question[1] == replies[1] == 1:
+            self._say("There is one version of this turn. Edit it, or have it answered anew, for another.")
+            return
+        of_question = replies[1] == 1 or exchange.answer is None
+        place = self._session.talk.exchanges.index(exchange)
+        if self._session.talk.turn_to(exchange, step, of_question=of_question):
+            await self._turns.show()
+            self._say("")
+            await self._turns.transcript.reveal(self._session.talk.exchanges[place])
+
+    async def delete(self) -> None:
+        """Delete the turn."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        self._turns.transcript.unselect()
+        self._session.talk.delete(exchange)
+        await self._turns.show()
+        self._say("The turn is deleted; /undo brings it back.")
+
+    async def undo(self) -> None:
+        """Bring back the turn deleted last, or those that were summarised."""
+        if not self._session.free:
+            self._say(BUSY)
+            return
+        was_told_short = any(exchange.is_summary for exchange in self._session.talk.exchanges)
+        exchange = self._session.talk.undo()
+        if exchange is None:
+            self._say("There is nothing to bring back: no turn was deleted.")
+            return
+        was_told_short = was_told_short and not self._session.talk.exchanges[0].is_summary
+        await self._turns.show()
+        self._say("The full turns are back." if was_told_short else "The turn is back.")
+
+    def _free_to_change(self) -> Exchange | None:
+        exchange = self._turns.free_to_change()
+        if exchange is not None and exchange.is_summary:
+            self._say(SUMMARY)
+            return None
+        return exchange

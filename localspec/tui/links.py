@@ -1,0 +1,61 @@
+"""Links in a reply, as Markdown has them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_SCHEMES = ("https://", "http://", "mailto:")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Something that can be gone to."""
+
+    text: str
+    url: str
+
+
+def can_be_opened(url: str) -> bool:
+    """Whether it leads to the web or to somebody's mail: a model may write anything, and nothing else is opened."""
+    return url.lower().startswith(_SCHEMES) and url.isprintable() and " " not in url
+
+
+def links_of(markdown: str) -> list[Link]:
+    """Those that can be opened, in the order they come, each address once; none of what stands in code.
+
+    >>> [link.url for link in links_of("See [the page](https://a.org/x) or https://b.org.")]
+    ['https://a.org/x', 'https://b.org']
+    """
+    found: dict[str, Link] = {}
+    for token in _parser().parse(markdown):
+        for link in _links(token.children or []):
+            if can_be_opened(link.url):
+                found.setdefault(link.url, link)
+    return list(found.values())
+
+
+def _links(tokens: list[Token]) -> Iterator[Link]:
+    url, texts = "", [""]
+    for token in tokens:
+        match token.type:
+            case "link_open":
+                url, texts = str(token.attrs.get("href", "")), []
+            case "link_close":
+                yield Link("".join(texts).strip() or url, url)
+            case _:
+                texts.append(token.content)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """As the screen reads Markdown."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("gfm-like")

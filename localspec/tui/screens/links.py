@@ -1,0 +1,87 @@
+"""The links of one reply: what each leads to, to be copied or opened. Nothing is opened unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+
+from localspec.tui.keys import bindings_of, hint_line, labels_of
+from localspec.tui.link_actions import LINK_ACTIONS
+from localspec.tui.links import Link
+
+
+class LinksScreen(ModalScreen[str]):
+    """Dismissed with what there is to say about what was done; empty if nothing was."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(LINK_ACTIONS)
+    DEFAULT_CSS = """
+    LinksScreen { align: center middle; background: $background 60%; }
+    LinksScreen #links { width: 90%; max-width: 92; height: auto; max-height: 80%; background: $surface; padding: 1 2; }
+    LinksScreen OptionList, LinksScreen OptionList:ansi, LinksScreen OptionList:focus {
+        height: auto; max-height: 16; border: none; padding: 0; background: $surface; color: $foreground;
+        scrollbar-size-vertical: 1;
+    }
+    LinksScreen OptionList > .option-list--option { padding: 0; }
+    LinksScreen OptionList > .option-list--option-highlighted {
+        background: $panel; color: $foreground; text-style: bold;
+    }
+    LinksScreen OptionList:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
+    LinksScreen .links-quiet { color: $quiet; height: auto; margin: 1 0 0 0; }
+    LinksScreen #links-title { color: $accent; text-style: bold; margin: 0 0 1 0; }
+    """
+
+    def __init__(self, links: Sequence[Link], first: str = "") -> None:
+        """``first`` is the address to begin at."""
+        super().__init__()
+        self._links = links
+        self._list = OptionList(*map(_row, links), markup=False)
+        self._list.can_focus = False
+        self._first = next((n for n, link in enumerate(links) if link.url == first), 0)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="links"):
+            yield Static("1 link" if len(self._links) == 1 else f"{len(self._links)} links", id="links-title")
+            yield self._list
+            yield Static("", classes="links-quiet", markup=False)
+
+    def on_mount(self) -> None:
+        self._list.highlighted = self._first
+        key = labels_of(self, LINK_ACTIONS)
+        shown = [action for action in LINK_ACTIONS if not action.handler.startswith("move")]
+        self.query_one(".links-quiet", Static).update(hint_line([(key[each.id], each.title) for each in shown]))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.action_copy()
+
+    def action_move(self, step: int) -> None:
+        self._list.highlighted = max(0, min(len(self._links) - 1, (self._list.highlighted or 0) + step))
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self._marked.url)
+        self.dismiss(f"{self._marked.url} is copied.")
+
+    def action_open(self) -> None:
+        self.app.open_url(self._marked.url)
+        self.dismiss(f"{self._marked.url} is opened in the browser.")
+
+    def action_back(self) -> None:
+        self.dismiss("")
+
+    @property
+    def _marked(self) -> Link:
+        return self._links[self._list.highlighted or 0]
+
+
+def _row(link: Link) -> Content:
+    if link.text == link.url:
+        return Content(link.url)
+    return Content.assemble(link.text, ("  ", ""), (link.url, "$quiet"))

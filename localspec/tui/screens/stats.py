@@ -1,0 +1,172 @@
+"""The figures of all replies: passes what the reader does to the browser, and what has been read to the widgets."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from localspec.stats.page import Sheet
+from localspec.tui.actions import key_label
+from localspec.tui.stats.browser import VIEWS, WATCH, StatsBrowser
+from localspec.tui.stats_actions import STATS_ACTIONS
+from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.stats_list import StatsList
+from localspec.tui.widgets.stats_page import StatsPage
+
+_KEYS = {action.id: key_label(action.keys) for action in STATS_ACTIONS}
+_LEAST_WIDTH = 15
+_ROOM_FOR_COUNT = 35
+
+
+class StatsScreen(Screen[None]):
+    """Reads in a thread, and shows what has been read so far."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
+        for action in STATS_ACTIONS
+    ]
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012
+    DEFAULT_CSS = """
+    StatsScreen { background: $background; color: $foreground; align-horizontal: center; }
+    StatsScreen > * { width: 100%; max-width: 110; }
+    StatsScreen #stats-head { height: 1; padding: 0 2; }
+    StatsScreen #stats-title { width: 1fr; color: $accent; text-style: bold; }
+    StatsScreen #stats-count { width: auto; color: $quiet; }
+    StatsScreen #stats-views { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
+    StatsScreen #stats-heads { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
+    StatsScreen StatsList { margin: 0 1; max-height: 6; }
+    StatsScreen #stats-empty { height: 1fr; padding: 0 2; color: $quiet; display: none; }
+    StatsScreen StatsPage { margin: 1 0 0 0; }
+    StatsScreen #stats-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
+    StatsScreen.-tall #stats-views, StatsScreen.-high #stats-views { margin: 0 0 1 0; }
+    StatsScreen.-tall #stats-keys, StatsScreen.-high #stats-keys { margin: 1 0 0 0; }
+    StatsScreen.-high StatsList { max-height: 10; }
+    StatsScreen.-short StatsList { max-height: 3; }
+    StatsScreen.-tiny StatsList { max-height: 1; }
+    StatsScreen.-tiny #stats-views, StatsScreen.-tiny #stats-heads { display: none; }
+    StatsScreen.-tiny StatsPage, StatsScreen.-short StatsPage { margin: 0; }
+    StatsScreen.-headless #stats-heads, StatsScreen.-headless StatsList { display: none; }
+    StatsScreen.-empty #stats-heads, StatsScreen.-empty StatsList, StatsScreen.-empty StatsPage { display: none; }
+    StatsScreen.-empty #stats-empty { display: block; }
+    """
+
+    def __init__(self, browser: StatsBrowser) -> None:
+        super().__init__()
+        self._browser = browser
+        self._reading = False
+        self._title = Static("", id="stats-title")
+        self._count = Static("", id="stats-count")
+        self._views = Static("", id="stats-views")
+        self._heads = Static("", id="stats-heads")
+        self._list = StatsList()
+        self._empty = Static("", id="stats-empty")
+        self._page = StatsPage()
+        self._keys = Static("", id="stats-keys")
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="stats-head"):
+            yield self._title
+            yield self._count
+        yield self._views
+        yield self._heads
+        yield self._list
+        yield self._empty
+        yield self._page
+        yield self._keys
+
+    def on_mount(self) -> None:
+        self._read_on()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.show_figures)
+
+    def on_stats_list_marked(self, event: StatsList.Marked) -> None:
+        self._browser.mark(event.row_id)
+        self.show_figures()
+
+    # Reading
+
+    def _read_on(self) -> None:
+        """Read what is not read yet; one slice at a time, and only one worker does."""
+        self.show_figures()
+        if not self._reading:
+            self._reading = True
+            self.run_worker(self._read(), group="stats")
+
+    async def _read(self) -> None:
+        try:
+            while (reading := self._browser.unread) is not None:
+                await asyncio.to_thread(reading.read)
+                self.show_figures()
+        finally:
+            self._reading = False
+
+    # Actions, as named in ``tui.stats_actions``
+
+    def action_turn(self, step: int) -> None:
+        self._browser.turn(step)
+        self._read_on()
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_page(self, direction: int) -> None:
+        self._page.page(direction)
+
+    def action_reread(self) -> None:
+        self._browser.again()
+        self._read_on()
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    # What is shown
+
+    def show_figures(self) -> None:
+        """Draw what has been read so far."""
+        if not self.is_mounted:
+            return
+        browser, width = self._browser, max(_LEAST_WIDTH, min(self.size.width, 110) - 5)
+        self._title.update(Content("Stats: the watch" if browser.view == WATCH else f"Stats by {browser.view}"))
+        self._count.update(Content(browser.heading if width >= _ROOM_FOR_COUNT else ""))
+        self._views.update(self._tabs(width))
+        empty = browser.empty
+        self.set_class(bool(empty), "-empty")
+        self._empty.update(Content(empty))
+        heads, rows = browser.rows(width)
+        marked = browser.marked(rows)
+        self.set_class(not rows, "-headless")
+        self._heads.update(Content(heads))
+        self._list.show(rows, marked)
+        self._page.show(f"{browser.view} {marked}", browser.page(marked, Sheet(width)))
+        self._keys.update(fitting(self._hints(len(rows)), max(_LEAST_WIDTH, self.size.width - 4)))
+
+    def _tabs(self, width: int) -> Content:
+        """The views in a row, the one that is shown in brackets, so that no colour is needed."""
+        names = [f"{view} {self._browser.notices_n}" if self._warns(view) else view for view in VIEWS]
+        shown = VIEWS.index(self._browser.view)
+        if sum(map(len, names)) + 2 * len(names) > width:
+            return Content.assemble((f"[{names[shown]}]", "$foreground bold"), f"  {shown + 1} of {len(VIEWS)}")
+        parts: list[str | tuple[str, str]] = []
+        for place, name in enumerate(names):
+            parts.append((f"[{name}]", "$foreground bold") if place == shown else f" {name} ")
+        return Content.assemble(*parts)
+
+    def _warns(self, view: str) -> bool:
+        return view == WATCH and self._browser.notices_n > 0
+
+    def _hints(self, rows_n: int) -> list[tuple[str, str]]:
+        pairs = [(_KEYS["stats-next"], "by")]
+        if rows_n > 1:
+            pairs.append(("Up/Down", "group" if self._browser.view != WATCH else "choose"))
+        if not self._browser.empty:
+            pairs.append((_KEYS["stats-page-down"], "scroll"))
+        pairs.append((_KEYS["stats-reread"], "read again"))
+        return [*pairs, (_KEYS["stats-back"], "back")]

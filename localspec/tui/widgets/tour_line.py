@@ -1,0 +1,47 @@
+"""The tour on screen: one row, there only while the tour is."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.tui.actions import ACTIONS
+from localspec.tui.keymap import Keymap
+from localspec.tui.tour import Tour
+
+
+class TourLine(Horizontal):
+    """What to try, and the ways on and out."""
+
+    DEFAULT_CSS = """
+    TourLine { height: 1; padding: 0 2; width: 100%; max-width: 92; display: none; }
+    TourLine.-on { display: block; }
+    TourLine > #tour-hint { width: 1fr; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
+    TourLine > #tour-ways { width: auto; color: $quiet; margin: 0 0 0 2; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tour = Tour()
+        self._keymap = Keymap({})
+        self._hint = Static("", id="tour-hint")
+        self._ways = Static("", id="tour-ways")
+
+    def compose(self) -> ComposeResult:
+        yield self._hint
+        yield self._ways
+
+    def use(self, keymap: Keymap) -> None:
+        """Name these keys."""
+        self._keymap = keymap
+        self.draw()
+
+    def draw(self) -> None:
+        """Say what the tour is at; without one, take no room."""
+        key, hint = self.tour.hint(self._keymap)
+        self.set_class(bool(self.tour.place), "-on")
+        self._hint.update(Content.assemble((self.tour.place, "$accent"), "  ", (key, "$foreground bold"), f" {hint}"))
+        onward = next(action for action in ACTIONS if action.id == "tour")
+        self._ways.update(Content.assemble((self._keymap.label(onward) or "/tour", "$foreground"), " next"))

@@ -1,0 +1,47 @@
+"""Ports, files and patterns are taken as they are meant, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from localspec.config import setting
+from localspec.config.kinds import RefusedValue, Value, typed
+from localspec.config.own import can_be_own
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "taken"),
+    [
+        ("metrics", 9464, 9464),
+        ("metrics", "9464", 9464),
+        ("metrics", " 0 ", 0),
+        ("metrics", "none", "none"),
+        ("metrics", "~/figures.prom", "~/figures.prom"),
+        ("audit_log", "9464", "9464"),
+        ("redact", [r"sk-\w+", "a b"], (r"sk-\w+", "a b")),
+        ("redact", "one", ("one",)),
+    ],
+)
+def test_what_is_meant(key: str, given: object, taken: Value) -> None:
+    """As the file has it, and as it is shown to be changed."""
+    assert setting(key).kind.check(given) == taken
+    assert setting(key).kind.read(typed(taken)) == taken
+
+
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        *(("metrics", wrong) for wrong in (-1, 65536, "65536", 1.5, True, "", " ", "a\0b", None)),
+        *(("audit_log", wrong) for wrong in (5, "", "\n", False)),
+        *(("redact", wrong) for wrong in (["("], ["ok", "[a"], [""], 5)),
+    ],
+)
+def test_what_is_refused(key: str, given: object) -> None:
+    """Before anything is opened."""
+    with pytest.raises(RefusedValue):
+        setting(key).kind.check(given)
+
+
+def test_no_conversation_has_outlets_of_its_own() -> None:
+    """What is to be on record is not for a conversation to turn off."""
+    assert not any(can_be_own(setting(key)) for key in ("metrics", "audit_log", "redact", "watch"))

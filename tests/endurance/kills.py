@@ -1,0 +1,231 @@
+"""Kills the app or its engine while a reply streams, again and again, and looks at what is left.
+
+    python -m tests.endurance.kills [--kills 100] [--seed 0]
+
+The real app on a pseudo-terminal over a paced engine of 20 rounds a second, one to four tokens each. Every life asks
+in the same conversation, so that each shows that it goes on after the kill before. What had been painted, and when, is
+known from the terminal alone: every word is numbered. A word is lost if it was painted and is not in the database
+afterwards; how long before the kill the first such word had been painted is what the kill cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from localspec.chat import Role
+from localspec.store import Node, Store
+from tests.builtin import DRAFT, TARGET
+from tests.endurance.paced_engine import pieces_of
+from tests.terminal import Terminal
+from tests.tui.test_terminal import engine_of
+
+WORDS_N = 120
+STREAM_S = 2.4
+"""About as long as such a reply takes."""
+MOST_LOST_S = 1.0
+PATIENCE_S = 60.0
+LIST_KEY = "\x1b[18~"
+QUIT_KEY = "\x11"
+COMMAND = [sys.executable, "-m", "tests.endurance.app", "--target", str(TARGET), "--draft", str(DRAFT)]
+
+
+@dataclass
+class Kill:
+    """One reply that was ended, and what had been seen of it."""
+
+    name: str
+    of_app: bool
+    painted: list[tuple[float, int]] = field(default_factory=list)
+    """When the reply was first seen to have so many words."""
+    asked_at: float = 0.0
+    at: float = 0.0
+
+    @property
+    def question(self) -> str:
+        return f"count {WORDS_N} {self.name}"
+
+    @property
+    def words_n(self) -> int:
+        """How many words had been painted."""
+        return max((n for _, n in self.painted), default=0)
+
+    def lost_s(self, kept_n: int) -> float:
+        """How long before the kill the first word was painted that is not there any more; 0 if all are."""
+        return max((self.at - at for at, n in self.painted if n > kept_n), default=0.0)
+
+
+class WatchedChat(Terminal):
+    """The app, with an eye on how many numbered words it has painted."""
+
+    def __init__(self, home: Path, options: list[str] | None = None, env: Mapping[str, str] | None = None) -> None:
+        super().__init__([*COMMAND, *(options or [])], {"LOCALSPEC_HOME": str(home), **(env or {})})
+
+    def watch(self, kill: Kill, until: float) -> None:
+        """Read until then."""
+        number = re.compile(rf"{kill.name}(\d{{4}})".encode())
+        while (left := until - time.perf_counter()) > 0:
+            at = max(0, len(self.painted) - 10)
+            if self.read(left) and (seen := number.findall(self.painted[at:])):
+                most = max(map(int, seen)) + 1
+                if most > kill.words_n:
+                    kill.painted.append((time.perf_counter(), most))
+
+    def open_latest(self, title: str, text: str) -> None:
+        """Go to the conversation that was used last, and wait until ``text`` of it is there."""
+        self.type(LIST_KEY)
+        self.wait_for(title, PATIENCE_S)
+        self.type("\r")
+        self.wait_for(text, PATIENCE_S)
+        while self.read(0.2):
+            pass  # all of it
+
+
+@dataclass
+class Lives:
+    """The lives of an app over one home."""
+
+    home: Path
+    chance: random.Random
+    kills: list[Kill] = field(default_factory=list)
+    chat: WatchedChat | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.home / "data" / "history.db"
+
+    def live(self, *, of_app: bool) -> Kill:
+        """Ask, and kill at a random moment of the reply."""
+        chat = self._chat()
+        kill = Kill(f"k{len(self.kills):02}w", of_app)
+        chat.type(f"{kill.question}\r")
+        kill.asked_at = time.perf_counter()
+        chat.wait_for(f"{kill.name}0000", PATIENCE_S)
+        kill.painted.append((time.perf_counter(), 1))
+        chat.watch(kill, time.perf_counter() + self.chance.uniform(0, STREAM_S))
+        victim = chat.process.pid if of_app else engine_of(chat.process.pid)
+        engine = engine_of(chat.process.pid)
+        os.kill(victim, signal.SIGKILL)
+        kill.at = time.perf_counter()
+        self.kills.append(kill)
+        if of_app:
+            chat.process.wait(PATIENCE_S)
+            wait_for_end(engine)
+            chat.close()
+            self.chat = None
+            self.check_file()
+        else:
+            chat.wait_for("The engine stopped", PATIENCE_S)
+        return kill
+
+    def check_file(self) -> None:
+        """What the dead app left is whole, without any help of ours: looked at in a copy."""
+        with tempfile.TemporaryDirectory() as folder:
+            for suffix in ("", "-wal"):
+                if (file := Path(f"{self.database}{suffix}")).exists():
+                    shutil.copy(file, folder)
+            connection = sqlite3.connect(Path(folder) / self.database.name)
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            connection.close()
+
+    def end(self) -> None:
+        """A last question, answered in full; then quit as people do."""
+        chat = self._chat()
+        chat.type("count 5 last\r")
+        chat.wait_for("last0004", PATIENCE_S)
+        chat.wait_for(" tokens: ", PATIENCE_S)
+        chat.type(QUIT_KEY)
+        while chat.read(PATIENCE_S):
+            pass
+        assert chat.process.wait(PATIENCE_S) == 0
+        chat.close()
+        self.chat = None
+
+    def check(self) -> list[float]:
+        """All that is stored, against all that was seen; the seconds lost by each kill. Raises AssertionError."""
+        self.check_file()
+        store = Store.open(self.database)
+        assert store.notice == ""
+        (summary,) = store.conversations()
+        path = store.open_conversation(summary.heading.id).path
+        replies = {question.content: reply for question, reply in pairwise(path)}
+        asked = [node.content for node in path if node.role is Role.USER]
+        assert asked == [*(kill.question for kill in self.kills), "count 5 last"]
+        lost = [self._lost_s(kill, replies[kill.question]) for kill in self.kills]
+        assert replies["count 5 last"].content == "".join(pieces_of("count 5 last"))
+        store.close()
+        assert not list(self.database.parent.glob("*-writer-*"))
+        return lost
+
+    def _lost_s(self, kill: Kill, reply: Node) -> float:
+        assert reply.role is Role.ASSISTANT, f"the reply to {kill.question} is gone"
+        assert "".join(pieces_of(kill.question)).startswith(reply.content), f"{kill.question} is not right"
+        return kill.lost_s(reply.content.count(" "))
+
+    def _chat(self) -> WatchedChat:
+        if self.chat is None:
+            self.chat = WatchedChat(self.home)
+            self.chat.wait_for("plain speed", PATIENCE_S)
+            if self.kills:
+                self.chat.open_latest(self.kills[0].question, self.kills[-1].question)
+        return self.chat
+
+
+def wait_for_end(pid: int) -> None:
+    """The engine sees that its app is gone."""
+    deadline = time.perf_counter() + PATIENCE_S
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        assert time.perf_counter() < deadline, "the engine outlives its app"
+        time.sleep(0.01)
+
+
+def main() -> None:
+    """Kill, look, and print what it cost."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(prefix="localspec-kills-") as folder:
+        lives = Lives(Path(folder), chance)
+        for number in range(options.kills):
+            lives.live(of_app=chance.random() < 0.5)
+            print(f"\r{number + 1} kills", end="", file=sys.stderr, flush=True)
+        lives.end()
+        lost = lives.check()
+        environment = {**os.environ, "LOCALSPEC_HOME": folder}
+        history = [sys.executable, "-m", "localspec", "history", "list"]
+        subprocess.run(history, env=environment, check=True, stdout=subprocess.DEVNULL)
+    report("app", [(kill, s) for kill, s in zip(lives.kills, lost, strict=True) if kill.of_app])
+    report("engine", [(kill, s) for kill, s in zip(lives.kills, lost, strict=True) if not kill.of_app])
+    assert max(lost) <= MOST_LOST_S
+
+
+def report(what: str, cost: list[tuple[Kill, float]]) -> None:
+    """What these kills cost."""
+    if not cost:
+        return
+    seconds = sorted(s for _, s in cost)
+    seen = [kill.words_n for kill, _ in cost]
+    print(
+        f"{what} killed {len(cost)} times, {min(seen)} to {max(seen)} of {WORDS_N} words painted: text of the last "
+        f"{seconds[len(seconds) // 2]:.2f} s missing at the median, {seconds[-1]:.2f} s at most, "
+        f"none {seconds.count(0)} times"
+    )
+
+
+if __name__ == "__main__":
+    main()

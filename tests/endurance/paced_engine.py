@@ -1,0 +1,199 @@
+"""An engine without models that writes at a steady pace, to be opened in the engine's process.
+
+The message tells it what to write, always the same for the same message:
+
+- ``count N NAME``: N words, numbered, beginning with NAME
+- ``fence N``: a block of code of N tokens that is never closed
+- anything else: a few hundred tokens of Markdown, drawn from the message
+
+``PACED_ROUNDS_PER_S`` is how many rounds it makes a second, of one to four tokens; without it, 20.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from localspec.chat import Message, ReplyOptions
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import (
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    PromptProgress,
+    Proposal,
+    Round,
+    Started,
+    Token,
+)
+from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.engine.model import Cancelled
+from localspec.engine.tally import Tally
+from localspec.load import InspectablePair, LoadOptions, PairInfo, Progress
+
+ROUNDS_PER_S = "PACED_ROUNDS_PER_S"
+OPENER = f"{__name__}:open_pair"
+PLAIN_PER_S = 20.0
+ACCEPTED_N = (3, 3, 1, 3, 2, 0, 3, 3, 2, 3)
+DEPTH = 3
+WORDS = (
+    "the",
+    "a",
+    "of",
+    "fox",
+    "river",
+    "speculation",
+    "draft",
+    "keeps",
+    "guesses",
+    "東京",
+    "naïve",
+    "🎉",
+    "שלום",
+    "`code`",
+)
+BLOCKS = (
+    "# {}\n\n",
+    "{}.\n\n",
+    "- {}\n- {}\n\n",
+    "```python\n{} = [{}]\n```\n\n",
+    "| {} | {} |\n| --- | --- |\n| 1 | 2 |\n\n",
+)
+
+
+def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
+    """As ``load.open_pair``."""
+    return PacedPair(options, cancel, 1 / float(os.environ.get(ROUNDS_PER_S, "20")))
+
+
+@dataclass(frozen=True, slots=True)
+class PacedPair:
+    options: LoadOptions
+    cancel: Cancellation
+    round_s: float
+
+    @property
+    def info(self) -> PairInfo:
+        return PairInfo(
+            target=self.options.target,
+            draft=self.options.draft,
+            target_name="paced",
+            draft_name="paced draft",
+            target_size_bytes=1,
+            draft_size_bytes=1,
+            n_vocab=1000,
+            n_ctx=self.options.n_ctx or 300_000,
+            threads=1,
+            device="paper",
+            has_template=True,
+            plain_per_second=PLAIN_PER_S,
+            load_s=0.0,
+        )
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        message = prompt if isinstance(prompt, str) else prompt[-1].content
+        pieces = after(pieces_of(message), prefix)
+        prompt_n = len(message) // 4 + 1
+        tally, text, reason = Tally(plain_per_second=PLAIN_PER_S), "", FinishReason.STOP
+        yield Started(prompt_n, 0, options.seed or 1)
+        yield PromptProgress(prompt_n, prompt_n)
+        limit = options.max_tokens or len(pieces)
+        for round_ in rounds_of(pieces[:limit]):
+            self._wait()
+            if self.cancel.is_set():
+                reason = FinishReason.CANCELLED
+                break
+            tally.add(round_)
+            text += "".join(token.text for token in round_.tokens)
+            yield round_
+        yield Finished(reason, text, tally.timings())
+
+    def _wait(self) -> None:
+        threading.Event().wait(self.round_s)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4 + 1
+
+    @property
+    def inspector(self) -> PacedInspector:
+        return PacedInspector(self.cancel)
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+@dataclass(frozen=True, slots=True)
+class PacedInspector:
+    """The target thinks the less of a token the higher its id."""
+
+    cancel: Cancellation
+
+    def inspect(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
+    ) -> Inspection:
+        (prob,) = self.probs(prompt, options, reply, position, position + 1)
+        return Inspection(reply[position], Opinion(prob, 1, prob, (Candidate(reply[position], "x", prob),)), None)
+
+    def probs(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        if self.cancel.is_set():
+            raise Cancelled
+        return tuple(1 / (token % 10 + 1) for token in reply[start:stop])
+
+
+def pieces_of(message: str) -> list[str]:
+    """The tokens of the whole reply, as texts."""
+    match message.split():
+        case ["count", n, name]:
+            return [f"{name}{number:04} " for number in range(int(n))]
+        case ["fence", n]:
+            ends = ("+ ", "+ ", "+ ", "+ ", "+ ", "+ ", "+ ", "\n")
+            return ["```", "python\n", *(f"x{number:05} {ends[number % 8]}" for number in range(int(n)))]
+        case _:
+            return markdown(random.Random(crc32(message.encode())))
+
+
+def markdown(chance: random.Random) -> list[str]:
+    """Blocks of all kinds, a thought before them now and then."""
+    blocks = [f"<think>\n{_words(chance)}\n</think>\n\n"] if chance.random() < 0.2 else []
+    for _ in range(chance.randrange(2, 12)):
+        block = chance.choice(BLOCKS)
+        blocks.append(block.format(*(_words(chance) for _ in range(block.count("{}")))))
+    text = "".join(blocks)
+    return [text[at : at + 4] for at in range(0, len(text), 4)]
+
+
+def _words(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randrange(1, 25)))
+
+
+def after(pieces: Sequence[str], prefix: str) -> list[str]:
+    """What is still to be written after ``prefix``; all of it if the reply does not begin so."""
+    length = 0
+    for number, piece in enumerate(pieces):
+        if length == len(prefix):
+            return list(pieces[number:])
+        length += len(piece)
+    return [] if length == len(prefix) else list(pieces)
+
+
+def rounds_of(pieces: Sequence[str]) -> Iterator[Round]:
+    """At depth 3, a fixed pattern of acceptance, an end-of-turn token last."""
+    at = index = 0
+    texts = [*pieces, ""]
+    while at < len(texts):
+        accepted_n = ACCEPTED_N[index % len(ACCEPTED_N)]
+        now = texts[at : at + accepted_n + 1]
+        rejected_n = DEPTH - (len(now) - 1)
+        own = Origin.CORRECTED if rejected_n else Origin.BONUS
+        tokens = [Token(at + n, text, Origin.ACCEPTED, "draft") for n, text in enumerate(now[:-1])]
+        tokens.append(Token(at + len(now) - 1, now[-1], own))
+        rejected = tuple(Proposal(n, " other", "draft") for n in range(rejected_n))
+        yield Round(index, "draft", DEPTH, tuple(tokens), rejected, (), 0.004, 0.04, 0.045)
+        at, index = at + len(now), index + 1

@@ -1,0 +1,51 @@
+"""A few bad ends of the whole program in mid-reply; ``kills`` does it by the hundred."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from localspec.store import ReplyState, Store
+from tests.endurance.kills import MOST_LOST_S, PATIENCE_S, Lives, WatchedChat, wait_for_end
+from tests.endurance.paced_engine import pieces_of
+from tests.tui.test_terminal import engine_of
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="finds the engine through /proc, and setsid on the path"
+)
+
+
+def test_the_engine_and_then_the_app_are_killed(own_home: Path) -> None:
+    """The conversation goes on after each, and what was on screen is there again."""
+    lives = Lives(own_home, random.Random(1))
+    lives.live(of_app=False)
+    lives.live(of_app=True)
+    lives.end()
+    assert max(lives.check()) <= MOST_LOST_S
+
+
+@pytest.mark.parametrize("told", [signal.SIG_DFL, signal.SIG_IGN], ids=["told", "not told"])
+def test_a_terminal_that_dies_takes_no_text_along(own_home: Path, told: signal.Handlers) -> None:
+    """The window is closed in mid-reply: app and engine end, and the text is stored. Under nohup no signal says so."""
+    usual = signal.signal(signal.SIGHUP, told)
+    try:
+        chat = WatchedChat(own_home)
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+    chat.wait_for("plain speed", PATIENCE_S)
+    chat.type("count 400 w\r")
+    chat.wait_for("w0060", PATIENCE_S)
+    engine = engine_of(chat.process.pid)
+    os.close(chat._master)
+    chat.process.wait(PATIENCE_S)
+    wait_for_end(engine)
+    store = Store.open(own_home / "data" / "history.db")
+    _, reply = store.open_conversation(store.conversations()[0].heading.id).path
+    assert reply.state in (ReplyState.CUT_OFF, ReplyState.FAILED, ReplyState.DONE)
+    assert "".join(pieces_of("count 400 w")).startswith(reply.content)
+    assert reply.content.count(" ") >= 15  # all but the last second of it
+    store.close()

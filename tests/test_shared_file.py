@@ -1,0 +1,144 @@
+"""Files that several LocalSpecs change at once: nothing that any of them wrote is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from localspec.compose.history import PromptHistory
+from localspec.compose.message import Written
+from localspec.compose.unsent import UnsentMessages
+from localspec.config import read_config, setting
+from localspec.pairs.own_file import own_file, own_pairs
+from localspec.pairs.proofs import read_proofs
+from localspec.past_replies import PastReplies
+from localspec.shared_file import alone, replace_file
+
+ROUNDS = 20
+WRITER = f"""
+import sys
+from pathlib import Path
+from localspec.compose.history import PromptHistory
+from localspec.compose.message import Written
+from localspec.config import setting
+from localspec.config.file import write_value
+from localspec.pairs.own_file import append_pair, remove_pair
+from localspec.pairs.pair import ModelFile, Pair, Proof
+from localspec.pairs.proofs import add_proof
+from localspec.past_replies import PastReplies
+
+me, folder = int(sys.argv[1]), Path(sys.argv[2])
+replies, history = PastReplies(folder, "key"), PromptHistory(folder / "sent.jsonl")
+print("ready", flush=True)
+sys.stdin.readline()
+names = [f"{{me}}-{{n}}" for n in range({ROUNDS})]
+for n, name in enumerate(names):
+    add_proof(name, Proof(revision="r", sha256=None, size_bytes=n, fingerprint=None, on="2026-11-22"))
+for n in range({ROUNDS}):
+    write_value(setting(("top_k", "max_tokens")[me]), n + 1)
+    replies.add([me, n])
+for n, name in enumerate(names):
+    append_pair(Pair(id=name, title=name, target=ModelFile(file=f"/{{name}}", path=Path(f"/{{name}}"))))
+    history.add(Written(name))
+    if n:
+        remove_pair(names[n - 1])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+
+
+def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(me), tmp_path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for me in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    ended = [writer.communicate() for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0], ended
+
+    everything = {(me, n) for me in range(2) for n in range(ROUNDS)}
+    assert set(read_proofs()) == {f"{me}-{n}" for me, n in everything}
+    assert {pair.id for pair in own_pairs()} == {f"{me}-{ROUNDS - 1}" for me in range(2)}
+    assert {(me, n) for me, n in PastReplies(tmp_path, "key").load()} == everything
+    assert {each.text for each in PromptHistory(tmp_path / "sent.jsonl").messages} == {
+        f"{m}-{n}" for m, n in everything
+    }
+    values = read_config().values
+    assert (values[setting("top_k").name], values[setting("max_tokens").name]) == (ROUNDS, ROUNDS)
+    assert tomllib.loads(own_file().read_text())
+
+
+def test_what_is_being_written_in_one_app_is_not_taken_away_by_another(tmp_path: Path) -> None:
+    """The second has nothing in its line when it ends; the first left a text meanwhile."""
+    first, second = UnsentMessages(tmp_path), UnsentMessages(tmp_path)
+    second.load("")
+    first.save("", Written("half a thought"))
+    second.save("", Written(""))
+
+    assert UnsentMessages(tmp_path).load("").text == "half a thought"
+    first.save("", Written(""))
+    assert UnsentMessages(tmp_path).load("").blank
+
+
+def test_what_was_left_can_be_taken_up_and_sent_by_the_next_app(tmp_path: Path) -> None:
+    UnsentMessages(tmp_path).save("", Written("half a thought"))
+    following = UnsentMessages(tmp_path)
+    assert following.load("").text == "half a thought"
+    following.save("", Written(""))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.toml", tmp_path / "link.toml"
+    real.write_bytes(b"before")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    replace_file(link, b"after")
+
+    assert link.is_symlink()
+    assert real.read_bytes() == b"after"
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:
+    replace_file(tmp_path / "new" / "notes.json", b"x", private=True)
+
+    assert (tmp_path / "new" / "notes.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_check_refuses_is_not_put_in_place_and_leaves_nothing(tmp_path: Path) -> None:
+    def refuse(written: Path) -> None:
+        raise ValueError(written.read_bytes())
+
+    file = tmp_path / "file"
+    file.write_bytes(b"before")
+    with pytest.raises(ValueError, match="after"):
+        replace_file(file, b"after", check=refuse)
+
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"before"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="directory"), alone(tmp_path / "file" / "folder" / "name"):
+        pass

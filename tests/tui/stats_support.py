@@ -1,0 +1,58 @@
+"""The app over a store full of replies, and its screen of figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from localspec.store import Store
+from localspec.tui.screens.stats import StatsScreen
+from localspec.tui.stats.browser import StatsBrowser
+from localspec.tui.widgets.stats_list import StatsList
+from tests.stats.support import Kind, fill
+from tests.tui.support import wait_until
+
+
+def full_store(path: Path) -> Store:
+    """Replies of three pairs; one of them became worse with another draft."""
+    store = Store.open(path)
+    good = Kind(pair="qwen2.5-7b", rounds_n=12)
+    bad = Kind(pair="qwen2.5-7b", rounds_n=12, factor=0.02, draft_bytes=101)
+    fill(store, *[good] * 60, *[bad] * 10)
+    fill(store, *[Kind(pair="smollm2-1.7b", temperature=0.0, drafter="suffix")] * 20, seed=2)
+    fill(store, *[Kind(pair=None, temperature=0.3, drafter="draft+suffix")] * 10, seed=3)
+    return store
+
+
+def screen(pilot: Pilot[Any]) -> StatsScreen:
+    assert isinstance(pilot.app.screen, StatsScreen)
+    return pilot.app.screen
+
+
+def browser(pilot: Pilot[Any]) -> StatsBrowser:
+    return screen(pilot)._browser
+
+
+async def open_stats(pilot: Pilot[Any], *keys: str) -> None:
+    """Open the screen, press keys, and wait until all has been read and drawn."""
+    await pilot.press("alt+s")
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, StatsScreen))
+    await settled(pilot)
+    await pilot.press(*keys)
+    await settled(pilot)
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    await wait_until(pilot, lambda: browser(pilot).unread is None and not screen(pilot)._reading)
+    await pilot.pause()
+
+
+def rows(pilot: Pilot[Any]) -> list[str]:
+    """The list as it is drawn."""
+    return [str(option.prompt) for option in screen(pilot).query_one(StatsList).options]
+
+
+def text(pilot: Pilot[Any], selector: str) -> str:
+    return str(screen(pilot).query_one(selector).render())

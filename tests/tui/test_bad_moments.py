@@ -1,0 +1,158 @@
+"""Bad moments: an engine that dies with messages waiting, pages that come and go while they are drawn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localspec.store import Store
+from localspec.tui.widgets.page import Page
+from localspec.tui.widgets.transcript import Transcript
+from localspec.worker.messages import Load
+from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, turns, wait_until
+
+MANY_WORDS = "word " * 400
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store.open(tmp_path / "history.db")
+    yield store
+    store.close()
+
+
+def fill(store: Store, title: str, turns_n: int) -> str:
+    """A conversation of long questions; its id."""
+    talk = store.begin()
+    for n in range(turns_n):
+        talk.ask(f"{title} {n}\n{MANY_WORDS}")
+    return talk.id
+
+
+async def test_a_message_that_waits_when_the_engine_dies_is_answered_after() -> None:
+    """It is the next message, so the engine is started again for it."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.load()
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: len(engine.prompts) == 1)
+        engine.start()
+        engine.write(rounds_of("Some words")[:-1])
+        await send(pilot, "Second")
+        engine.die()
+        await wait_until(pilot, lambda: sum(isinstance(request, Load) for request in engine.sent) == 1)
+        engine.load()
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        engine.reply("Here I am.")
+        await wait_until(pilot, lambda: session(pilot).free)
+        assert [exchange.text for exchange in session(pilot).talk.exchanges] == ["Some words", "Here I am."]
+
+
+async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> None:
+    """Each once, by whoever comes first."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.load()
+        for n, question in enumerate(("First", "Second"), 1):
+            await send(pilot, question)
+            await wait_until(pilot, lambda n=n: len(engine.prompts) == n)  # type: ignore[misc]
+            engine.reply("A *word*.")
+            await wait_until(pilot, lambda: session(pilot).free)
+        transcript = chat(pilot).query_one(Transcript)
+        async with transcript.near.held():
+            for turn in turns(pilot):
+                transcript.settle(turn)
+            await pilot.pause()
+        await wait_until(pilot, lambda: not pilot.app.workers._workers)
+
+
+async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:
+    """And stands there once."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.load()
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: len(engine.prompts) == 1)
+        engine.reply("A word.")
+        await wait_until(pilot, lambda: session(pilot).free)
+        transcript = chat(pilot).query_one(Transcript)
+        page, exchange = transcript.near.pages[-1], turns(pilot)[0].exchange
+        async with transcript.near.held():
+            opening = asyncio.gather(transcript.near.open(page), transcript.remake(exchange))
+            await pilot.pause()
+        await opening
+        assert [turn.exchange for turn in turns(pilot)] == [exchange]
+        assert transcript.view(exchange) is turns(pilot)[0]
+
+
+async def test_a_long_conversation_opens_at_its_end(store: Store) -> None:
+    """Pages are opened where the reader is, whatever the screen looked like before it was laid out."""
+    long = fill(store, "Question", 260)
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await chat(pilot)._go_to(long)
+        transcript = chat(pilot).query_one(Transcript)
+        await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.near.wanted is None)
+        assert turns(pilot)[-1].exchange.prompt.startswith("Question 259")
+        assert turns(pilot)[-1].region.height > 3
+        assert all(int(turn.exchange.prompt.split()[1]) > 230 for turn in turns(pilot))
+
+
+async def test_far_pages_are_no_part_of_the_layout(store: Store) -> None:
+    """Neighbours that are folded take their room as one, and the room is that of all."""
+    long = fill(store, "Question", 260)
+    async with make_app(FakeEngine(), store=store).run_test(size=(100, 30)) as pilot:
+        await chat(pilot)._go_to(long)
+        transcript = chat(pilot).query_one(Transcript)
+        await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.near.wanted is None)
+        pages = list(chat(pilot).query(Page))
+        assert len(pages) > 50
+        assert sum(page.display for page in pages) < 10
+        assert transcript.virtual_size.height == sum(page.rows for page in pages)
+
+
+async def test_conversations_are_changed_while_pages_come(store: Store) -> None:
+    """Quicker than they can be drawn; the last one chosen is the one that stands there."""
+    ids = [fill(store, name, 60) for name in ("One", "Two")]
+    async with make_app(FakeEngine(), store=store).run_test(size=(100, 30)) as pilot:
+        transcript = chat(pilot).query_one(Transcript)
+        for n in range(8):
+            await chat(pilot)._go_to(ids[n % 2])
+            transcript.scroll_to(y=300 * n, animate=False)
+            await pilot.pause(0)
+        await wait_until(pilot, lambda: transcript.near.wanted is None)
+        assert {turn.exchange.prompt.split()[0] for turn in turns(pilot)} == {"Two"}
+        assert not shown(pilot, "#counts")
+
+
+async def test_a_screen_of_five_rows_loses_nothing() -> None:
+    """At 20x5 a message is sent, answered and read as on any other."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(20, 5)) as pilot:
+        engine.load()
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: len(engine.prompts) == 1)
+        engine.reply("Some words.")
+        await wait_until(pilot, lambda: session(pilot).free and session(pilot).talk.exchanges[0].reply.done)
+        for key in ("f1", "escape", "f7", "escape", "f9", "escape", "pageup", "pagedown"):
+            await pilot.press(key)
+        await pilot.resize_terminal(100, 30)
+        await wait_until(pilot, lambda: turns(pilot)[0].region.height > 3)
+        assert session(pilot).talk.exchanges[0].text == "Some words."
+
+
+@pytest.mark.parametrize("key", ["f1", "f9", "ctrl+l", "ctrl+s"])
+async def test_a_screen_that_is_left_twice_is_left_once(key: str) -> None:
+    """The second of two quick keys may reach a screen that has gone already."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(key)
+        top = app.screen
+        if top is not chat(pilot):
+            top.dismiss()
+            top.dismiss()
+        await pilot.pause()
+        assert app.screen is chat(pilot)

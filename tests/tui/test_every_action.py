@@ -1,0 +1,242 @@
+"""Laws about all keys and commands at once: each reaches what it is for, as a terminal sends it, in each key map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from textual import events
+from textual._xterm_parser import XTermParser
+from textual.binding import Binding
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from localspec.tui.actions import ACTIONS, Action
+from localspec.tui.app import ChatApp
+from localspec.tui.keymap import KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
+from localspec.tui.screens.help import HelpScreen
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.pairs import PairsScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.screens.search import SearchScreen
+from localspec.tui.screens.settings import SettingsScreen
+from localspec.tui.screens.stats import StatsScreen
+from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.sidebar import Sidebar
+from tests.tui.support import FakeEngine, chat, make_app, send, session, wait_until
+
+STATES = ("prompt", "reading", "turn")
+ELSEWHERE = {
+    "inspect": InspectorScreen,
+    "race": RaceScreen,
+    "pairs": PairsScreen,
+    "search": SearchScreen,
+    "settings": SettingsScreen,
+    "stats": StatsScreen,
+    "help": HelpScreen,
+    "conversations": Sidebar,
+}
+"""Screens and panels with keys of their own, by the action that leads to them."""
+
+
+@contextmanager
+def spying(monkeypatch: pytest.MonkeyPatch, watched: set[str]) -> Iterator[list[str]]:
+    """Which of these actions are asked for, in place of being done; others are done."""
+    asked: list[str] = []
+    usual = ChatApp.run_action
+
+    async def run_action(self: ChatApp, action: Any, *where: Any, **named: Any) -> bool:
+        name = action if isinstance(action, str) else f"{action[0]}.{action[1]}"
+        if _local(name) not in {_local(each) for each in watched}:
+            return await usual(self, action, *where, **named)
+        asked.append(_local(name) if isinstance(action, str) else f"{name}{action[2]}")
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ChatApp, "run_action", run_action)
+        yield asked
+
+
+def _local(handler: str) -> str:
+    """What the app does has two names, its own and Textual's."""
+    return handler.removeprefix("app.")
+
+
+async def press(pilot: Pilot[Any], key: str) -> None:
+    """As a terminal does: Alt is Escape before the letter, so such a key has a letter too."""
+    if key.startswith("alt+") and len(key) == len("alt+x"):
+        pilot.app.post_message(events.Key(key, key[-1]))
+        await pilot.pause()
+    else:
+        await pilot.press(key)
+
+
+async def answered(engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """One question, one reply."""
+    engine.load()
+    await send(pilot, "Tell me a story about a fox")
+    engine.reply("Once upon a time there was a fox.")
+    await wait_until(pilot, lambda: engine.prompts and session(pilot).last is not None and not session(pilot).busy)
+
+
+def _types(key: str) -> bool:
+    """Whether a key writes into a prompt that has the focus."""
+    return len(key) == 1 or key in ("question_mark", "colon", "at")
+
+
+@pytest.mark.parametrize("name", KEYMAPS)
+async def test_each_key_reaches_its_action(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the prompt, while reading, and with a turn chosen, as far as the action is for that; never another one."""
+    monkeypatch.setenv("TEXTUAL_DRIVER", "")
+    keys = _shipped(name)
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await answered(engine, pilot)
+        app._settings.preferences = _with(app, Keymap(keys))
+        app._prefer()
+        await pilot.pause()
+        missed = []
+        with spying(monkeypatch, {_handler(action, state) for action in ACTIONS for state in STATES}) as asked:
+            for action in ACTIONS:
+                for key in keys[action.id].split(","):
+                    for state in _states(action, key):
+                        await _enter(pilot, state)
+                        asked.clear()
+                        await press(pilot, key)
+                        if asked != [_handler(action, state)]:
+                            missed.append((action.id, key, state, list(asked)))
+        assert not missed
+
+
+def _with(app: ChatApp, keymap: Keymap) -> Any:
+    from dataclasses import replace
+
+    return replace(app._settings.preferences, keymap=keymap)
+
+
+def _shipped(name: str) -> dict[str, str]:
+    return {action.id: KEYMAPS[name].get(action.id, action.keys) for action in ACTIONS}
+
+
+def _states(action: Action, key: str) -> list[str]:
+    if action.in_turn:
+        return ["turn"]
+    if action.handler.startswith("prompt."):
+        return ["prompt"]
+    return ["reading"] if _types(key) else ["prompt", "reading"]
+
+
+async def _enter(pilot: Pilot[Any], state: str) -> None:
+    screen = chat(pilot)
+    screen._choose(0)
+    screen.query_one(Prompt).set_text("")
+    await pilot.pause()
+    if state == "prompt":
+        assert screen.focused is screen.query_one(Prompt).area
+    elif state == "reading":
+        screen.set_focus(None)
+    else:
+        screen._choose(-1)
+    await pilot.pause()
+
+
+def _handler(action: Action, state: str) -> str:
+    return _local(action.handler.removeprefix("prompt.") if state == "prompt" else action.handler)
+
+
+async def test_each_command_does_what_its_key_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And hands over what follows it, where it takes something."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await answered(engine, pilot)
+        with spying(monkeypatch, {action.handler for action in ACTIONS}) as asked:
+            for action in ACTIONS:
+                if action.command is None:
+                    continue
+                asked.clear()
+                await send(pilot, f"/{action.command}")
+                assert asked == [_local(action.handler)]
+                if action.takes:
+                    asked.clear()
+                    await send(pilot, f"/{action.command} 3 more")
+                    assert asked == [f"{action.handler}('3 more',)"]
+        assert len(engine.prompts) == 1, "no command was sent as a message"
+
+
+@pytest.mark.parametrize("action", ELSEWHERE, ids=str)
+async def test_each_key_of_another_screen_reaches_its_action(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All keys it binds, with the focus where it puts it."""
+    kind = ELSEWHERE[action]
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await answered(engine, pilot)
+        await app.run_action(next(each.handler for each in ACTIONS if each.id == action), chat(pilot))
+        place: Any = app.screen if kind is not Sidebar else None
+        await wait_until(pilot, lambda: isinstance(app.screen, kind) or chat(pilot).query(Sidebar))
+        place = app.screen if kind is not Sidebar else chat(pilot).query_one(Sidebar)
+        missed = []
+        with spying(monkeypatch, {binding.action for binding in place.BINDINGS}) as asked:
+            for binding in place.BINDINGS:
+                assert isinstance(binding, Binding)
+                for key in binding.key.split(","):
+                    if key == "enter" and isinstance(app.focused, Input):
+                        continue  # the line keeps it, and tells its screen
+                    asked.clear()
+                    await press(pilot, key)
+                    if asked != [binding.action]:
+                        missed.append((key, binding.action, list(asked)))
+        assert not missed
+
+
+@pytest.mark.parametrize("kind", ELSEWHERE.values(), ids=lambda kind: kind.__name__)
+def test_no_key_of_a_screen_is_bound_twice(kind: type[Any]) -> None:
+    """Nor any id."""
+    bindings = [each for each in kind.BINDINGS if isinstance(each, Binding)]
+    assert len(bindings) == len(kind.BINDINGS)
+    for names in ([key for each in bindings for key in each.key.split(",")], [each.id for each in bindings]):
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", KEYMAPS)
+def test_what_is_shipped_arrives_from_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Escape and a letter is not Alt and that letter everywhere: with some it moves by words."""
+    monkeypatch.setattr("textual.constants.ESCAPE_DELAY", 0)
+    keys = {key for each in _shipped(name).values() for key in each.split(",")}
+    for key in sorted(each for each in keys if each.startswith("alt+") and len(each) == len("alt+x")):
+        parser = XTermParser()
+        arrived = [*parser.feed(f"\x1b{key[-1]}"), *parser.tick()]
+        assert [event.key for event in arrived if isinstance(event, events.Key)] == [key]
+
+
+def test_the_map_for_browsers_takes_none_of_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is the one that holds there, unless the file says otherwise."""
+    from localspec.config import read_config
+    from tests.config.support import configure
+
+    keys = {key for each in _shipped(WEB).values() for key in each.split(",")}
+    assert not keys & TAKEN_BY_BROWSERS
+    configure("")
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+    assert _shipped(WEB).items() <= resolve_keymap(read_config()).keys.items()
+    configure('[screen]\nkeymap = "vim"\n')
+    assert _shipped("vim").items() <= resolve_keymap(read_config()).keys.items()
+
+
+@pytest.mark.parametrize("name", KEYMAPS)
+async def test_help_has_every_action(name: str) -> None:
+    """With its key in force and its command."""
+    keymap = Keymap(_shipped(name))
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(HelpScreen(app._palette(), keymap))
+        await pilot.pause()
+        lines = "\n".join(str(each.content) for each in app.screen.query(Static)).splitlines()
+    for action in ACTIONS:
+        key, said = f"{keymap.label(action)} ", f" {action.help}"
+        assert any(line.startswith(key) and line.endswith(said) for line in lines), action.id
+        assert action.command is None or any(line.startswith(f"/{action.command} ") for line in lines)

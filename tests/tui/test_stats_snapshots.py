@@ -1,0 +1,64 @@
+"""What the screen of figures looks like, at several sizes and in several colours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT, TERMINAL_DARK
+from tests.tui.stats_support import full_store, open_stats
+from tests.tui.support import FakeEngine, make_app
+
+TINY, SMALL, MEDIUM, LARGE, WIDE = (20, 5), (40, 12), (80, 24), (120, 40), (200, 50)
+NO_COLOR = "no-color"
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Days and times are those of the place."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("keys", "size", "look"),
+    [
+        ("", MEDIUM, DARK.name),
+        ("down down", LARGE, LIGHT.name),
+        ("tab down", MEDIUM, TERMINAL_DARK),
+        ("left", WIDE, HIGH_CONTRAST.name),
+        ("left left pagedown", SMALL, NO_COLOR),
+        ("down", TINY, LIGHT.name),
+    ],
+    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else str(value).replace(" ", "-"),
+)
+def test_looks(
+    keys: str, size: tuple[int, int], look: str, snap_compare: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen is the one that was looked at and approved."""
+    if look == NO_COLOR:
+        monkeypatch.setenv("NO_COLOR", "1")
+    with closing(full_store(tmp_path / "history.db")) as store:
+        app = make_app(FakeEngine(), store=store)
+        app.theme = DARK.name if look == NO_COLOR else look
+
+        async def prepare(pilot: Pilot[Any]) -> None:
+            await open_stats(pilot, *keys.split())
+
+        assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+def test_nothing_yet(snap_compare: Any) -> None:
+    """A sentence says what will be here."""
+    app = make_app(FakeEngine())
+    app.theme = LIGHT.name
+    assert snap_compare(app, terminal_size=(60, 15), run_before=open_stats)

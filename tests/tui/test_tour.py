@@ -1,0 +1,124 @@
+"""The tour: begins when asked for, goes on with what is done or on its key, and can be left."""
+
+from __future__ import annotations
+
+import pytest
+
+from localspec.tui.actions import ACTIONS
+from localspec.tui.keymap import Keymap
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.tour import END, QUESTION, STEPS, Tour
+from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.tour_line import TourLine
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
+
+ACTION = {action.id: action for action in ACTIONS}
+
+
+def at(step: str) -> Tour:
+    tour = Tour()
+    while tour.step is None or tour.step.action != step:
+        assert tour.go_on() == ""
+    return tour
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.action)
+def test_each_step_ends_with_its_action_alone(step: object) -> None:
+    """Another action changes nothing, and one that should lead to a screen and does not is no step."""
+    assert isinstance(step, type(STEPS[0]))
+    tour = at(step.action)
+    for action in ACTIONS:
+        if action.id != step.action:
+            assert tour.did(action.handler, opened=True) == ""
+    assert tour.step is step
+    if step.opens:
+        tour.did(ACTION[step.action].handler, opened=False)
+        assert tour.step is step
+    tour.did(ACTION[step.action].handler, opened=step.opens)
+    assert tour.step is not step
+
+
+def test_it_leads_through_all_steps_to_its_end() -> None:
+    """And is then over."""
+    tour = Tour()
+    tour.go_on()
+    said = [tour.did(ACTION[step.action].handler, opened=step.opens) for step in STEPS]
+    assert said == [""] * (len(STEPS) - 1) + [END]
+    assert tour.step is None
+
+
+def test_before_and_after_it_nothing_is_said() -> None:
+    """Whatever the reader does."""
+    tour = Tour()
+    assert [tour.did(action.handler, opened=True) for action in ACTIONS] == [""] * len(ACTIONS)
+    assert tour.hint(Keymap({})) == ("", "")
+    assert not tour.leave()
+
+
+def test_hints_name_the_keys_in_force_and_fit_a_small_terminal() -> None:
+    """The command, where an action has no key; in 60 columns beside the key of the tour."""
+    tour = at("race")
+    assert tour.hint(Keymap({"race": "f21"}))[0] == "F21"
+    assert tour.hint(Keymap({"race": ""}))[0] == "/race"
+    assert all(len(f"1/6  Ctrl+L {step.hint}") <= 75 - len("  F10 next") for step in STEPS)
+
+
+def line(pilot: object) -> str:
+    widget = chat(pilot).query_one(TourLine)  # type: ignore[arg-type]
+    return " ".join(str(child.render()) for child in widget.children) if widget.display else ""
+
+
+async def test_a_newcomer_walks_through_it() -> None:
+    """By command, by keys, and back from a screen."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        assert line(pilot) == "", "never by itself"
+        await send(pilot, "/tour")
+        assert "1/6" in line(pilot)
+        assert chat(pilot).query_one(Prompt).area.text == QUESTION
+        assert "Esc leaves the tour" in notice_text(pilot)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: engine.prompts)
+        assert "2/6  F2" in line(pilot)
+        engine.reply("One two three four.")
+        await wait_until(pilot, lambda: not app.session.busy)
+        await pilot.press("f2", "f4")
+        assert "4/6  F5" in line(pilot)
+        await pilot.press("f5")
+        await wait_until(pilot, lambda: isinstance(app.screen, InspectorScreen))
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "5/6  F12" in line(pilot)
+        await pilot.press("f10")
+        await send(pilot, "/pairs")
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: app.screen is chat(pilot))
+        assert line(pilot) == ""
+        assert END in notice_text(pilot)
+
+
+async def test_it_is_left_at_any_time() -> None:
+    """With the key that stops, where nothing is to be stopped; what is written stays."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: not app.session.busy)
+        await pilot.press("f10")
+        assert line(pilot)
+        await pilot.press("escape")
+        assert line(pilot) == ""
+        assert chat(pilot).query_one(Prompt).area.text == QUESTION
+
+
+async def test_an_action_that_leads_nowhere_is_no_step() -> None:
+    """There is nothing to look into before the first reply."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: not app.session.busy)
+        await pilot.press("f10", "f10", "f10", "f10", "f5")
+        assert "4/6" in line(pilot)

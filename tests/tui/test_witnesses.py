@@ -1,0 +1,291 @@
+"""Those who follow replies hear in the chat what goes on record, and the reader hears of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started
+from localspec.engine.fallback import why_of
+from localspec.errors import LocalSpecError, UsageError
+from localspec.metrics.server import MetricsServer
+from localspec.metrics.stored import StoredMetrics
+from localspec.store import ReplyAbout, Store
+from localspec.tui.app import ChatApp
+from localspec.tui.live import Figures
+from localspec.tui.pacing import Pacer
+from localspec.tui.session import Phase, Session
+from localspec.tui.status import live_state, pause_note
+from localspec.tui.widgets.prompt import Prompt
+from localspec.witness import News, ReplyWitness
+from localspec.witness.observers import Observers
+from localspec.worker.messages import Failed
+from tests.metrics.test_metrics import samples
+from tests.tui.settings_support import launch
+from tests.tui.support import (
+    LAUNCH,
+    Clock,
+    FakeEngine,
+    chat,
+    live_text,
+    make_round,
+    notice_text,
+    rounds_of,
+    send,
+    session,
+    turns,
+    wait_until,
+)
+
+
+@dataclass
+class Follower:
+    """Takes down what it hears of each reply, by the id of its message."""
+
+    heard: list[tuple[str, list[Event | LocalSpecError]]] = field(default_factory=list)
+
+    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+        said: list[Event | LocalSpecError] = []
+        self.heard.append((message, said))
+        return _Followed(said)
+
+    def news(self, wait_s: float = 0.0) -> Sequence[News]:
+        return ()
+
+
+@dataclass
+class _Followed:
+    said: list[Event | LocalSpecError]
+
+    def receive(self, event: Event) -> None:
+        self.said.append(event)
+
+    def fail(self, error: LocalSpecError) -> None:
+        self.said.append(error)
+
+
+class Talking:
+    """A session without a screen, whose pair is loaded."""
+
+    def __init__(self, pace: float | None = None) -> None:
+        self.engine, self.clock, self.follower = FakeEngine(), Clock(), Follower()
+        self.session = Session(LAUNCH, self.engine, Pacer(pace, self.clock), witness=self.follower)
+        self.engine.load()
+        self.hear()
+
+    def hear(self) -> None:
+        for answer in self.engine.inbox.take():
+            self.session.receive(answer)
+        self.session.advance()
+
+    def begin(self) -> None:
+        self.session.ask("Hello")
+        self.engine.start()
+        self.engine.write(rounds_of("One two three four five"))
+        self.hear()
+
+    @property
+    def last(self) -> list[Event | LocalSpecError]:
+        return self.follower.heard[-1][1]
+
+
+def finish(talking: Talking) -> str:
+    talking.engine.finish()
+    talking.hear()
+    return "stop"
+
+
+def refuse(talking: Talking) -> str:
+    talking.engine.inbox.put(Failed(talking.engine.prompts[-1].request_id, 7, "Too long.", "Shorten it."))
+    talking.hear()
+    return "Too long."
+
+
+def die(talking: Talking) -> str:
+    talking.engine.die()
+    talking.hear()
+    return "The engine process stopped unexpectedly."
+
+
+def cancel(talking: Talking) -> str:
+    talking.session.stop()
+    talking.engine.finish(FinishReason.CANCELLED)
+    talking.hear()
+    return "cancelled"
+
+
+def leave(talking: Talking) -> str:
+    talking.session.begin_anew()
+    return "cancelled"
+
+
+@pytest.mark.parametrize("pace", [None, 5.0], ids=["full-speed", "paced"])
+@pytest.mark.parametrize("end", [finish, refuse, die, cancel, leave])
+def test_witnesses_hear_what_goes_on_record(end: Any, pace: float | None) -> None:
+    """However the reply ends, and where the reader is behind the engine."""
+    talking = Talking(pace)
+    talking.begin()
+    store = talking.session.store
+    reason = end(talking)
+    while talking.session.current is not None:
+        talking.clock.now += 1
+        talking.hear()
+    (message, said), *others = talking.follower.heard
+    assert not others
+    stored = store.open_conversation(store.conversations()[0].heading.id).reply(message)
+    assert stored is not None
+    (part,) = stored.parts
+    assert [each for each in said if isinstance(each, Started)] == [part.started]
+    assert [each for each in said if isinstance(each, Round)] == list(part.rounds)
+    last = said[-1]
+    assert not isinstance(last, PromptProgress)
+    assert (last.reason if isinstance(last, Finished) else str(getattr(last, "message", ""))) == reason
+    assert sum(isinstance(each, Finished | LocalSpecError) for each in said) == 1
+    if part.finished is not None:
+        assert isinstance(last, Finished)
+        assert last.timings == part.finished.timings
+
+
+def test_a_reply_that_goes_on_is_followed_anew() -> None:
+    """Under the same message."""
+    talking = Talking()
+    talking.begin()
+    cancel(talking)
+    assert talking.session.last is not None
+    talking.session.carry_on(talking.session.last)
+    talking.engine.start()
+    finish(talking)
+    (first, _), (second, said) = talking.follower.heard
+    assert first == second
+    assert isinstance(said[-1], Finished)
+
+
+@pytest.mark.parametrize(
+    ("drafter", "note"), [("suffix", "the draft failed and is left out of this reply: It broke"), (None, "")]
+)
+def test_a_drafter_that_failed_is_said_in_one_place(drafter: str | None, note: str) -> None:
+    """On the quiet line where another goes on; where nobody is left to propose, on the live line."""
+    talking = Talking()
+    talking.session.ask("Hello")
+    talking.engine.start()
+    failed = replace(make_round(["one", " two"]), depth=2 if drafter else 0, why=why_of("", {"draft": "It broke."}))
+    talking.engine.write([replace(failed, drafter=drafter)])
+    talking.hear()
+    assert pause_note(talking.session) == note
+    shown = live_state(talking.session)
+    assert isinstance(shown, Figures)
+    assert shown.why_off == (None if drafter else "draft failed: It broke")
+
+
+# On the screen
+
+
+def app_of(engine: FakeEngine, store: Store, *arguments: str, settings: str = "") -> ChatApp:
+    """With everything that the settings and the command line want."""
+    made = replace(launch(settings, *arguments), pace_tokens_per_second=None)
+    observers = Observers()
+    observers.use(made)
+    observers.watch(store)
+    app = ChatApp(made, engine, engine.inbox, Clock(), store=store, observers=observers)
+    app.animation_level = "none"
+    return app
+
+
+async def loaded(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    engine.load()
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+
+
+async def test_the_reader_hears_of_a_missed_objective(tmp_path: Path) -> None:
+    """On the quiet line, while something is typed as well, until something is sent."""
+    engine, store = FakeEngine(), Store.open(tmp_path / "history.db")
+    app = app_of(engine, store, settings="[stats]\nmin_speedup = 1000")
+    async with app.run_test(size=(100, 24)) as pilot:
+        await loaded(pilot, engine)
+        await send(pilot, "Hello")
+        engine.reply("Good day.")
+        await wait_until(pilot, lambda: "median speed-up is" in notice_text(pilot))
+        await pilot.press("a")
+        assert "builtin: median speed-up is" in notice_text(pilot)
+        chat(pilot).query_one(Prompt).set_text("")
+        await send(pilot, "More")
+        engine.reply("No.")
+        await wait_until(pilot, lambda: session(pilot).current is None)
+        assert "median" not in notice_text(pilot)
+        app._observers.close()
+    store.close()
+
+
+async def test_metrics_and_log_follow_the_chat(tmp_path: Path) -> None:
+    """The page counts what the store has; where it is is said at the start."""
+    engine, store = FakeEngine(), Store.in_memory()
+    page, log = tmp_path / "page", tmp_path / "audit"
+    app = app_of(engine, store, "--metrics", str(page), "--audit-log", str(log))
+    async with app.run_test(size=(120, 24)) as pilot:
+        assert "Metrics are in" in notice_text(pilot)
+        await loaded(pilot, engine)
+        for text in ("Good day.", "Quite so, indeed."):
+            await send(pilot, "Hello")
+            engine.reply(text)
+            await wait_until(pilot, lambda: session(pilot).current is None)
+        app._observers.close()
+    assert samples(page.read_text()) == pytest.approx(samples(StoredMetrics(store).page()))
+    assert log.read_text().count('"event": "end"') == 2
+    store.close()
+
+
+async def test_a_log_that_breaks_is_said_on_the_quiet_line(tmp_path: Path) -> None:
+    """And the reply goes on."""
+    engine, log = FakeEngine(), tmp_path / "audit"
+    app = app_of(engine, Store.in_memory(), "--audit-log", str(log))
+    async with app.run_test(size=(160, 24)) as pilot:
+        await loaded(pilot, engine)
+        log.unlink()
+        log.mkdir()
+        await send(pilot, "Hello")
+        engine.reply("Good day.")
+        await wait_until(pilot, lambda: "The audit log" in notice_text(pilot))
+        assert session(pilot).last.reply.finished is FinishReason.STOP
+
+
+async def test_settings_count_at_once(tmp_path: Path) -> None:
+    """Another outlet from the next reply on; what cannot be is refused, and the former stays."""
+    engine, taken = FakeEngine(), MetricsServer(lambda: "", 0)
+    app = app_of(engine, Store.in_memory())
+    async with app.run_test(size=(120, 24)) as pilot:
+        await loaded(pilot, engine)
+        page = tmp_path / "page"
+        app._change_settings(launch(f"[stats]\nmetrics = {str(page)!r}\n").settings.config)  # type: ignore[union-attr]
+        assert page.exists()
+        config = launch(f"[stats]\nmetrics = {taken.port}\n").settings.config  # type: ignore[union-attr]
+        with pytest.raises(UsageError, match="port"):
+            app._change_settings(config)
+        session(pilot).pacer.full_speed = True
+        await send(pilot, "Hello")
+        engine.reply("Good day.")
+        await wait_until(pilot, lambda: "vllm:generation_tokens_total" in page.read_text())
+        app._observers.close()
+    taken.close()
+
+
+async def test_a_draft_that_fails_is_said_while_and_after(tmp_path: Path) -> None:
+    """On the live line in place of acceptance, and under the reply for as long as it is there."""
+    engine = FakeEngine()
+    app = app_of(engine, Store.in_memory())
+    async with app.run_test(size=(120, 24)) as pilot:
+        await loaded(pilot, engine)
+        await send(pilot, "Hello")
+        engine.start()
+        broken = replace(make_round(["word"]), depth=0, drafter=None, why=why_of("", {"draft": "It broke."}))
+        engine.write([*rounds_of("One two three"), broken])
+        await wait_until(pilot, lambda: "off: draft failed: It broke" in live_text(pilot))
+        engine.finish()
+        await wait_until(pilot, lambda: session(pilot).current is None)
+        await wait_until(
+            pilot, lambda: "the draft failed and is left out" in str(turns(pilot)[0].query("Static").last().render())
+        )
