@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +28,10 @@ T = TypeVar("T")
 
 Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
 """``load.open_pair``, or what stands in for it."""
+
+
+NOTICE_S = 0.1
+"""How long a signal can go unnoticed if it comes in the instant before the main thread falls asleep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,18 @@ class _Job(Generic[T]):
             self.results.put(_Ended(error))
         else:
             self.results.put(_Ended())
+
+    def result(self) -> T | _Ended:
+        """The next result, once there is one.
+
+        Waits in naps: a signal that comes just before the main thread falls asleep does not wake it, and its
+        handler, the one thing that would end the work, would run when the work has ended.
+        """
+        while True:
+            try:
+                return self.results.get(timeout=NOTICE_S)
+            except Empty:
+                pass
 
 
 class InterruptibleThread:
@@ -99,7 +115,7 @@ class InterruptibleThread:
         job = _Job(work, SimpleQueue())
         self._current = job
         self._jobs.put(job)
-        while not isinstance(result := job.results.get(), _Ended):
+        while not isinstance(result := job.result(), _Ended):
             yield result
         self._current = None
         if result.error is not None:
@@ -110,7 +126,7 @@ class InterruptibleThread:
         if self._current is None:
             return
         self.cancel.set()
-        while not isinstance(self._current.results.get(), _Ended):
+        while not isinstance(self._current.result(), _Ended):
             pass
         self._current = None
 
