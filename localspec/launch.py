@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -16,8 +17,18 @@ from localspec.config import Config, Problem, Value
 from localspec.load import LoadOptions
 
 
+class Layer(StrEnum):
+    """Who sets something, of those that the command line beats; the first that does has the say."""
+
+    CONVERSATION = "this conversation"
+    PAIR = "this pair"
+    """The pair's table in the file of settings."""
+    ALL = "all conversations"
+    """The rest of the file."""
+
+
 class Settings(Protocol):
-    """What launches are made of: the command line over the conversation over the file of settings."""
+    """What launches are made of: the command line over the conversation over the pair's table over the whole file."""
 
     @property
     def config(self) -> Config:
@@ -32,6 +43,18 @@ class Settings(Protocol):
     @property
     def said(self) -> Mapping[str, str]:
         """The keys of settings that the command line has the say over, with the value it gives them, in words."""
+        ...
+
+    @property
+    def pair_id(self) -> str | None:
+        """The pair that was settled for last; None if files were named."""
+        ...
+
+    def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
+        """Who has the say over what is set, by ``section.key``, for the pair that was settled for last.
+
+        What the command line has the say over is left out, and so is what something above leaves no place for.
+        """
         ...
 
     def for_pair(self, pair_id: str) -> Settings:
@@ -78,6 +101,13 @@ class Launch:
     """What it was made of, to make it anew when a setting changes."""
     conversation: str | None = field(default=None, compare=False)
     """Id of the one that the screen opens with; None begins another."""
+
+    @property
+    def in_use(self) -> Settings | None:
+        """What it was made of, for the pair that it names, whichever the file names by now."""
+        if self.settings is None or self.pair_id is None:
+            return self.settings
+        return self.settings.for_pair(self.pair_id)
 
     @property
     def keeps_figures(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a conversation sets for itself: changed by a command, told in a sentence, laid over the file of settings.
+"""What a conversation, or the pair in use, has set for itself: changed by a command, told in a sentence.
 
 The same for the chat screen and the line mode.
 """
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.config import Setting, Value, setting
+from localspec.config.file import write_value
 from localspec.config.kinds import shown
-from localspec.config.own import find_own, read_own, with_own
+from localspec.config.own import find_of_pair, find_own, read_own, with_own
+from localspec.config.pair_table import name_in
 from localspec.config.texts import read_text
 from localspec.errors import InputError, NotFoundError, UsageError
-from localspec.launch import Launch, Settings
+from localspec.launch import Launch, Layer, Settings
 
-ALL, OFF = "all", "off"
+ALL, OFF, PAIR = "all", "off", "pair"
 _LONGEST_SHOWN = 24
 _SCHEMA = setting("json_schema")
 
@@ -33,7 +35,13 @@ class Changed:
 
 
 def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    """``NAME VALUE``, as it was typed. Raises UsageError, and what the value is refused with."""
+    """``NAME VALUE``, as it was typed; after ``pair`` it is for the pair, in the file of settings.
+
+    Raises UsageError, what the value is refused with, and ConfigError.
+    """
+    of_pair = _behind_pair(text)
+    if of_pair is not None:
+        return _set_for_pair(settings, own, of_pair)
     name, _, value = text.strip().partition(" ")
     named = find_own(name)
     if not value.strip():
@@ -42,7 +50,13 @@ def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed
 
 
 def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    """``NAME`` or ``all``. Raises UsageError."""
+    """``NAME`` or ``all``; ``pair NAME`` takes it out of the pair's table. Raises UsageError, ConfigError."""
+    of_pair = _behind_pair(text)
+    if of_pair is not None:
+        named, pair = find_of_pair(of_pair), _pair(settings)
+        if named.name not in settings.config.of_pair(pair):
+            raise UsageError(f"Nothing sets {named.title} for {pair} alone.", told_of(settings, own, named))
+        return _write(settings, own, named, None)
     if not text.strip():
         raise UsageError("/unset needs the name of a setting, or all.", told(own))
     if text.strip().lower() == ALL:
@@ -69,11 +83,9 @@ def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
     """One setting more, or less for None. Raises UsageError if it cannot stand with the rest."""
     changed = with_own(own, named, value)
     launch = settings.settle(settings.config, changed)
-    news = settings.problems[len(settings.config.problems) :]
-    refused = next((problem.what for problem in news if problem.what.startswith(f"{named.name}: ")), None)
-    if refused is not None:
+    if refused := _refused(settings, named.name):
         settings.settle(settings.config, own)
-        raise UsageError(f"{refused.partition(': ')[2].capitalize()}.", f"{named.title.capitalize()} stays as it was.")
+        raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
     return Changed(changed, launch, _said(settings, named, value))
 
 
@@ -87,19 +99,71 @@ def told(own: Mapping[str, Value]) -> str:
 
 def told_of(settings: Settings, own: Mapping[str, Value], named: Setting) -> str:
     """What holds for one setting, and why, in a sentence."""
+    title = named.title.capitalize()
     if named.key in settings.said:
-        return f"{named.title.capitalize()} is {settings.said[named.key]}, by the command line."
-    if named.name in own:
-        return f"{named.title.capitalize()} is {short(own[named.name])} in this conversation."
-    if named.name in settings.config.values:
-        return f"{named.title.capitalize()} is {short(settings.config.values[named.name])} in all conversations."
-    return f"{named.title.capitalize()} is as built in: {named.default_words}."
+        return f"{title} is {settings.said[named.key]}, by the command line."
+    match settings.layers(settings.config, own).get(named.name):
+        case Layer.CONVERSATION:
+            return f"{title} is {short(own[named.name])} in this conversation."
+        case Layer.PAIR:
+            value = settings.config.of_pair(settings.pair_id)[named.name]
+            return f"{title} is {short(value)} with {settings.pair_id}."
+        case Layer.ALL:
+            return f"{title} is {short(settings.config.values[named.name])} in all conversations."
+    return f"{title} is as built in: {named.default_words}."
 
 
 def short(value: Value) -> str:
     """A value in a few words."""
     text = shown(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+
+
+def _refused(settings: Settings, name: str) -> str:
+    """Why something cannot stand with the rest, as was found out last; empty if it can."""
+    news = settings.problems[len(settings.config.problems) :]
+    found = next((problem.what for problem in news if problem.what.startswith(f"{name}: ")), "")
+    return found and f"{found.partition(': ')[2].capitalize()}."
+
+
+def _behind_pair(text: str) -> str | None:
+    """What follows the word ``pair``; None if that is not the first, or nothing follows."""
+    first, _, rest = text.strip().partition(" ")
+    return rest.strip() if first.lower() == PAIR and rest.strip() else None
+
+
+def _set_for_pair(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
+    name, _, value = text.partition(" ")
+    named = find_of_pair(name)
+    if not value.strip():
+        raise UsageError(told_of(settings, own, named), f"It is {named.kind.form}: /set pair {named.key} VALUE")
+    return _write(settings, own, named, read_own(named, value.strip()))
+
+
+def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
+    """Set something for the pair in the file, or no more for None. Raises UsageError if it contradicts the rest."""
+    pair = _pair(settings)
+    before = settings.config.of_pair(pair).get(named.name)
+    config = write_value(named, value, pair)
+    launch = settings.settle(config, own)
+    if refused := _refused(settings, name_in(named, pair)):
+        settings.settle(write_value(named, before, pair), own)
+        raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
+    what = f"no longer set for {pair}" if value is None else f"{short(value)} for {pair}, in {config.path.name}"
+    if named.key in settings.said:
+        also = "the command line has the say"
+    elif named.name in own:
+        also = "this conversation has its own"
+    else:
+        also = f"applies {named.applies}"
+    return Changed(own, launch, f"{named.title.capitalize()} is {what}; {also}.")
+
+
+def _pair(settings: Settings) -> str:
+    """The pair in use. Raises UsageError."""
+    if settings.pair_id is None:
+        raise UsageError("What is in use is no pair but files.", "`localspec pairs add` makes a pair of them.")
+    return settings.pair_id
 
 
 def _said(settings: Settings, named: Setting, value: Value | None) -> str:

@@ -87,7 +87,12 @@ _FROM_1 = Number(click.IntRange(min=1))
     metavar="FILE",
     help="Draw the speed-ups to this file, as SVG or PNG by its name (needs matplotlib).",
 )
-@click.option("--save", "save_it", is_flag=True, help="Put what is recommended into the settings, with the pair.")
+@click.option(
+    "--save",
+    "save_it",
+    is_flag=True,
+    help="Put what is recommended into the settings of the pair, and use it from then on.",
+)
 @click.option("--out", type=_FILE, metavar="FILE", help="Keep the result in this file, as JSON, for --compare.")
 @click.option(
     "--compare",

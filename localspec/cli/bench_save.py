@@ -1,4 +1,4 @@
-"""Putting what a benchmark recommends into the settings (``localspec bench --save``)."""
+"""Putting what a benchmark recommends into the settings of the pair (``localspec bench --save``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_save(launches: Sequence[Launch]) -> None:
 
 
 def save(result: BenchResult, launch: Launch) -> str:
-    """Write the recommended drafters and depth, and the pair if another is set; what was written, in sentences.
+    """Write the recommended drafters and depth for the pair, and use it if another is set; what was written, in words.
 
     Raises ConfigError.
     """
@@ -35,26 +35,31 @@ def save(result: BenchResult, launch: Launch) -> str:
     from localspec.config import find_setting, read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
+    from localspec.config.pair_table import name_in
     from localspec.pairs import BUILTIN_ID
 
     way = recommended(Told.of(result.pairs[0]).verdict) if result.pairs and not result.cut_short else None
     if way is None:
         why = f"the benchmark was cut short: {result.cut_short}" if result.cut_short else "the figures do not say"
         return f"Nothing was saved; {why}."
-    wanted = dict(values_of(way))
-    before = read_config().values
-    if launch.pair_id != before.get(_PAIR, BUILTIN_ID):
-        wanted = {_PAIR: launch.pair_id, **wanted}
-    changes = {name: value for name, value in wanted.items() if before.get(name) != value}
-    for name, value in changes.items():
+    pair = launch.pair_id
+    assert pair is not None, "check_save has seen to that"
+    before = read_config()
+    wanted: list[tuple[str, Value | None, str | None]] = []
+    if pair != before.values.get(_PAIR, BUILTIN_ID):
+        wanted.append((_PAIR, pair, None))
+    wanted += [(name, value, pair) for name, value in values_of(way).items()]
+    lines = []
+    for name, value, scope in wanted:
         setting = find_setting(name)
         assert setting is not None
-        write_value(setting, value)
-    lines = [f"{name} = {shown(value)}" if value is not None else f"no {name}" for name, value in changes.items()]
-    file = read_config().path
+        if before.of_pair(scope).get(name) != value:
+            write_value(setting, value, scope)
+            written = name_in(setting, scope)
+            lines.append(f"no {written}" if value is None else f"{written} = {shown(value)}")
     if not lines:
-        return f"{file} says so already."
-    return f"Saved to {file}, for every pair: {', '.join(lines)}."
+        return f"{before.path} says so already."
+    return f"Saved to {before.path}: {', '.join(lines)}."
 
 
 def values_of(way: str) -> dict[str, Value | None]:

@@ -7,43 +7,147 @@ import os
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from localspec.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from localspec.cli.config_values import Standing
     from localspec.config import Config, Problem, Setting
 
 _HEAD = """\
 # LocalSpec's settings. `localspec config show --all` lists what can be set here, and what it does.
 """
+_ALL = "all"
 _HINT = "Mend the lines named above; `localspec config edit` opens the file."
 
 
-@click.group(short_help="Show, edit and check the settings.")
-def config() -> None:
-    """Show, edit and check the settings: one file, which the chat's settings screen writes too.
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-    What the command line says beats a setting; a setting beats what is built in.
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write the settings as a JSON object.")
+_NAME = click.argument("name")
+
+
+def _for_pair(text: str) -> Callable[[Decorated], Decorated]:
+    return click.option("--pair", metavar="ID", help=text)
+
+
+@click.group(short_help="Show, change and check the settings.", invoke_without_command=True)
+@click.pass_context
+def config(context: click.Context, /) -> None:
+    """Show, change and check the settings: one file, which the chat's settings screen writes too.
+
+    What the command line says beats what a conversation sets, that beats what is set for the pair, that beats what
+    is set for all, and that beats what the pair recommends and what is built in. Without a command the settings are
+    shown.
     """
+    if context.invoked_subcommand is None:
+        _show(everything=False, pair=None, as_json=False)
 
 
 @config.command(short_help="List the settings that are set.")
 @click.option("--all", "everything", is_flag=True, help="List all settings there are, with what each does.")
-@click.option("--json", "as_json", is_flag=True, help="Write the settings as a JSON object.")
-def show(everything: bool, as_json: bool) -> None:
-    """List the settings that are set in the file; with --all every one there is."""
-    from localspec.config import SETTINGS, read_config
+@_for_pair("List what counts with this pair, and where it comes from.")
+@_AS_JSON
+def show(everything: bool, pair: str | None, as_json: bool) -> None:
+    """List the settings that are set in the file; with --all every one there is, as it counts now."""
+    _show(everything=everything, pair=pair, as_json=as_json)
+
+
+def _show(*, everything: bool, pair: str | None, as_json: bool) -> None:
+    from localspec.cli.config_values import BUILT_IN, generally, problems_of, set_pair, standings
+    from localspec.config import read_config
 
     read = read_config()
-    chosen = [each for each in SETTINGS if everything or each.name in read.values]
+    if pair is None and not everything:
+        chosen = generally(read)
+    else:
+        counting = standings(read, pair or set_pair(read))
+        chosen = [each for each in counting if everything or each.source != BUILT_IN]
     if as_json:
         print(json.dumps(_described(read, chosen), indent=2))
         return
-    print("\n".join(_listing(read, chosen, everything)))
-    _tell(_problems(read))
+    print("\n".join(_listing(read, chosen, everything=everything, pair=pair)))
+    _tell(problems_of(read))
+
+
+@config.command(short_help="Say what a setting is.")
+@_NAME
+@_for_pair("Say what it is with this pair (default: the one that is set).")
+@_AS_JSON
+def get(name: str, pair: str | None, as_json: bool) -> None:
+    """Say what a setting is: its value alone, as `set` takes it, and on standard error where it comes from."""
+    from localspec.cli.config_values import set_pair, standings
+    from localspec.config import read_config
+    from localspec.config.kinds import typed
+    from localspec.config.own import find_named
+
+    named, read = find_named(name), read_config()
+    (found,) = (each for each in standings(read, pair or set_pair(read)) if each.setting is named)
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=2))
+    elif found.value is None:
+        print(f"localspec: Nobody sets {named.name}; built in is: {named.default_words}.", file=sys.stderr)
+    else:
+        print(typed(found.value))
+        print(f"localspec: {named.name}: {found.origin}.", file=sys.stderr)
+
+
+@config.command("set", short_help="Set something.", context_settings={"ignore_unknown_options": True})
+@_NAME
+@click.argument("value")
+@_for_pair("Set it for this pair alone.")
+def set_(name: str, value: str, pair: str | None) -> None:
+    """Set something, for all pairs or for one: localspec config set depth 6 --pair ID."""
+    from localspec.cli.config_values import problems_of
+    from localspec.config import read_config
+    from localspec.config.file import write_value
+    from localspec.config.kinds import shown
+    from localspec.config.own import find_named, find_of_pair, read_own
+    from localspec.config.pair_table import name_in
+    from localspec.pairs import load_catalogue
+
+    named = find_named(name) if pair is None else find_of_pair(name)
+    if pair is not None:
+        load_catalogue().find(pair)
+    wanted, before = read_own(named, value), read_config().of_pair(pair).get(named.name)
+    written, known = write_value(named, wanted, pair), name_in(named, pair)
+    for problem in problems_of(written):
+        if problem.what.startswith(f"{known}: "):
+            write_value(named, before, pair)
+            raise UsageError(f"{problem.what.rstrip('.')}.", "It stays as it was.")
+    print(f"{written.path}, line {written.line(named, pair)}: {known} = {shown(wanted)}")
+    if pair is None and (others := [each for each in written.pairs if named.name in written.pairs[each]]):
+        print(f"localspec: Pairs with one of their own keep it: {', '.join(others)}.", file=sys.stderr)
+
+
+@config.command(short_help="Take a setting out of the file.")
+@_NAME
+@_for_pair("Take it out for this pair alone; the name may be all.")
+def unset(name: str, pair: str | None) -> None:
+    """Take a setting out of the file, so that what stands below counts."""
+    from localspec.config import find_setting, read_config
+    from localspec.config.file import write_value
+    from localspec.config.own import find_named
+    from localspec.config.pair_table import name_in
+
+    read = read_config()
+    there = read.of_pair(pair)
+    if pair is not None and name == _ALL:
+        chosen = [each for each in map(find_setting, there) if each is not None]
+    else:
+        chosen = [each for each in (find_named(name),) if each.name in there]
+    if not chosen:
+        what = f"for {pair}" if pair is not None else "for all pairs"
+        raise UsageError(f"{read.path} does not set {name} {what}.", "`localspec config` lists what is set.")
+    for named in chosen:
+        write_value(named, None, pair)
+        print(f"{read.path}: {name_in(named, pair)} is no longer set.")
 
 
 @config.command(short_help="Say where the file is.")
@@ -84,36 +188,38 @@ def check() -> None:
 
 def _check() -> None:
     """Raises ConfigError."""
+    from localspec.cli.config_values import problems_of
     from localspec.config import read_config
 
     read = read_config()
-    problems = _problems(read)
+    problems = problems_of(read)
     _tell(problems)
     if problems:
         count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
         raise ConfigError(f"{read.path} has {count}; what is left out counts as not set.", _HINT)
     print(f"{read.path}: {_count(read)}, no mistakes." if read.stamp else f"{read.path} is not there; nothing is set.")
+    for sentence in _waiting(read):
+        print(sentence)
 
 
 def _count(read: Config) -> str:
-    count = len(read.values) + len(read.keys)
+    count = len(read.values) + len(read.keys) + sum(map(len, read.pairs.values()))
     return "1 setting" if count == 1 else f"{count} settings"
 
 
-def _problems(read: Config) -> list[Problem]:
-    """All mistakes in the order of the lines: those of single settings, of settings together, and of keys."""
-    from localspec.cli.layers import Layers
-    from localspec.cli.run import run
-    from localspec.tui.keymap import resolve_keymap
+def _waiting(read: Config) -> Iterator[str]:
+    """What is set for pairs that are not there, which is no mistake."""
+    from localspec.cli.config_values import strangers
 
-    with run.make_context("localspec run", ["-"]) as context:
-        given = {name: value for name, value in context.params.items() if name not in _OF_RUN_ALONE}
-        layers = Layers(context, given)
-        layers.settle(read)
-    return sorted([*layers.problems, *resolve_keymap(read).problems], key=lambda problem: problem.line or 0)
+    for pair in strangers(read):
+        line = min(read.line(each, pair) or 0 for each in _settings_of(read, pair))
+        yield f"Line {line}: there is no pair {pair!r} now; what is set for it waits."
 
 
-_OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
+def _settings_of(read: Config, pair: str) -> list[Setting]:
+    from localspec.config import SETTINGS
+
+    return [each for each in SETTINGS if each.name in read.of_pair(pair)]
 
 
 def _tell(problems: list[Problem]) -> None:
@@ -121,40 +227,52 @@ def _tell(problems: list[Problem]) -> None:
         print(f"localspec: {problem}", file=sys.stderr)
 
 
-def _listing(read: Config, chosen: list[Setting], everything: bool) -> list[str]:
+def _listing(read: Config, chosen: list[Standing], *, everything: bool, pair: str | None) -> list[str]:
     from localspec.config.kinds import shown
     from localspec.config.table import SECTIONS
 
+    counting = everything or pair is not None
     lines: list[str] = []
     for section, about in SECTIONS.items():
-        rows = [each for each in chosen if each.section == section]
+        rows = [each for each in chosen if each.setting.section == section]
         if rows:
             lines += ["", f"[{section}]" + (f"  {about}" if everything else "")]
         for each in rows:
-            value = read.values.get(each.name)
-            lines.append(f"{each.key} = {shown(value)}" if value is not None else f"{each.key}: {each.default_words}")
+            if counting or each.value is None:
+                lines.append(each.text)
+            else:
+                lines.append(f"{each.setting.key} = {shown(each.value)}")
             if everything:
-                lines.append(f"    {each.description}")
-    if read.keys:
-        lines += ["", "[keys]", *(f"{action} = {keys}" for action, keys in read.keys.items())]
+                lines.append(f"    {each.setting.description}")
+    if pair is None:
+        lines += _pair_tables(read)
+        if read.keys:
+            lines += ["", "[keys]", *(f"{action} = {keys}" for action, keys in read.keys.items())]
     return lines[1:] or [f"Nothing is set in {read.path}; `localspec config show --all` lists what can be."]
 
 
-def _described(read: Config, chosen: list[Setting]) -> dict[str, Any]:
+def _pair_tables(read: Config) -> Iterator[str]:
+    from localspec.cli.config_values import strangers
+    from localspec.config.kinds import shown
+    from localspec.config.pair_table import PAIR_TABLES
+    from localspec.config.statements import dotted
+
+    gone = strangers(read)
+    for pair in read.pairs:
+        yield ""
+        yield f"[{dotted((PAIR_TABLES, pair))}]" + ("  There is no such pair now." if pair in gone else "")
+        for each in _settings_of(read, pair):
+            yield f"{each.key} = {shown(read.pairs[pair][each.name])}"
+
+
+def _described(read: Config, chosen: list[Standing]) -> dict[str, Any]:
+    from localspec.cli.config_values import problems_of, strangers
+
+    gone = strangers(read)
     return {
         "path": str(read.path),
-        "settings": [
-            {
-                "name": each.name,
-                "value": read.values.get(each.name),
-                "line": read.lines.get(each.name),
-                "default": each.default,
-                "form": each.kind.form,
-                "about": each.description,
-                "applies": str(each.applies),
-            }
-            for each in chosen
-        ],
+        "settings": [each.to_dict() for each in chosen],
+        "pairs": {pair: {"there": pair not in gone, "settings": dict(values)} for pair, values in read.pairs.items()},
         "keys": dict(read.keys),
-        "problems": [{"line": problem.line, "problem": problem.what} for problem in _problems(read)],
+        "problems": [{"line": problem.line, "problem": problem.what} for problem in problems_of(read)],
     }

@@ -1,7 +1,9 @@
-"""The layers under a reply: the command line over the conversation over the file of settings over what is built in.
+"""The layers under a reply: what is set where, and what of it counts.
 
-A setting of the file is exactly the default of the option of its name: it passes through the option itself,
-and gives way where the command line says something it cannot stand beside.
+The command line stands over the conversation, that over the pair's table in the file of settings, that over the rest
+of the file, and all of it over what the pair recommends and what is built in. A setting of the file is exactly
+the default of the option of its name: it passes through the option itself, and gives way where something above says
+what it cannot stand beside.
 """
 
 from __future__ import annotations
@@ -19,14 +21,23 @@ from localspec.cli.options import Chosen
 from localspec.config import Config, Problem, Value, config_file, setting
 from localspec.config.file import text_of
 from localspec.config.kinds import AUTO, TextOrFile
+from localspec.config.pair_table import name_in
 from localspec.config.record_kinds import NONE, OutFile
 from localspec.engine.settings import MIROSTAT_IGNORES
 from localspec.errors import LocalSpecError
+from localspec.launch import Layer
+from localspec.pairs import BUILTIN_ID
 
 if TYPE_CHECKING:
     from localspec.launch import Launch
 
 _NOTHING: frozenset[str] = frozenset()
+_OFF = "off"
+_FROM_BELOW = (Layer.ALL, Layer.PAIR, Layer.CONVERSATION)
+
+Refused = frozenset[tuple[Layer, str]]
+"""Settings that are left out, by who sets them and the option."""
+_NONE_REFUSED: Refused = frozenset()
 _DRAFT_ALONE = ("draft_threads", "draft_gpu_layers", "draft_device")
 _OUTLETS = ("metrics", "audit_log")
 _PRESET = ("temperature", "top_k", "top_p", "min_p")
@@ -52,6 +63,14 @@ class _Last:
     config: Config
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A setting that counts."""
+
+    value: Value
+    layer: Layer
+
+
 class Layers:
     """The command line as given, ready to be laid over settings as often as those change; see ``launch.Settings``."""
 
@@ -59,6 +78,7 @@ class Layers:
         """``given`` has a value for every field of ``Chosen``; the file says nothing for the options in ``without``."""
         names = {field.name for field in fields(Chosen)}
         self._last = _Last(Config(config_file()))
+        self.pair_id: str | None = None
         self.problems: tuple[Problem, ...] = ()
         self._context = context
         self._options = {option.name: option for option in context.command.params if option.name in names}
@@ -67,6 +87,8 @@ class Layers:
             name: given[name] for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         }
         self._without = without
+        self._line_pair: str | None = self._said.get("pair")
+        """What the command line itself calls the pair."""
         if given.get("system") is not None and given.get("persona") is not None:
             print("localspec: --system stands in place of --persona.", file=sys.stderr)
 
@@ -78,17 +100,29 @@ class Layers:
     @property
     def said(self) -> Mapping[str, str]:
         """The settings that the command line has the say over, with the value it gives them, in words."""
-        return dict.fromkeys(_displaced(self._said), "not used") | {
-            name: _worded(name, value) for name, value in self._said.items()
-        }
+        below = _values(self._stacked(self.config, {}, _NONE_REFUSED, self.pair_id))
+        said = dict.fromkeys(_displaced(self._said, below), "not used")
+        said |= {name: _worded(name, value) for name, value in self._said.items()}
+        if self._line_pair is not None:
+            return said | {"pair": self._line_pair}
+        return {name: words for name, words in said.items() if name != "pair" or "target" in self._said}
 
     def for_pair(self, pair_id: str) -> Layers:
-        """The same, but for another pair than the command line and the file name."""
+        """The same, but for this pair, whatever the command line and the file name."""
+        if self._said.get("pair") == pair_id:
+            return self
         other = copy(self)
         named = {"pair": pair_id, "target": None, "draft": None}
         other._said = {**{name: value for name, value in self._said.items() if name not in named}, "pair": pair_id}
         other._built_in = self._built_in | named
+        other.pair_id = pair_id
         return other
+
+    def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
+        """As ``Settings.layers``."""
+        held = self._layered(config, conversation, _NONE_REFUSED, self.pair_id)
+        of_screen = (name for name in config.values if not setting(_key(name)).option)
+        return dict.fromkeys(of_screen, Layer.ALL) | {setting(key).name: each.layer for key, each in held.items()}
 
     def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> Launch:
         """What is to be loaded and replied with.
@@ -97,30 +131,60 @@ class Layers:
         LocalSpecError for the command line's own mistakes.
         """
         self._last.config = config
-        own, here = self._keyed(conversation or {}), self._keyed(config.values)
-        layered = {name: value for name, value in here.items() if name not in _displaced(own)} | own
-        layered = {name: value for name, value in layered.items() if name not in _displaced(self._said)}
         problems = list(config.problems)
+        refused = _NONE_REFUSED
         while True:
+            held = self._under(config, conversation or {}, refused)
             try:
-                launch = self._launch(layered)
+                launch = self._launch(held)
             except LocalSpecError as error:
-                culprit = self._culprit(layered, error)
-                problems.append(config.problem(setting(culprit).name, _sentence(culprit, error)))
-                del layered[culprit]
+                culprit = self._culprit(held, error)
+                problems.append(self._problem(held, culprit, error))
+                refused |= {(held[culprit].layer, culprit)}
             else:
-                self.problems = tuple(problems)
+                self.pair_id, self.problems = launch.pair_id, tuple(problems)
                 return replace(launch, settings=self)
+
+    def _under(self, config: Config, conversation: Mapping[str, Value], refused: Refused) -> dict[str, _Held]:
+        """What counts of all that the command line stands over, by the option; nothing that was ``refused``."""
+        general = self._layered(config, conversation, refused, None)
+        return self._layered(config, conversation, refused, self._pair(general))
+
+    def _layered(
+        self, config: Config, conversation: Mapping[str, Value], refused: Refused, pair: str | None
+    ) -> dict[str, _Held]:
+        """The same for this pair, or for none."""
+        held = self._stacked(config, conversation, refused, pair)
+        gone = _displaced(self._said, _values(held))
+        return {key: each for key, each in held.items() if key not in gone}
+
+    def _stacked(
+        self, config: Config, conversation: Mapping[str, Value], refused: Refused, pair: str | None
+    ) -> dict[str, _Held]:
+        """The same, as if the command line said nothing."""
+        of_pair = {} if pair is None else config.of_pair(pair)
+        held: dict[str, _Held] = {}
+        for layer, values in zip(_FROM_BELOW, (config.values, of_pair, conversation), strict=True):
+            keyed = {key: _Held(value, layer) for key, value in self._keyed(values).items()}
+            upper = {key: each for key, each in keyed.items() if (layer, key) not in refused}
+            gone = _displaced(_values(upper), _values(held))
+            held = {key: each for key, each in held.items() if key not in gone} | upper
+        return held
+
+    def _pair(self, held: Mapping[str, _Held]) -> str | None:
+        """The id of the pair that is meant; None if files are."""
+        options = self._built_in | _values(held) | self._said
+        return None if options["target"] is not None else options["pair"] or BUILTIN_ID
 
     def _keyed(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """Settings that are options, by the option."""
-        keyed = {name.rpartition(".")[2]: value for name, value in values.items()}
+        keyed = {_key(name): value for name, value in values.items()}
         return {key: value for key, value in keyed.items() if setting(key).option and key not in self._without}
 
-    def _launch(self, layered: Mapping[str, Value]) -> Launch:
+    def _launch(self, held: Mapping[str, _Held]) -> Launch:
         from localspec.cli.resolve import resolve
 
-        settings = {name: self._converted(name, value) for name, value in layered.items()}
+        settings = {name: self._converted(name, each.value) for name, each in held.items()}
         return resolve(Chosen(**(self._built_in | settings | self._said)))
 
     def _converted(self, name: str, value: Value) -> Any:
@@ -134,13 +198,17 @@ class Layers:
             value = ("none",)
         return self._options[name].process_value(self._context, value)
 
-    def _culprit(self, layered: Mapping[str, Value], error: LocalSpecError) -> str:
-        """The setting without which there would be no such error, of several the one that stands last.
+    def _culprit(self, held: Mapping[str, _Held], error: LocalSpecError) -> str:
+        """The setting without which there would be no such error, of several the lowest, and there the last.
 
         Raises ``error`` if there is none.
         """
-        for name in sorted(layered, key=lambda name: -self.config.lines.get(setting(name).name, 0)):
-            rest = {other: value for other, value in layered.items() if other != name}
+
+        def order(name: str) -> tuple[int, int]:
+            return _FROM_BELOW.index(held[name].layer), -(self._line(held, name) or 0)
+
+        for name in sorted(held, key=order):
+            rest = {other: each for other, each in held.items() if other != name}
             try:
                 self._launch(rest)
             except LocalSpecError as still:
@@ -149,18 +217,42 @@ class Layers:
             return name
         raise error
 
+    def _problem(self, held: Mapping[str, _Held], culprit: str, error: LocalSpecError) -> Problem:
+        pair = self._pair(held) if held[culprit].layer is Layer.PAIR else None
+        name = name_in(setting(culprit), pair)
+        what = f"{error.message[:1].lower()}{error.message[1:].rstrip('.')}"
+        return Problem(self.config.path, self._line(held, culprit), f"{name}: {what}")
 
-def _displaced(said: Mapping[str, Any]) -> set[str]:
-    """The settings that what was said leaves no place for."""
+    def _line(self, held: Mapping[str, _Held], name: str) -> int | None:
+        """Where it stands in the file; None if a conversation sets it."""
+        match held[name].layer:
+            case Layer.CONVERSATION:
+                return None
+            case Layer.PAIR:
+                return self.config.line(setting(name), self._pair(held))
+            case _:
+                return self.config.line(setting(name))
+
+
+def _key(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _values(held: Mapping[str, _Held]) -> dict[str, Value]:
+    return {key: each.value for key, each in held.items()}
+
+
+def _displaced(said: Mapping[str, Any], below: Mapping[str, Value]) -> set[str]:
+    """The settings that what was said leaves no place for, of those ``below`` and whatever is built in."""
     gone = set(said)
     for name, value in said.items():
         if name != "mirostat" or value:
             gone.update(_GIVES_WAY.get(name, ()))
     if said.get("target") is not None:
         gone |= {"pair"} if said.get("draft") is not None else {"pair", "spec", *_DRAFT_ALONE}
-    if said.get("depth") not in (None, 0, AUTO):
+    if said.get("depth") not in (None, 0, AUTO) and below.get("spec") == _OFF:
         gone.add("spec")
-    if said.get("spec") in ((), "off"):
+    if said.get("spec") in ((), _OFF):
         gone.add("depth")
     return gone
 
@@ -174,10 +266,6 @@ def _worded(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _sentence(culprit: str, error: LocalSpecError) -> str:
-    return f"{setting(culprit).name}: {error.message[:1].lower()}{error.message[1:].rstrip('.')}"
 
 
 def lay(given: Mapping[str, Any], *, without: frozenset[str] = _NOTHING) -> Layers:

@@ -12,6 +12,7 @@ import click
 from localspec.cli.history_store import open_history
 from localspec.cli.values import Number
 from localspec.errors import UsageError
+from localspec.nudge import Nudge
 
 
 @click.command(short_help="Write figures for Prometheus, or serve them.")
@@ -47,7 +48,8 @@ def metrics(file: Path | None, port: int | None, names: bool) -> None:
 
         page = StoredMetrics(store).page
         if port is not None:
-            serve(page, int(port), Event().wait)
+            with Nudge():
+                serve(page, int(port), Event().wait)
         elif file is not None:
             from localspec.metrics.server import write_page
 

@@ -14,6 +14,7 @@ import click
 from localspec.cli.hub_access import surroundings
 from localspec.cli.streams import Status
 from localspec.figures import size
+from localspec.nudge import Nudge
 from localspec.pairs import Pair, load_catalogue
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     from localspec.download.pull import Planner, fetch
 
     try:
-        with surroundings() as around:
+        with Nudge(), surroundings() as around:
             plans = _plan(Planner(around), pairs, teller)
             for event in fetch(plans, around):
                 teller.event(event)

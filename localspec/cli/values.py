@@ -13,7 +13,9 @@ from localspec.config.kinds import RefusedValue
 from localspec.config.record_kinds import NONE, PortOrFile
 from localspec.config.record_kinds import OutFile as OutFileKind
 from localspec.engine.settings import BANNED
-from localspec.errors import InputError, NotFoundError
+from localspec.errors import InputError, NotFoundError, UsageError
+
+_LONGEST_NAME = 256
 
 
 class Number(click.ParamType[int | float | None]):
@@ -48,6 +50,8 @@ class TextOrFile(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not value.startswith("@"):
+            if "\n" not in value and len(value) < _LONGEST_NAME and Path(value).is_file():
+                raise UsageError(f"{value} is a file, and taken as the text itself.", f"Write @{value} to read it.")
             return str(value)
         path = Path(value[1:]).expanduser()
         try:

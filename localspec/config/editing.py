@@ -6,38 +6,49 @@ import tomllib
 from collections.abc import Mapping
 
 from localspec.config.kinds import Value, literal
-from localspec.config.statements import Path, Statement, statements, values
+from localspec.config.statements import Path, Statement, dotted, statements, values
 
 
 class NotSafelyChanged(Exception):
     """The text is written in a way that this module does not change."""
 
 
-def with_value(text: str, section: str, key: str, value: Value | None) -> str:
-    """``text`` with ``section.key`` set, or taken out for None. Raises NotSafelyChanged."""
+def with_value(text: str, path: Path, value: Value | None) -> str:
+    """``text`` with what is at ``path`` set, or taken out for None. Raises NotSafelyChanged."""
     newline = "\r\n" if "\r\n" in text else "\n"
     found = [entry for entry in statements(text) if isinstance(entry, Statement)]
-    own = [entry for entry in found if entry.key and entry.path == (section, key)]
+    own = [entry for entry in found if entry.key and entry.path == path]
     if len(own) > 1:
         raise NotSafelyChanged
     if value is None:
-        changed = text[: own[0].start] + text[own[0].end :] if own else text
+        changed = _without(text, found, own[0], newline) if own else text
     elif own:
         changed = text[: own[0].value_start] + literal(value) + text[own[0].value_end :]
     else:
-        changed = _inserted(text, found, section, key, literal(value), newline)
-    _check(text, changed, (section, key), value)
+        changed = _inserted(text, found, path, literal(value), newline)
+    _check(text, changed, path, value)
     return changed
 
 
-def _inserted(text: str, found: list[Statement], section: str, key: str, value: str, newline: str) -> str:
-    """``text`` with a new statement behind the last one of its section, or in a new section at the end."""
-    mates = [entry for entry in found if entry.path[:1] == (section,) and len(entry.path) - bool(entry.key) == 1]
+def _without(text: str, found: list[Statement], own: Statement, newline: str) -> str:
+    """``text`` without a statement; the header of a table within a table goes with the last one there."""
+    table = own.path[:-1]
+    mates = [entry for entry in found if entry is not own and entry.path[: len(table)] == table]
+    if len(table) < 2 or len(mates) != 1 or mates[0].key or text[mates[0].end : own.start].strip():
+        return text[: own.start] + text[own.end :]
+    before = text[: mates[0].start]
+    return (before.removesuffix(newline) if before.endswith(newline * 2) else before) + text[own.end :]
+
+
+def _inserted(text: str, found: list[Statement], path: Path, value: str, newline: str) -> str:
+    """``text`` with a new statement behind the last one of its table, or in a new table at the end."""
+    table, depth = path[:-1], len(path) - 1
+    mates = [entry for entry in found if entry.path[:depth] == table and len(entry.path) - bool(entry.key) == depth]
     if not mates:
         gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
-        return f"{text}{gap}[{section}]{newline}{key} = {value}{newline}"
+        return f"{text}{gap}[{dotted(table)}]{newline}{dotted(path[-1:])} = {value}{newline}"
     last = mates[-1]
-    name = key if last.table else f"{section}.{key}"
+    name = dotted(path[len(last.table) :])
     before = text[: last.end]
     before += "" if before.endswith("\n") else newline
     return f"{before}{name} = {value}{newline}{text[last.end :]}"

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
+from localspec.config.pair_table import PAIR_TABLES, can_be_of_pair, name_in, place_of
 from localspec.config.personas import check_persona
 from localspec.config.setting import Setting
 from localspec.config.statements import Path as Names
-from localspec.config.statements import Statement, Unreadable, statements, values
-from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_setting
+from localspec.config.statements import Statement, Unreadable, dotted, statements, values
+from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_key, find_setting
 from localspec.errors import ConfigError, LocalSpecError
 from localspec.paths import user_paths
 from localspec.shared_file import alone, replace_file
@@ -42,14 +43,24 @@ class Config:
 
     path: Path
     values: Mapping[str, Value] = field(default_factory=dict)
-    """By ``section.key``."""
+    """For all pairs, by ``section.key``."""
+    pairs: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """For one pair alone, by its id and ``section.key``; whether there is such a pair is not known here."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of actions, by the action's id; whether there is such an action is not known here."""
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Where a value stands, by ``section.key``."""
+    """Where a value stands, by the name that ``name_in`` gives it."""
     problems: tuple[Problem, ...] = ()
     stamp: tuple[int, int] | None = None
     """Of the file, to tell whether it has changed since; None if there is none."""
+
+    def of_pair(self, pair: str | None) -> Mapping[str, Value]:
+        """What is set for that pair alone; for None what is set for all."""
+        return self.values if pair is None else self.pairs.get(pair, {})
+
+    def line(self, setting: Setting, pair: str | None = None) -> int | None:
+        """Where it is set, for all pairs or for one; None if it is not."""
+        return self.lines.get(name_in(setting, pair))
 
     def problem(self, name: str, what: str) -> Problem:
         """A problem with a value that by itself is valid."""
@@ -75,11 +86,11 @@ def read_config(path: Path | None = None) -> Config:
     except OSError as error:
         return Config(path, problems=(Problem(path, None, f"it cannot be read: {error.strerror or error}"),))
     reading = _Reading(path, text)
-    return Config(path, reading.values, reading.keys, reading.lines, tuple(reading.problems), stamp)
+    return Config(path, reading.values, reading.pairs, reading.keys, reading.lines, tuple(reading.problems), stamp)
 
 
-def write_value(setting: Setting, value: Value | None, path: Path | None = None) -> Config:
-    """Set a value in the file, or take it out for None, and read the file anew.
+def write_value(setting: Setting, value: Value | None, pair: str | None = None, *, path: Path | None = None) -> Config:
+    """Set a value in the file, for all pairs or for one, or take it out for None, and read the file anew.
 
     Whatever else has changed in the file meanwhile stays. Raises ConfigError.
     """
@@ -88,11 +99,12 @@ def write_value(setting: Setting, value: Value | None, path: Path | None = None)
         before = path.read_bytes() if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
-            text = with_value(before.decode(mark), setting.section, setting.key, value)
+            text = with_value(before.decode(mark), place_of(setting, pair), value)
             replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(
-                f"{setting.name} in {path} is written in a way that is not changed safely.", "Change it by hand."
+                f"{name_in(setting, pair)} in {path} is written in a way that is not changed safely.",
+                "Change it by hand.",
             ) from None
     return read_config(path)
 
@@ -102,29 +114,42 @@ class _Reading:
 
     def __init__(self, path: Path, text: str) -> None:
         self.values: dict[str, Value] = {}
+        self.pairs: dict[str, dict[str, Value]] = {}
         self.keys: dict[str, str] = {}
         self.lines: dict[str, int] = {}
         self.problems: list[Problem] = []
         self._path = path
+        self._refused: Names | None = None
+        """The table being gone through, if it is none that there is; what stands in it was told with it."""
         for entry in statements(text):
             if isinstance(entry, Unreadable):
                 self._refuse(entry.line, f"this is no TOML: {_lower(entry.why)}")
             elif not _is_text(text[entry.start : entry.end]):
                 self._refuse(entry.line, "this is not UTF-8 text")
             elif not entry.key:
-                self._open(entry)
-            else:
+                self._refused = None if self._open(entry) else entry.table
+            elif self._refused is None:
                 for names, value in values(text, entry).items():
                     self._take(names, value, entry.line)
 
-    def _open(self, header: Statement) -> None:
-        known = (*SECTIONS, KEYS_SECTION)
-        if len(header.table) != 1 or header.table[0] not in known:
-            self._refuse(header.line, _unknown("section", ".".join(header.table), known))
+    def _open(self, header: Statement) -> bool:
+        """Whether there is such a table."""
+        known = (*SECTIONS, KEYS_SECTION, PAIR_TABLES)
+        if header.table[0] == PAIR_TABLES and len(header.table) <= 2:
+            return True
+        if header.table[0] == PAIR_TABLES:
+            self._refuse(header.line, _no_pair_table(header.table))
+        elif len(header.table) != 1 or header.table[0] not in known:
+            self._refuse(header.line, _unknown("section", dotted(header.table), known))
+        else:
+            return True
+        return False
 
     def _take(self, names: Names, value: object, line: int) -> None:
-        name = ".".join(names)
-        if name in self.lines:
+        name = dotted(names)
+        if names[0] == PAIR_TABLES and (len(names) > 1 or value == {}):
+            self._take_pairs(names, value, line)
+        elif name in self.lines:
             self._refuse(line, f"{name} is set a second time; line {self.lines[name]} counts")
         elif len(names) == 2 and names[0] == KEYS_SECTION:
             self._take_keys(names[1], value, line)
@@ -132,21 +157,44 @@ class _Reading:
             self._take_value(setting, value, line)
         elif not names[:-1] or names[0] in SECTIONS:
             self._refuse(line, _unknown("setting", name, [each.name for each in SETTINGS]))
-        # What stands in an unknown section has been told with the section.
 
-    def _take_value(self, setting: Setting, value: object, line: int) -> None:
+    def _take_pairs(self, names: Names, value: object, line: int) -> None:
+        """A value in the table of a pair."""
+        if len(names) < 3:
+            if value != {}:
+                self._refuse(line, f"{dotted(names)}: it should be a table of settings")
+            return
+        pair, key = names[1], names[2]
+        setting = find_key(key)
+        if len(names) > 3:
+            self._refuse(line, _no_pair_table(names[:-1]))
+        elif setting is None:
+            known = [name_in(each, pair) for each in SETTINGS if can_be_of_pair(each)]
+            self._refuse(line, _unknown("setting", dotted(names), known))
+        elif not can_be_of_pair(setting):
+            self._refuse(
+                line, f"{dotted(names)}: {setting.title} is the same for all pairs; it stands in [{setting.section}]"
+            )
+        elif dotted(names) in self.lines:
+            self._refuse(line, f"{dotted(names)} is set a second time; line {self.lines[dotted(names)]} counts")
+        else:
+            self._take_value(setting, value, line, pair)
+
+    def _take_value(self, setting: Setting, value: object, line: int, pair: str | None = None) -> None:
+        name = name_in(setting, pair)
         try:
             checked = setting.kind.check(value)
         except RefusedValue as refusal:
-            self._refuse(line, f"{setting.name}: {refusal}")
+            self._refuse(line, f"{name}: {refusal}")
             return
         try:
             _check_there(setting, checked, self._path.parent)
         except LocalSpecError as error:
-            self._refuse(line, f"{setting.name}: {_lower(error.message).rstrip('.')}")
+            self._refuse(line, f"{name}: {_lower(error.message).rstrip('.')}")
             return
-        self.lines[setting.name] = line
-        self.values[setting.name] = checked
+        self.lines[name] = line
+        held = self.values if pair is None else self.pairs.setdefault(pair, {})
+        held[setting.name] = checked
 
     def _take_keys(self, action: str, value: object, line: int) -> None:
         if not isinstance(value, str) or not value.strip():
@@ -173,6 +221,15 @@ def text_of(value: Value, folder: Path) -> str:
 
     text = str(value)
     return read_text(folder / Path(text[1:]).expanduser()) if text.startswith("@") else text
+
+
+def _no_pair_table(table: Names) -> str:
+    """What to say of a table below that of a pair."""
+    if table[-1] in SECTIONS:
+        within = dotted(table[:-1])
+        return f"there is no section {dotted(table)}; what is set for a pair stands in [{within}] itself"
+    whole = dotted((PAIR_TABLES, ".".join(table[1:])))
+    return f"there is no section {dotted(table)}; an id with a dot in it stands in quotes: [{whole}]"
 
 
 def _unknown(noun: str, name: str, known: list[str] | tuple[str, ...]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from localspec.config.kinds import RefusedValue, Value
+from localspec.config.pair_table import can_be_of_pair
 from localspec.config.setting import Applies, Setting
-from localspec.config.table import SETTINGS, find_setting
+from localspec.config.table import SETTINGS, find_key, find_setting
 from localspec.errors import UsageError
 
 _EITHER_OR = (
@@ -23,17 +24,34 @@ def can_be_own(setting: Setting) -> bool:
 
 
 def find_own(name: str) -> Setting:
-    """The setting that somebody means by its key, with spaces, dashes or its section. Raises UsageError."""
-    key = name.strip().lower().lstrip("-").replace("-", "_").replace(" ", "_").rpartition(".")[2]
-    there = {setting.key: setting for setting in SETTINGS}
-    found = there.get(key)
-    own = [setting.key for setting in SETTINGS if can_be_own(setting)]
-    if found is None:
-        close = get_close_matches(key, own, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(own[:6])}, and others of /settings."
-        raise UsageError(f"There is no setting {name!r}.", hint)
+    """The setting of a conversation that somebody means, as ``find_named``. Raises UsageError."""
+    found = find_named(name, among=can_be_own)
     if not can_be_own(found):
-        raise UsageError(f"{found.title.capitalize()} is the same for all conversations.", "/settings changes it.")
+        where = f"/set pair {found.key} VALUE, or /settings." if can_be_of_pair(found) else "/settings changes it."
+        raise UsageError(f"{found.title.capitalize()} is the same for all conversations.", where)
+    return found
+
+
+def find_of_pair(name: str) -> Setting:
+    """The setting of a pair that somebody means, as ``find_named``. Raises UsageError."""
+    found = find_named(name, among=can_be_of_pair)
+    if not can_be_of_pair(found):
+        raise UsageError(f"{found.title.capitalize()} is the same for all pairs.", "Set it for all of them.")
+    return found
+
+
+def find_named(name: str, among: Callable[[Setting], bool] = lambda setting: True) -> Setting:
+    """The setting that somebody means by its key, with spaces, dashes or its section.
+
+    Raises UsageError, with what it may be ``among`` others as a hint.
+    """
+    section, _, key = name.strip().lower().lstrip("-").replace("-", "_").replace(" ", "_").rpartition(".")
+    found = find_key(key)
+    if found is None or section not in ("", found.section):
+        known = [setting.key for setting in SETTINGS if among(setting)]
+        close = get_close_matches(key, known, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(known[:6])}, and others."
+        raise UsageError(f"There is no setting {name!r}.", hint)
     return found
 
 

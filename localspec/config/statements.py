@@ -12,8 +12,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from localspec.config.kinds import literal
+
 _HEADER = re.compile(r"[ \t]*\[")
 _PART = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(rf"[ \t]*(?P<key>{_PART}(?:[ \t]*\.[ \t]*{_PART})*)[ \t]*=[ \t]*")
 _STRING = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!"")|""(?!"))*"{3,5}|\'\'\'(?:[^\']|\'(?!\'\')|\'\'(?!\'))*\'{3,5}'
@@ -86,6 +89,15 @@ def values(text: str, statement: Statement) -> Mapping[Path, object]:
         assert isinstance(parsed, dict)
         parsed = parsed[name]
     return dict(_flat(statement.path, parsed))
+
+
+def dotted(names: Path) -> str:
+    """The names as TOML has them, from the root down.
+
+    >>> dotted(("pair", "qwen2.5-7b", "depth"))
+    'pair."qwen2.5-7b".depth'
+    """
+    return ".".join(name if _BARE.fullmatch(name) else literal(name) for name in names)
 
 
 def _flat(path: Path, value: object) -> Iterator[tuple[Path, object]]:

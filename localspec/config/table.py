@@ -174,6 +174,11 @@ def setting(key: str) -> Setting:
     return _BY_KEY[key]
 
 
+def find_key(key: str) -> Setting | None:
+    """The setting of that key, or None."""
+    return _BY_KEY.get(key)
+
+
 def find_setting(name: str) -> Setting | None:
     """The setting of that ``section.key``, or None."""
     return _BY_NAME.get(name)

@@ -24,7 +24,10 @@ def pair(state: State, argument: str) -> None:
         state.voice.say(f"You are talking to {launch.title} already.")
         return
     state.voice.remark(f"Loading {launch.title}; the conversation stays.")
+    former = state.slot.launch
     state.slot.change(launch)
+    if launch.system != former.system:
+        state.talk.set_system(launch.system)
     state.voice.say(f"You are talking to {launch.title} now, on {state.slot.info.device}.", pair=launch.pair_id)
 
 
@@ -47,7 +50,7 @@ def persona(state: State, argument: str) -> None:
 
 
 def set_(state: State, argument: str) -> None:
-    """Set something for this conversation; without a name, say what it sets."""
+    """Set something for this conversation, or for the pair; without a name, say what the conversation sets."""
     own = state.talk.settings
     if not argument:
         state.voice.say(told(own), settings=dict(own))
@@ -58,7 +61,7 @@ def set_(state: State, argument: str) -> None:
 
 
 def unset(state: State, argument: str) -> None:
-    """Leave a setting to the file again, or all of them."""
+    """Leave a setting to the file again, or all of them; or take one from the pair."""
     changed = unset_from(_settings(state), state.talk.settings, argument)
     _take(state, changed)
     state.voice.say(changed.said, settings=dict(changed.own))
@@ -90,7 +93,7 @@ def marks(state: State, argument: str) -> None:
 
 
 def _settings(state: State) -> Settings:
-    settings = state.slot.launch.settings
+    settings = state.slot.launch.in_use
     assert settings is not None, "the command line makes every launch of settings"
     return settings
 

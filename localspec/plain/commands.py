@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from localspec.compose.fuzzy import nearest
 from localspec.errors import UsageError
 from localspec.marks import Marks
-from localspec.plain import choices, compacting, conversations, turns
+from localspec.plain import choices, compacting, conversations, figures, turns
 from localspec.plain.state import State
 from localspec.plain.voice import LEGENDS
 
@@ -66,11 +66,22 @@ COMMANDS: tuple[Command, ...] = (
     Command("attach", "Put a file or a folder into the next message.", turns.attach, "[FILE]"),
     Command("detach", "Take off what is attached.", turns.detach),
     Command("export", "Write the conversation to a file: .md, .json or .ndjson.", conversations.export, "FILE"),
-    Command("stats", "Say the figures of the last reply.", turns.stats),
+    Command("figures", "Say the figures of the last reply.", figures.figures),
+    Command("stats", "Show the figures of all replies: acceptance, times and speed.", figures.stats),
     Command("marks", "Mark tokens by origin in brackets, or no more.", choices.marks, "[never|ascii|ansi]"),
     Command("persona", "Have a persona speak in this conversation, or list them.", choices.persona, "[NAME|none]"),
-    Command("set", "Set something for this conversation, or say what it sets.", choices.set_, "[NAME VALUE]"),
-    Command("unset", "Leave a setting of this conversation to the file of settings again.", choices.unset, "NAME|all"),
+    Command(
+        "set",
+        "Set something for this conversation, or for the pair in the file of settings; or say what it sets.",
+        choices.set_,
+        "[[pair] NAME VALUE]",
+    ),
+    Command(
+        "unset",
+        "Leave a setting of this conversation to the file of settings again, or take it from the pair there.",
+        choices.unset,
+        "NAME|all|pair NAME",
+    ),
     Command("schema", "Hold the replies of this conversation to a JSON Schema.", choices.schema, "FILE|off"),
     Command("pair", "Talk to another pair, or list those there are.", choices.pair, "[ID]", ("pairs", "model")),
     Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit",)),

@@ -16,6 +16,7 @@ from localspec.store import Node, Recorder, ReplyAbout
 
 def answer(state: State, question: str) -> None:
     """Reply to a question; if it has replies already, this is another version."""
+    adopt_promoted(state)
     load_tried(state)
     assigned = state.trials.assign(state.slot.launch, state.talk.id, question)
     about = reply_about(assigned.launch, state.slot.info, trial=assigned.trial, arm=assigned.arm)

@@ -45,5 +45,5 @@ class State:
         """Leave the conversation for another, and reply as that one has it."""
         changed = talk.settings != self.talk.settings
         self.talk, self.last = talk, None
-        if changed and (settings := self.slot.launch.settings) is not None:
+        if changed and (settings := self.slot.launch.in_use) is not None:
             self.slot.adopt(settings.settle(settings.config, talk.settings))

@@ -24,8 +24,6 @@ def load_tried(state: State) -> None:
 
 def adopt_promoted(state: State) -> None:
     """Reply from now on as a promotion has it set, if there was one."""
-    settings = state.slot.launch.settings
+    settings = state.slot.launch.in_use
     if state.trials.wrote_settings() and settings is not None:
-        launch = settings.settle(read_config(), state.talk.settings)
-        if launch.pair_id == state.slot.launch.pair_id:
-            state.slot.adopt(launch)
+        state.slot.adopt(settings.settle(read_config(), state.talk.settings))

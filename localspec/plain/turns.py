@@ -8,7 +8,6 @@ from localspec.chat import Role
 from localspec.compose.attachment import brief, read_attachment, without_files
 from localspec.engine.events import FinishReason
 from localspec.errors import NotFoundError, UsageError
-from localspec.figures import summary_parts, tokens
 from localspec.plain.replying import answer, go_on, last, reply_of
 from localspec.plain.state import State
 
@@ -76,18 +75,6 @@ def attach(state: State, argument: str) -> None:
 def detach(state: State, argument: str) -> None:
     state.attached.clear()
     state.voice.say("Nothing is attached.")
-
-
-def stats(state: State, argument: str) -> None:
-    """The figures of the last reply, one a line."""
-    reply = reply_of(state, last(state, Role.ASSISTANT))
-    if reply is None:
-        raise NotFoundError("There are no figures for this reply: no model wrote it.", "/regenerate has one write it.")
-    launch, timings = state.slot.launch, reply.timings
-    name = launch.pair_id or launch.title
-    prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n} more known from before"
-    lines = [*summary_parts(timings, reply.rounds, name), prompt]
-    state.voice.say("\n".join(lines))
 
 
 def _changed(state: State, text: str) -> str:

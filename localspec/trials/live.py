@@ -49,6 +49,8 @@ class Trials:
         self._lent: Trial | None = None
         """The trial whose candidate is loaded."""
         self._wrote = False
+        self._watched: str | None = None
+        """Id of the trial that was under way when there was one last."""
 
     # Which side
 
@@ -102,10 +104,12 @@ class Trials:
 
     def _looked_up(self, pair: str | None) -> Trial | None:
         try:
-            return self._book.running(pair)
+            running = self._book.running(pair)
         except LocalSpecError as error:
             self._say_once(str(error))
             return None
+        self._watched = self._watched if running is None else running.id
+        return running
 
     def _returned(self, launch: Launch) -> Launch:
         """The incumbent again, if the trial on loan has ended and not in a promotion."""
@@ -138,7 +142,17 @@ class Trials:
         return news
 
     def wrote_settings(self) -> bool:
-        """Whether a promotion has written settings since this was asked last: they are to be read anew."""
+        """Whether a promotion, here or in another program, has written settings since this was asked last.
+
+        They are to be read anew then.
+        """
+        watched = self._watched
+        ended = None if watched is None else self._ended(watched)
+        if ended is not None:
+            self._watched = None
+            if ended.written:
+                self._wrote = True
+                self._say_once(f"The trial {watched} was promoted elsewhere, and is in force from the next reply on.")
         wrote, self._wrote = self._wrote, False
         return wrote
 
@@ -153,7 +167,9 @@ class Trials:
         if trial.end is None:
             self._tell_if_any(lambda: settle(self._book, trial, comparison, self._clock))
             ended = self._ended(trial.id)
-            self._wrote |= ended is not None and bool(ended.written)
+            if ended is not None:
+                self._watched = None
+                self._wrote |= bool(ended.written)
             self._suggest(trial, comparison)
 
     def _counted(self, trial: Trial) -> Comparison:

@@ -1,4 +1,4 @@
-"""The candidate becomes what is set: into the user's settings, or their own pairs where the draft changes."""
+"""The candidate becomes what is set: in the settings of the pair, or the user's own pairs where the draft changes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 from localspec.config import Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, shown
+from localspec.config.pair_table import name_in
 from localspec.pairs import BUILTIN_ID, load_catalogue
 from localspec.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.pairs.pair import ModelFile, Pair
 from localspec.trials.trial import Change, Trial, Written
 
-_PAIR = "model.pair"
+_PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
+_OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +34,26 @@ def promote(trial: Trial) -> Promoted:
     added: str | None = None
     sentences: list[str] = []
     try:
-        for change in trial.changes:
-            if change.name != "draft":
-                written.append(_set(setting(change.name).name, _as_setting(change)))
+        pair_id = trial.pair
         if any(change.name == "draft" for change in trial.changes):
-            pair_id = trial.candidate_pair
-            if pair_id is None:
+            pair_id = trial.candidate_pair or ""
+            if not pair_id:
                 pair_id = added = _add_pair(trial)
                 sentences.append(f"The pair {added} was added to {own_file()}.")
             if read_config().values.get(_PAIR, BUILTIN_ID) == trial.pair:
                 written.append(_set(_PAIR, pair_id))
             else:
                 sentences.append(f"--pair {pair_id} uses it.")
+        for name, value in _settings(trial, pair_id).items():
+            written.append(_set(name, value, pair_id))
     except BaseException:
         undo(tuple(written), added)
         raise
     lines = [
-        f"{each.setting} = {shown(each.after)}" if each.after is not None else f"no {each.setting}" for each in written
+        f"{_name(each)} = {shown(each.after)}" if each.after is not None else f"no {_name(each)}" for each in written
     ]
     if lines:
-        general = ", for every pair" if any(each.setting != _PAIR for each in written) else ""
-        sentences.insert(0, f"Written to {read_config().path}: {', '.join(lines)}{general}.")
+        sentences.insert(0, f"Written to {read_config().path}: {', '.join(lines)}.")
     return Promoted(tuple(written), added, tuple(sentences))
 
 
@@ -60,15 +61,15 @@ def undo(written: tuple[Written, ...], added_pair: str | None) -> list[str]:
     """Put back what ``promote`` wrote, where it still stands; what became of it, in sentences. Raises ConfigError."""
     sentences = []
     for each in reversed(written):
-        now = read_config().values.get(each.setting)
+        now = read_config().of_pair(each.pair).get(each.setting)
         if now != _value(each.after):
-            sentences.append(f"{each.setting} was changed since, and stays.")
+            sentences.append(f"{_name(each)} was changed since, and stays.")
             continue
-        _set(each.setting, _value(each.before))
+        _set(each.setting, _value(each.before), each.pair)
         sentences.append(
-            f"{each.setting} is no longer set."
+            f"{_name(each)} is no longer set."
             if each.before is None
-            else f"{each.setting} is {shown(each.before)} again."
+            else f"{_name(each)} is {shown(each.before)} again."
         )
     if added_pair is not None and any(pair.id == added_pair for pair in own_pairs()):
         if read_config().values.get(_PAIR) == added_pair:
@@ -79,18 +80,39 @@ def undo(written: tuple[Written, ...], added_pair: str | None) -> list[str]:
     return sentences
 
 
-def _set(name: str, value: Value | None) -> Written:
+def _settings(trial: Trial, pair_id: str) -> dict[str, Value | None]:
+    """What the pair is to have in its table: all that was tried.
+
+    If that is another pair than the trial began with, also what it was tried under, where it says nothing itself.
+    """
+    config = read_config()
+    has = config.of_pair(pair_id)
+    inherited = {name: value for name, value in config.of_pair(trial.pair).items() if name not in has}
+    tried = {setting(each.name).name: _as_setting(each) for each in trial.changes if each.name != "draft"}
+    if tried.get(_SPEC) == _OFF and _DEPTH in tried:
+        # Without drafters there is no depth, of which the file would make a contradiction.
+        tried[_DEPTH] = None
+    return inherited | tried
+
+
+def _set(name: str, value: Value | None, pair: str | None = None) -> Written:
     known = find_setting(name)
     assert known is not None
-    before = read_config().values.get(name)
-    write_value(known, value)
-    return Written(name, before, value)
+    before = read_config().of_pair(pair).get(name)
+    write_value(known, value, pair)
+    return Written(name, before, value, pair)
+
+
+def _name(written: Written) -> str:
+    """As in the file."""
+    known = find_setting(written.setting)
+    return written.setting if known is None else name_in(known, written.pair)
 
 
 def _as_setting(change: Change) -> Value | None:
     """The candidate's value as the file has it; None where that is not to set it."""
     if change.name == "spec":
-        return AUTO if change.after is None else ",".join(change.after) or "off"
+        return AUTO if change.after is None else ",".join(change.after) or _OFF
     if change.after is None:
         return AUTO if change.name in ("depth", "gpu_layers", "draft_gpu_layers") else None
     value: Value = change.after

@@ -55,6 +55,8 @@ class Written:
     before: Any
     """None if it was not set."""
     after: Any
+    pair: str | None = None
+    """The pair in whose table it stands; None if it is for all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
+from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed
 from localspec.config.own import can_be_own
+from localspec.config.pair_table import can_be_of_pair
 from localspec.config.personas import NONE, list_personas
 from localspec.config.table import SECTIONS
 from localspec.errors import UsageError
-from localspec.launch import Settings
+from localspec.launch import Layer, Settings
 from localspec.own_settings import short
 from localspec.presets import PRESETS
 from localspec.tui.keymap import resolve_keymap
@@ -26,6 +27,21 @@ QUIET, TEXT, STRONG, WARNING = "quiet", "text", "strong", "warning"
 """How a part of a row is to look."""
 BUILT_IN = "built in"
 Part = tuple[str, str]
+
+_MARKS = {Layer.CONVERSATION: "•", Layer.PAIR: "+", Layer.ALL: "*"}
+_UNSET = {
+    Layer.CONVERSATION: "as for all conversations",
+    Layer.PAIR: "as for all pairs",
+    Layer.ALL: "as built in",
+}
+_WHERE = {Layer.CONVERSATION: "in this conversation", Layer.PAIR: "for this pair", Layer.ALL: "in the file"}
+_ABOVE = {
+    Layer.CONVERSATION: (),
+    Layer.PAIR: (Layer.CONVERSATION,),
+    Layer.ALL: (Layer.CONVERSATION, Layer.PAIR),
+}
+"""Who beats it, of those that are not the command line."""
+_PRESET = setting("preset")
 
 _NAME_CELLS, _VALUE_CELLS = 21, 22
 _ABOUT_FROM = 80
@@ -46,34 +62,52 @@ class SettingsFile:
     """The way to the file."""
 
     read: Callable[[], Config] = read_config
-    write: Callable[[Setting, Value | None], Config] = write_value
+    write: Callable[[Setting, Value | None, str | None], Config] = write_value
+    """For the pair of this id, or for all."""
 
 
-class Own(Protocol):
-    """The settings that the open conversation has of its own."""
+class InUse(Protocol):
+    """The conversation that is open, and the pair that answers."""
 
     @property
-    def own(self) -> Mapping[str, Value]: ...
+    def settings(self) -> Settings:
+        """What is made of the file for the pair."""
+        ...
+
+    @property
+    def own(self) -> Mapping[str, Value]:
+        """What the conversation sets for itself."""
+        ...
 
     def give(self, setting: Setting, value: Value | None) -> None:
         """Set one, or leave it to the file for None. Raises LocalSpecError."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What follows from the settings, and takes a while to find out."""
+
+    basis: object
+    layers: Mapping[str, Layer]
+    said: Mapping[str, str]
+
+
 class SettingsBrowser:
     """Every setting in its section, those that pass the filter, one of them marked."""
 
-    def __init__(self, settings: Settings, file: SettingsFile | None = None, own: Own | None = None) -> None:
-        """Without ``own``, no conversation has settings of its own."""
+    def __init__(self, settings: Settings, file: SettingsFile | None = None, in_use: InUse | None = None) -> None:
+        """Without ``in_use``, no conversation has settings of its own, and the pair is the one that is set."""
         self.text = ""
         """The filter."""
-        self.for_one = False
-        """Whether changes are for the open conversation alone, or for all."""
-        self._own = own
-        self._settings = settings
+        self.scope = Layer.ALL
+        """Whom changes are for."""
+        self._in_use = in_use
+        self._given = settings
         self._file = file or SettingsFile()
         self._config = settings.config
         self._marked: str | None = None
+        self._found: _Found | None = None
 
     @property
     def config(self) -> Config:
@@ -84,6 +118,8 @@ class SettingsBrowser:
         """The file, and how much is in it."""
         count = len(self._config.values)
         parts = [f"{count} set" if count else "nothing set"]
+        if self.of_pair:
+            parts.append(f"{len(self.of_pair)} for this pair")
         if self.own:
             parts.append(f"{len(self.own)} by this conversation")
         if self.problems:
@@ -93,26 +129,46 @@ class SettingsBrowser:
     @property
     def own(self) -> Mapping[str, Value]:
         """What the open conversation sets for itself."""
-        return self._own.own if self._own is not None else {}
+        return self._in_use.own if self._in_use is not None else {}
 
     @property
-    def scope(self) -> str:
-        """Whom changes are for."""
-        return "this conversation" if self.for_one else "all conversations"
+    def of_pair(self) -> Mapping[str, Value]:
+        """What the file has in the table of the pair in use."""
+        pair = self._settings.pair_id
+        return {} if pair is None else self._config.of_pair(pair)
+
+    @property
+    def next_scope(self) -> Layer:
+        """The one that ``turn_scope`` goes to."""
+        scopes = [Layer.ALL, Layer.PAIR, Layer.CONVERSATION]
+        if self._settings.pair_id is None:
+            scopes.remove(Layer.PAIR)
+        return scopes[(scopes.index(self.scope) + 1) % len(scopes)] if self.scope in scopes else Layer.ALL
 
     def turn_scope(self) -> str:
         """Change the scope; what to say about it."""
-        self.for_one = not self.for_one
-        return f"What you change is for {self.scope}{' alone' if self.for_one else ''}."
+        self.scope = self.next_scope
+        return f"What you change is for {self.scope}{'' if self.scope is Layer.ALL else ' alone'}."
+
+    @property
+    def scope_title(self) -> str:
+        """Whom changes are for, in the title."""
+        match self.scope:
+            case Layer.ALL:
+                return "all"
+            case Layer.PAIR:
+                return f"{self.scope}, {self._settings.pair_id}"
+        return str(self.scope)
 
     def is_set(self, setting: Setting) -> bool:
         """Whether it is set in the scope, so that it can be reset there."""
-        return setting.name in (self.own if self.for_one else self._config.values)
+        return self._in_scope(setting) is not None
 
     @property
     def problems(self) -> Sequence[Problem]:
         """What of the file is left out."""
-        own = self._settings.problems if self._settings.config is self._config else self._config.problems
+        settings = self._settings
+        own = settings.problems if settings.config is self._config else self._config.problems
         return sorted([*own, *resolve_keymap(self._config).problems], key=lambda problem: problem.line or 0)
 
     def rows(self, width: int) -> list[Row]:
@@ -153,18 +209,22 @@ class SettingsBrowser:
             own = "" if self._value(setting) == setting.default_words else f"{self._value(setting)}; "
             lines.append((f"{_capitalised(own + built_in)}.", QUIET))
         else:
-            lines.append((f"{self._value(setting)}, {source}; {built_in}.", QUIET))
+            lines.append((f"{self._value(setting)}, {source}; {self._beneath(setting)}{built_in}.", QUIET))
         lines.append((f"It is {setting.kind.form}{self._suggestions(setting)}. Applies {setting.applies}.", QUIET))
         return lines
 
     def source(self, setting: Setting) -> str:
         """Where the value in force comes from."""
-        if setting.option and setting.key in self._settings.said:
+        if setting.option and setting.key in self._by_line:
             return "from the command line, which beats the file"
-        if setting.name in self.own:
-            return "by this conversation alone"
-        if setting.name in self._config.values:
-            return f"line {self._config.lines[setting.name]} of {self._config.path.name}"
+        file = self._config.path.name
+        match self._layer(setting):
+            case Layer.CONVERSATION:
+                return "by this conversation alone"
+            case Layer.PAIR:
+                return f"for this pair, line {self._config.line(setting, self._settings.pair_id)} of {file}"
+            case Layer.ALL:
+                return f"line {self._config.line(setting)} of {file}"
         return BUILT_IN
 
     def editable(self, setting: Setting) -> str:
@@ -201,12 +261,17 @@ class SettingsBrowser:
 
     def set(self, setting: Setting, value: Value | None) -> Config:
         """Write a value, or take it out of the file or of the conversation. Raises LocalSpecError."""
-        if not self.for_one:
-            self._config = self._file.write(setting, value)
-        elif self._own is None or not can_be_own(setting):
+        if self.scope is Layer.ALL:
+            self._config = self._file.write(setting, value, None)
+        elif self.scope is Layer.PAIR:
+            pair = self._settings.pair_id
+            if pair is None or not can_be_of_pair(setting):
+                raise UsageError(f"{_capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
+            self._config = self._file.write(setting, value, pair)
+        elif self._in_use is None or not can_be_own(setting):
             raise UsageError(f"{_capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
         else:
-            self._own.give(setting, value)
+            self._in_use.give(setting, value)
         return self._config
 
     def reread(self) -> bool:
@@ -219,12 +284,15 @@ class SettingsBrowser:
     def said(self, setting: Setting, load_key: str) -> str:
         """What to say once the setting was changed."""
         value = self._in_scope(setting)
-        unset = "as for all conversations" if self.for_one else "as built in"
-        what = f"{setting.title}: {short(value)}" if value is not None else f"{setting.title}: {unset}"
-        if setting.option and setting.key in self._settings.said:
-            return f"{what} in {'this conversation' if self.for_one else 'the file'}; the command line has the say."
-        if setting.name in self.own and not self.for_one:
-            return f"{what} in the file; this conversation has its own."
+        what = f"{setting.title}: {short(value) if value is not None else _UNSET[self.scope]}"
+        where = _WHERE[self.scope]
+        if setting.option and setting.key in self._by_line:
+            return f"{what} {where}; the command line has the say."
+        layer = self._layer(setting)
+        if layer in _ABOVE[self.scope]:
+            return f"{what} {where}; {layer} has its own."
+        if layer is None and value is not None:
+            return f"{what} {where}; what is set for something else leaves no place for it."
         if self.needs_load(setting):
             return f"{what}. {load_key} loads the pair again with it."
         return f"{what}; applies {setting.applies}."
@@ -245,16 +313,16 @@ class SettingsBrowser:
     def _passes(self, setting: Setting) -> bool:
         words = self.text.lower().split()
         searched = f"{setting.name} {setting.title} {setting.description} {self.source(setting)}".lower()
-        if setting.name in self._config.values or setting.name in self.own:
+        if any(setting.name in values for values in (self._config.values, self.of_pair, self.own)):
             searched += " set"
         return all(word in searched for word in words)
 
     def _value(self, setting: Setting) -> str:
         """The value in force, in a few words; empty where there is none."""
-        said = self._settings.said.get(setting.key) if setting.option else None
+        said = self._by_line.get(setting.key) if setting.option else None
         if said is not None:
             return said
-        value = self.own.get(setting.name, self._config.values.get(setting.name))
+        value = self._held(setting)
         if value is not None:
             return shown(value)
         preset = PRESETS.get(self._preset) if setting.section == "sampling" else None
@@ -265,22 +333,61 @@ class SettingsBrowser:
     @property
     def _preset(self) -> str:
         """The preset in force; empty if there is none."""
-        ours = self.own.get("sampling.preset", self._config.values.get("sampling.preset", ""))
-        return self._settings.said.get("preset") or str(ours)
+        return self._by_line.get("preset") or str(self._held(_PRESET) or "")
+
+    @property
+    def _settings(self) -> Settings:
+        return self._in_use.settings if self._in_use is not None else self._given
+
+    def _layer(self, setting: Setting) -> Layer | None:
+        """Who has the say over it; None if nobody sets it, or the command line does."""
+        return self._found_out().layers.get(setting.name)
+
+    @property
+    def _by_line(self) -> Mapping[str, str]:
+        """What the command line has the say over, with its values in words."""
+        return self._found_out().said
+
+    def _found_out(self) -> _Found:
+        """Anew, if what it follows from has changed since."""
+        settings = self._settings
+        basis = (settings.pair_id, self._config, dict(self.own))
+        if self._found is None or self._found.basis != basis:
+            self._found = _Found(basis, settings.layers(self._config, self.own), settings.said)
+        return self._found
+
+    def _held(self, setting: Setting) -> Value | None:
+        """The value that counts; None if nobody sets it."""
+        layer = self._layer(setting)
+        return None if layer is None else self._of(layer).get(setting.name)
 
     def _in_scope(self, setting: Setting) -> Value | None:
         """The value that a change is a change of."""
-        return (self.own if self.for_one else self._config.values).get(setting.name)
+        return self._of(self.scope).get(setting.name)
+
+    def _of(self, layer: Layer) -> Mapping[str, Value]:
+        values = {Layer.CONVERSATION: self.own, Layer.PAIR: self.of_pair, Layer.ALL: self._config.values}
+        return values[layer]
+
+    def _beneath(self, setting: Setting) -> str:
+        """What the file says of it besides, in a few words."""
+        layer = self._layer(setting)
+        below = {Layer.PAIR: "for this pair", Layer.ALL: "for all"}
+        said = [
+            f"{words} {short(self._of(each)[setting.name])}; "
+            for each, words in below.items()
+            if each is not layer and setting.name in self._of(each)
+        ]
+        return "".join(said)
 
     def _parts(self, setting: Setting, width: int) -> tuple[Part, ...]:
-        is_set = setting.name in self._config.values
-        by_line = setting.option and setting.key in self._settings.said
-        own = setting.name in self.own and not by_line
-        mark = "•" if own else "*" if is_set else "›" if by_line else " "
+        by_line = setting.option and setting.key in self._by_line
+        layer = self._layer(setting)
+        mark = _MARKS[layer] if layer is not None else "›" if by_line else " "
         wide = width >= _ABOUT_FROM
         room = _VALUE_CELLS if wide else max(8, width - _NAME_CELLS - 4)
         value = _cut(self._value(setting), room)
-        look = STRONG if is_set or own or by_line else QUIET
+        look = STRONG if layer is not None or by_line else QUIET
         parts: tuple[Part, ...] = ((f"{mark} {setting.title:<{_NAME_CELLS}}", TEXT), (value, look))
         if wide:
             left = width - _NAME_CELLS - room - 4

@@ -8,7 +8,7 @@ from contextlib import suppress
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.personas import NONE, check_persona, list_personas, personas_folder
 from localspec.errors import LocalSpecError
-from localspec.launch import Launch, Settings
+from localspec.launch import Launch, Layer, Settings
 from localspec.own_settings import Changed, change, schema_from, set_from, told, unset_from
 from localspec.tui.preferences import Preferences, preferences
 from localspec.tui.session import Session
@@ -23,10 +23,14 @@ class NoSettings:
 
     said: Mapping[str, str] = {}
     problems = ()
+    pair_id = None
 
     def __init__(self, launch: Launch) -> None:
         self.config = Config(config_file())
         self._launch = launch
+
+    def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
+        return dict.fromkeys(config.values, Layer.ALL) | dict.fromkeys(conversation, Layer.CONVERSATION)
 
     def for_pair(self, pair_id: str) -> NoSettings:
         return self
@@ -63,6 +67,11 @@ class SettingsDesk:
         return f"{left_out} of {self.config.path.name}; /settings says why."
 
     @property
+    def settings(self) -> Settings:
+        """What is made of the file for the pair in use."""
+        return self._session.launch.in_use or self._settings
+
+    @property
     def own(self) -> Mapping[str, Value]:
         """What the conversation that is open sets for itself."""
         return self._session.talk.stored.settings
@@ -74,11 +83,8 @@ class SettingsDesk:
     def apply(self, config: Config) -> None:
         """Put into force what needs no loading. Raises LocalSpecError."""
         self.preferences = preferences(config)
-        settings = self._in_use
-        launch = settings.settle(config, self.own)
-        if settings is not self._settings:
-            self._settings.settle(config)
-        self._adopt(launch)
+        self._settings.settle(config)
+        self._adopt(self.settings.settle(config, self.own))
         self.pace()
 
     def adopt_promoted(self) -> None:
@@ -97,7 +103,7 @@ class SettingsDesk:
         """What to load for the settings as they are now. Raises LocalSpecError."""
         named = self.config.values.get(_PAIR)
         changed, self._pair = named != self._pair, named
-        settings = self._settings if changed else self._session.launch.settings or self._settings
+        settings = self._settings if changed else self.settings
         return settings.settle(self.config, self.own)
 
     def for_conversation(self, launch: Launch) -> Launch:
@@ -110,11 +116,11 @@ class SettingsDesk:
     def turn_to(self, *, begun: bool) -> None:
         """Another conversation is open; if it was not ``begun`` now, its system prompt stays. Raises LocalSpecError."""
         if self.own != self._in_force:
-            self._adopt(self._in_use.settle(self.config, self.own), keep_system=not begun)
+            self._adopt(self.settings.settle(self.config, self.own), keep_system=not begun)
 
     def use_system_said(self) -> None:
         """Have the system prompt or persona of the command line, if it names one, hold for what is open."""
-        if {"system", "persona"} & set(self._in_use.said):
+        if {"system", "persona"} & set(self.settings.said):
             self._session.talk.stored.set_system(self._session.launch.system)
 
     def told(self) -> str:
@@ -123,19 +129,19 @@ class SettingsDesk:
 
     def set(self, text: str) -> str:
         """``NAME VALUE`` for this conversation; what to say about it. Raises LocalSpecError."""
-        return self._change(set_from(self._in_use, self.own, text))
+        return self._change(set_from(self.settings, self.own, text))
 
     def unset(self, text: str) -> str:
         """``NAME`` as for all conversations, or ``all``; what to say about it. Raises LocalSpecError."""
-        return self._change(unset_from(self._in_use, self.own, text))
+        return self._change(unset_from(self.settings, self.own, text))
 
     def schema(self, text: str) -> str:
         """Hold replies to the JSON Schema in a file, or no more; what to say about it. Raises LocalSpecError."""
-        return self._change(schema_from(self._in_use, self.own, text))
+        return self._change(schema_from(self.settings, self.own, text))
 
     def give(self, setting: Setting, value: Value | None) -> None:
         """Set something for this conversation, or leave it to the file for None. Raises LocalSpecError."""
-        self._change(change(self._in_use, self.own, setting, value))
+        self._change(change(self.settings, self.own, setting, value))
 
     def choose_persona(self, name: str) -> str:
         """Speak as this persona in this conversation, or as none; what to say about it. Raises LocalSpecError."""
@@ -151,10 +157,6 @@ class SettingsDesk:
         if not there:
             return f"There are no personas; put text files into {personas_folder()}."
         return f"Personas: {', '.join(there)}; /persona NAME chooses one, /persona none ends it."
-
-    @property
-    def _in_use(self) -> Settings:
-        return self._session.launch.settings or self._settings
 
     def _change(self, changed: Changed) -> str:
         self._session.talk.stored.set_settings(changed.own)

@@ -231,17 +231,18 @@ PAIR = ("--pair", "builtin", "--repeats", "4", "--temperature", "0", "--depth", 
 
 
 def test_what_is_recommended_can_be_saved(localspec: Localspec, prompts: Path) -> None:
-    """Into the settings: once; another pair with its name; and nothing else of the file changes."""
+    """Into the settings of the pair: once; another pair with its name; and nothing else of the file changes."""
     file = user_paths().config / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("# mine\n[model]\nthreads = 3\n", encoding="utf-8")
     world = VirtualWorld({"builtin-target": GOOD})
     done = bench(localspec, *PAIR, "--prompts", prompts, "--save", world=world)
     assert (done.code, done.err.count("\n")) == (0, 1)
-    assert "speculation.spec = auto, speculation.depth = 3" in done.err
+    assert "pair.builtin.spec = auto, pair.builtin.depth = 3." in done.err
     text = file.read_text(encoding="utf-8")
     assert text.startswith("# mine\n[model]\nthreads = 3\n")
-    assert read_config().values == {"model.threads": 3, "speculation.spec": "auto", "speculation.depth": 3}
+    assert read_config().values == {"model.threads": 3}
+    assert read_config().pairs == {"builtin": {"speculation.spec": "auto", "speculation.depth": 3}}
     assert "says so already" in bench(localspec, *PAIR, "--prompts", prompts, "--save", world=world).err
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from localspec.config import SETTINGS, config_file
+from localspec.config import SETTINGS, config_file, read_config
 from tests.cli.conftest import Localspec
 from tests.config.support import configure
 
@@ -42,7 +42,7 @@ def test_what_is_set_is_listed(localspec: Localspec) -> None:
     configure("[sampling]\ntop_k = 3\n")
     assert localspec("config", "show").out == "[sampling]\ntop_k = 3\n"
     everything = localspec("config", "show", "--all").out
-    assert "top_k = 3\n" in everything
+    assert "top_k = 3  (line 2)\n" in everything
     for each in SETTINGS:
         assert f"\n{each.key}" in f"\n{everything}"
         assert each.description in everything
@@ -80,3 +80,125 @@ def test_an_editor_that_does_not_work_is_a_sentence(
     done = localspec("config", "edit")
     assert done.code == 2
     assert done.err.count("\n") == 1
+
+
+PAIRS = """\
+[speculation]
+depth = 5
+[sampling]
+preset = "creative"
+min_p = 0.2
+[pair.builtin]
+depth = 6
+[pair."gone.1"]
+temperature = 0.3
+"""
+
+
+def test_tables_of_pairs_are_listed(localspec: Localspec) -> None:
+    """Also of one that is not there any more, which is said and is no mistake."""
+    configure(PAIRS)
+    out = localspec("config").out
+    assert out == localspec("config", "show").out
+    assert "[pair.builtin]\ndepth = 6\n" in out
+    assert '[pair."gone.1"]  There is no such pair now.\ntemperature = 0.3\n' in out
+    done = localspec("config", "check")
+    assert (done.code, done.err) == (0, "")
+    assert "5 settings, no mistakes." in done.out
+    assert "Line 9: there is no pair 'gone.1' now" in done.out
+    told = json.loads(localspec("config", "show", "--json").out)
+    assert told["pairs"] == {
+        "builtin": {"there": True, "settings": {"speculation.depth": 6}},
+        "gone.1": {"there": False, "settings": {"sampling.temperature": 0.3}},
+    }
+
+
+def test_mistakes_in_tables_of_pairs_are_told(localspec: Localspec) -> None:
+    """Each once, though the pair be the one that is set; contradictions too."""
+    configure("[pair.builtin]\ndry_base = 2\nloud = 1\n[pair.gone]\ntheme = 'dark'\n")
+    done = localspec("config", "check")
+    assert done.code == 9
+    assert [line.split("line ")[1][0] for line in done.err.splitlines()[:-1]] == ["2", "3", "5"]
+
+
+def test_what_counts_is_told_with_where_it_comes_from(localspec: Localspec) -> None:
+    """With the pair that is set, or any."""
+    configure(PAIRS)
+    out = localspec("config", "show", "--pair", "builtin").out
+    assert "depth = 6  (line 7, for this pair)\n" in out
+    assert "min_p = 0.2  (line 5)\n" in out
+    assert "temperature = 1.2  (by the preset)\n" in out
+    assert "ctx" not in out
+    everything = localspec("config", "show", "--all").out
+    assert "depth = 6  (line 7, for this pair)\n" in everything
+    assert "\nctx: " in everything
+    assert "depth = 5  (line 2)\n" in localspec("config", "show", "--pair", "smollm2-1.7b").out
+    configure("")
+    assert "top_p = 0.9  (recommended by the pair)\n" in localspec("config", "show", "--pair", "builtin").out
+    sources = json.loads(localspec("config", "show", "--all", "--json").out)["settings"]
+    assert {each["source"] for each in sources} == {"recommended", "built in"}
+    assert [each["name"] for each in sources] == [each.name for each in SETTINGS]
+
+
+def test_one_setting_is_told_alone(localspec: Localspec) -> None:
+    """Its value on standard output, where it comes from beside it; nothing where nobody sets it."""
+    configure(PAIRS)
+    for arguments, value, origin in (
+        (("depth",), "6\n", "line 7, for this pair."),
+        (("speculation.depth", "--pair", "smollm2-1.7b"), "5\n", "line 2."),
+        (("top k",), "100\n", "by the preset."),
+        (("seed",), "", "built in is: a fresh one each time."),
+    ):
+        done = localspec("config", "get", *arguments)
+        assert (done.code, done.out) == (0, value)
+        assert done.err.endswith(f"{origin}\n")
+    told = json.loads(localspec("config", "get", "depth", "--json").out)
+    assert (told["value"], told["source"], told["line"], told["per_pair"]) == (6, "pair", 7, True)
+
+
+def test_set_and_unset(localspec: Localspec) -> None:
+    """For all pairs or for one; comments and all else of the file stay."""
+    configure("# mine\n")
+    assert localspec("config", "set", "depth", "4").out.endswith("line 4: speculation.depth = 4\n")
+    done = localspec("config", "set", "depth", "6", "--pair", "builtin")
+    assert done.out.endswith("line 7: pair.builtin.depth = 6\n")
+    assert localspec("config", "set", "top-n-sigma", "-1").code == 0
+    assert localspec("config", "set", "stop", '["a", "b"]', "--pair", "builtin").code == 0
+    assert read_config().values == {"speculation.depth": 4, "sampling.top_n_sigma": -1}
+    assert read_config().pairs == {"builtin": {"speculation.depth": 6, "reply.stop": ("a", "b")}}
+    assert "Pairs with one of their own keep it: builtin." in localspec("config", "set", "depth", "3").err
+    assert localspec("config", "unset", "depth", "--pair", "builtin").code == 0
+    assert read_config().pairs == {"builtin": {"reply.stop": ("a", "b")}}
+    assert localspec("config", "unset", "all", "--pair", "builtin").code == 0
+    assert localspec("config", "unset", "depth").code == 0
+    assert read_config().pairs == {}
+    assert read_config().values == {"sampling.top_n_sigma": -1}
+    assert config_file().read_text().startswith("# mine\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "hint"),
+    [
+        (("set", "depht", "3"), 2, "Did you mean depth?"),
+        (("set", "keys.stop", "x"), 2, "There is no setting"),
+        (("set", "depth", "99"), 2, "a whole number from 0 to 16"),
+        (("set", "depth", "3", "--pair", "buitin"), 4, "Did you mean builtin?"),
+        (("set", "theme", "dark", "--pair", "builtin"), 2, "the same for all pairs"),
+        (("set", "pair", "builtin", "--pair", "builtin"), 2, "the same for all pairs"),
+        (("set", "dry_base", "2"), 2, "It stays as it was."),
+        (("set", "dry_base", "2", "--pair", "builtin"), 2, "It stays as it was."),
+        (("set", "persona", "nobody", "--pair", "builtin"), 2, "It stays as it was."),
+        (("unset", "seed"), 2, "does not set seed for all pairs"),
+        (("unset", "depth", "--pair", "builtin"), 2, "does not set depth for builtin"),
+        (("unset", "all"), 2, "There is no setting 'all'"),
+        (("get", "nothing"), 2, "There is no setting"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_makes_no_sense_is_refused(localspec: Localspec, arguments: tuple[str, ...], code: int, hint: str) -> None:
+    """And what is set is what was."""
+    configure("[reply]\nmax_tokens = 9\n")
+    done = localspec("config", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert hint in done.err
+    assert (read_config().values, read_config().pairs) == ({"reply.max_tokens": 9}, {})

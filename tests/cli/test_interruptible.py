@@ -73,7 +73,7 @@ def test_ctrl_c_that_does_not_wake_the_main_thread_is_answered() -> None:
         def stopped() -> Iterator[bool]:
             # Masked in the main thread, it is taken by this one, and wakes nobody.
             os.kill(os.getpid(), signal.SIGINT)
-            deadline_s = time.monotonic() + 20
+            deadline_s = time.monotonic() + 60
             while not thread.cancel.is_set() and time.monotonic() < deadline_s:
                 pass
             yield thread.cancel.is_set()
@@ -140,6 +140,6 @@ with InterruptibleThread() as thread:
 
 def test_the_second_ctrl_c_ends_the_process_at_once() -> None:
     """Work that does not answer cannot keep anyone waiting."""
-    done = subprocess.run([sys.executable, "-c", SECOND_CTRL_C], timeout=30, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", SECOND_CTRL_C], timeout=120, capture_output=True, text=True)
     assert done.returncode == INTERRUPTED_EXIT_CODE
     assert done.stderr == ""

@@ -11,9 +11,9 @@ import pytest
 from localspec.cli.layers import Layers
 from localspec.cli.options import Chosen
 from localspec.cli.run import run
-from localspec.config import config_file, read_config
+from localspec.config import Value, config_file, read_config
 from localspec.engine.settings import BANNED
-from localspec.launch import Launch
+from localspec.launch import Launch, Layer
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.config.support import add_persona, configure
@@ -106,6 +106,123 @@ def test_a_conversation_stands_between() -> None:
     reply = made.settle(read_config(), {"sampling.preset": "creative", "reply.seed": 2}).reply
     assert (reply.sampling.temperature, reply.sampling.min_p, reply.seed) == (1.2, 0.05, 3)
     assert not made.problems
+
+
+PAIRS = """
+[speculation]
+spec = "draft"
+depth = 2
+[sampling]
+temperature = 0.9
+min_p = 0.2
+[pair.builtin]
+depth = 6
+temperature = 0.4
+ctx = 512
+[pair.other]
+depth = 9
+ctx = 256
+"""
+
+
+def test_the_table_of_the_pair_stands_between_conversation_and_file() -> None:
+    """Above what is set for all, itself above what the pair recommends; another pair's table is nobody's business."""
+    recommended = launch().reply.sampling
+    configure(PAIRS)
+    made = layers("--seed", "3", "--ctx", "128")
+    settled = made.settle(read_config(), {"sampling.temperature": 0.1})
+    assert not made.problems
+    reply = settled.reply
+    assert (reply.spec, reply.depth, reply.seed) == (("draft",), 6, 3)
+    assert (reply.sampling.temperature, reply.sampling.min_p) == (0.1, 0.2)
+    assert reply.sampling.top_p == recommended.top_p != 0.95
+    assert settled.load.n_ctx == 128
+    assert launch().load.n_ctx == 512
+    assert launch().reply.sampling.temperature == 0.4
+
+
+def test_what_is_set_for_a_pair_is_not_for_files(tmp_path: Path) -> None:
+    """Nor for a pair that is not the one in use."""
+    configure(PAIRS)
+    assert (launch(*FILES).load.n_ctx, launch(*FILES).reply.depth) == (None, 2)
+    configure('[model]\npair = "other"\n' + PAIRS)
+    made = layers()
+    assert made.settle(read_config()).load.n_ctx == 512, "there is no such pair, so it is the built-in one"
+    assert [problem.what.partition(":")[0] for problem in made.problems] == ["model.pair"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "general", "expected"),
+    [
+        ('preset = "creative"', "[sampling]\ntemperature = 0.1\nmin_p = 0.3", ("--preset", "creative")),
+        ("mirostat = 2", '[sampling]\npreset = "precise"\ntop_k = 5', ("--mirostat", "2")),
+        ('spec = "off"', "[speculation]\ndepth = 5", ("--spec", "off")),
+        ("depth = 5", '[speculation]\nspec = "off"', ("--depth", "5")),
+        ("depth = 5", '[speculation]\nspec = "suffix"', ("--depth", "5", "--spec", "suffix")),
+        ('system = "Be brief."', '[reply]\npersona = "pirate"', ("--system", "Be brief.")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_pair_has_displaces_what_it_would_contradict(pair: str, general: str, expected: tuple[str, ...]) -> None:
+    """Of what is set for all, as the command line does; and nothing besides."""
+    add_persona("pirate.md", "Talk like a pirate.")
+    wanted = launch(*expected)
+    configure(f"{general}\n[pair.builtin]\n{pair}\n")
+    assert launch() == wanted
+
+
+def test_a_depth_leaves_the_drafters_that_are_set() -> None:
+    """Only where they are off is there no place for it."""
+    configure('[speculation]\nspec = "suffix"\n')
+    assert launch("--depth", "4").reply.spec == ("suffix",)
+    assert "spec" not in layers("--depth", "4").said
+    configure('[speculation]\nspec = "off"\n')
+    made = layers("--depth", "4")
+    assert made.settle(read_config()).reply.spec is None
+    assert made.said["spec"] == "not used"
+
+
+def test_who_has_the_say() -> None:
+    """Told for the pair that was settled for; nothing of what the command line says, or of what is displaced."""
+    configure(PAIRS + '[screen]\ntheme = "dark"\n')
+    made = layers("--depth", "4")
+    config = read_config()
+    made.settle(config)
+    assert made.pair_id == "builtin"
+    own: dict[str, Value] = {"sampling.preset": "precise", "reply.seed": 1}
+    assert dict(made.layers(config, own)) == {
+        "screen.theme": Layer.ALL,
+        "speculation.spec": Layer.ALL,
+        "model.ctx": Layer.PAIR,
+        "sampling.preset": Layer.CONVERSATION,
+        "reply.seed": Layer.CONVERSATION,
+    }
+    layered = made.for_pair("other").layers(config, {})
+    assert (layered["model.ctx"], layered["sampling.temperature"]) == (Layer.PAIR, Layer.ALL)
+
+
+def test_a_mistake_in_the_table_of_a_pair_is_told_with_its_line() -> None:
+    """What cannot stand with the rest is left out there, and what is set for all counts again."""
+    configure("[sampling]\ndry_multiplier = 1\n[pair.builtin]\ngrammar = 'nonsense'\nctx = 512\ndepth = 4\n")
+    made = layers()
+    settled = made.settle(read_config())
+    (problem,) = made.problems
+    assert problem.line == 4
+    assert problem.what.startswith("pair.builtin.grammar: ")
+    assert (settled.load.n_ctx, settled.reply.depth, settled.reply.sampling.dry_multiplier) == (512, 4, 1)
+
+
+def test_for_a_pair_it_stays_for_that_pair() -> None:
+    """Whatever the file names by now; what the command line calls the pair is still known."""
+    configure('[model]\npair = "nowhere"\n' + PAIRS)
+    settled = layers("--pair", "builtin").settle(read_config())
+    in_use = settled.in_use
+    assert in_use is not None
+    again = in_use.settle(read_config())
+    assert again == settled
+    assert again.in_use is again.settings
+    assert in_use.said["pair"] == "builtin"
+    assert "pair" not in layers().for_pair("builtin").said
 
 
 @pytest.mark.parametrize(

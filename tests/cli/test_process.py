@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+PATIENCE_S = 120.0
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 FAKE = """
 import sys
@@ -37,7 +38,7 @@ def test_output_that_nobody_reads_any_more() -> None:
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -55,7 +56,7 @@ def test_ctrl_c_ends_the_reply_and_keeps_what_was_said(as_json: bool) -> None:
     process.send_signal(signal.SIGINT)
     out += process.stdout.read()
     err = process.stderr.read()
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=PATIENCE_S) == 130
     assert err.count("\n") == 1
     assert "tokens/s" in err
     if as_json:
@@ -80,7 +81,7 @@ def test_ctrl_c_ends_a_script_of_lines() -> None:
     process.send_signal(signal.SIGINT)
     process.stdout.read()
     err = process.stderr.read()
-    assert process.wait(timeout=30) == 130
+    assert process.wait(timeout=PATIENCE_S) == 130
     assert err.count("guesses accepted") == 1
     assert "Traceback" not in err
 
@@ -98,7 +99,7 @@ def test_a_stream_that_cannot_show_the_text() -> None:
 def test_streams_that_are_closed(arguments: tuple[str, ...]) -> None:
     """A program started without standard streams neither hangs nor dies."""
     shell = 'exec "$@" <&- >&- 2>&-'
-    done = subprocess.run(["sh", "-c", shell, "sh", *command(*arguments)], timeout=30)
+    done = subprocess.run(["sh", "-c", shell, "sh", *command(*arguments)], timeout=PATIENCE_S)
     assert done.returncode == 0
 
 
@@ -111,7 +112,7 @@ def test_an_inherited_pipe_that_never_speaks() -> None:
             stdin=silent,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE_S,
         )
     finally:
         os.close(silent)
@@ -131,7 +132,9 @@ def test_standard_input_beside_words(where: str, tmp_path: Path) -> None:
     source = {"pipe": "", "file": f"< {path}", "nothing": "< /dev/null"}[where]
     shell = f'{redirect} "$@" {source}'
     arguments = command("run", *FILES, "--json", "hello")
-    done = subprocess.run(["sh", "-c", shell, "sh", *arguments], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        ["sh", "-c", shell, "sh", *arguments], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     assert json.loads(done.stdout.splitlines()[0])["prompt_n"] == 1 + len(text.split())
 
 
@@ -151,7 +154,7 @@ def test_a_terminal_is_asked_and_answered() -> None:
             break
         seen += chunk
     os.close(here)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
     assert b"> " in seen
     assert "dreiß".encode() in seen
     assert b"guesses accepted" in seen

@@ -195,6 +195,15 @@ def test_what_makes_no_sense_is_refused(localspec: Localspec, given: str, named:
     assert not world.loads
 
 
+def test_a_file_where_its_text_belongs(localspec: Localspec, tmp_path: Path) -> None:
+    """Its name is no grammar; the sentence says how it is read."""
+    file = tmp_path / "yes.gbnf"
+    file.write_text(GRAMMAR, encoding="utf-8")
+    done = localspec("run", *FILES, "--grammar", str(file), "hello")
+    assert done.code == 2
+    assert f"Write @{file} to read it." in done.err
+
+
 def test_a_file_that_is_not_there(localspec: Localspec, tmp_path: Path) -> None:
     done = localspec("run", *FILES, "--grammar", f"@{tmp_path / 'none.gbnf'}", "hello")
     assert (done.code, done.out) == (4, "")

@@ -18,12 +18,14 @@ from localspec.pairs.own_file import own_file, own_pairs
 from localspec.store import Arm, Asked, ConversationDocument, Store
 from localspec.trials.assignment import arm_of
 from localspec.trials.book import TrialBook, trials_file
+from localspec.trials.trial import End, Outcome, Written
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
+from tests.config.support import configure
 from tests.gguf_files import write
 from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, model_bytes
 from tests.stats.support import Kind, conversation
-from tests.trials.support import TRIAL
+from tests.trials.support import NOW, TRIAL
 
 
 @pytest.fixture(autouse=True)
@@ -170,7 +172,7 @@ def test_the_evidence_is_shown_and_kept(localspec: Localspec) -> None:
 
 
 def test_a_promotion_is_written_said_and_taken_back(localspec: Localspec) -> None:
-    """Into the file of settings, of which all else stays."""
+    """Into the pair's table of the file of settings; what is set for all stays, and in the end all is as before."""
     config_file().parent.mkdir(parents=True)
     before = "# Mine.\n[speculation]\nspec = 'draft'  # only\n\n[reply]\nseed = 7\n"
     config_file().write_text(before)
@@ -178,29 +180,55 @@ def test_a_promotion_is_written_said_and_taken_back(localspec: Localspec) -> Non
     done = localspec("trials", "promote", record["id"])
     said = " ".join(done.out.split())
     assert (done.code, done.err) == (0, "")
-    assert "speculation.spec = draft,suffix, speculation.depth = 6, for every pair" in said
+    assert "pair.builtin.spec = draft,suffix, pair.builtin.depth = 6." in said
     assert f"`localspec trials rollback {record['id']}` undoes it" in said
-    values = read_config().values
-    assert (values["speculation.spec"], values["speculation.depth"], values["reply.seed"]) == ("draft,suffix", 6, 7)
-    assert "# only" in config_file().read_text()
+    assert config_file().read_text().startswith(before)
+    assert read_config().pairs == {"builtin": {"speculation.spec": "draft,suffix", "speculation.depth": 6}}
     done = localspec("trials", "rollback", record["id"])
-    assert "speculation.depth is no longer set" in " ".join(done.out.split())
-    assert read_config().values == {"speculation.spec": "draft", "reply.seed": 7}
+    assert "pair.builtin.depth is no longer set" in " ".join(done.out.split())
+    assert config_file().read_text() == before
     assert "rolled back" in localspec("trials").out
 
 
 def test_what_was_changed_since_is_not_taken_back(localspec: Localspec) -> None:
     record = begun(localspec)
     localspec("trials", "promote", record["id"])
-    config_file().write_text("[speculation]\ndepth = 9\n")
+    config_file().write_text("[pair.builtin]\ndepth = 9\n")
     assert "was changed since, and stays" in " ".join(localspec("trials", "rollback", record["id"]).out.split())
-    assert read_config().values == {"speculation.depth": 9}
+    assert read_config().pairs == {"builtin": {"speculation.depth": 9}}
+
+
+def test_what_a_pair_had_before_is_put_back(localspec: Localspec) -> None:
+    """Also where the promotion went by what is set for all."""
+    configure("[speculation]\ndepth = 4\n[pair.builtin]\nspec = 'draft'\n[pair.other]\ndepth = 1\n")
+    before = read_config()
+    record = begun(localspec, "--spec", "off")
+    assert record["tried"] == "spec off instead of draft, depth 3 instead of 4"
+    localspec("trials", "promote", record["id"])
+    assert read_config().pairs == {"builtin": {"speculation.spec": "off"}, "other": {"speculation.depth": 1}}
+    assert localspec("config", "check").code == 0
+    localspec("trials", "rollback", record["id"])
+    assert (read_config().values, read_config().pairs) == (before.values, before.pairs)
+
+
+def test_what_was_written_for_all_pairs_is_put_back_for_all(localspec: Localspec) -> None:
+    """By a promotion of a LocalSpec that knew no other place."""
+    configure("[speculation]\ndepth = 6\n")
+    ended = End(Outcome.PROMOTED, NOW, "It is faster.", written=(Written("speculation.depth", 4, 6),))
+    book = TrialBook()
+    trial = book.begin(replace(TRIAL, pair="builtin"))
+    book.end(trial.id, lambda _: ended)
+    records = json.loads(trials_file().read_text())
+    del records[0]["end"]["written"][0]["pair"]
+    trials_file().write_text(json.dumps(records))
+    assert "speculation.depth is 4 again" in " ".join(localspec("trials", "rollback", trial.id).out.split())
+    assert read_config().values == {"speculation.depth": 4}
 
 
 def test_another_draft_becomes_a_pair(localspec: Localspec, own: list[Path]) -> None:
     """Of one's own, which is then the one that is set; taking it back leaves both files as they were."""
-    config_file().write_text('[model]\npair = "mine"\n')
-    before = own_file().read_text()
+    configure('[model]\npair = "mine"\n[pair.mine]\ntemperature = 0.3\ndepth = 2\n')
+    before, settings = own_file().read_text(), config_file().read_text()
     record = begun(localspec, "--draft", own[2])
     assert (record["pair"], record["per"]) == ("mine", "conversations")
     assert record["tried"] == "draft new.gguf instead of small.gguf"
@@ -209,9 +237,11 @@ def test_another_draft_becomes_a_pair(localspec: Localspec, own: list[Path]) -> 
     assert read_config().values["model.pair"] == pair.id == "mine-with-new"
     assert pair.files().target == own[0]
     assert pair.files().draft == own[2]
+    assert read_config().of_pair(pair.id) == {"sampling.temperature": 0.3, "speculation.depth": 2}
     assert localspec("trials", "rollback", record["id"]).code == 0
     assert read_config().values["model.pair"] == "mine"
     assert own_file().read_text().rstrip() == before.rstrip()
+    assert config_file().read_text() == settings
 
 
 def test_a_draft_has_to_fit(localspec: Localspec, own: list[Path]) -> None:

@@ -34,51 +34,66 @@ A "quoted" # text
 def test_only_the_value_changes(newline: str) -> None:
     """Comments, order, empty lines and line breaks stay."""
     text = OWN.replace("\n", newline)
-    assert with_value(text, "sampling", "top_k", 40) == text.replace("top_k = 20 #", "top_k = 40 #")
-    changed = with_value(text, "reply", "system", "Be brief.")
+    assert with_value(text, ("sampling", "top_k"), 40) == text.replace("top_k = 20 #", "top_k = 40 #")
+    changed = with_value(text, ("reply", "system"), "Be brief.")
     assert changed.startswith(text[: text.index("system")])
     assert changed.endswith(f'system = "Be brief."  # the end{newline}')
 
 
 def test_a_value_of_many_lines_is_replaced_whole() -> None:
     """An array with comments in it, and brackets in its texts."""
-    changed = with_value(OWN, "sampling", "stop", ("x",))
+    changed = with_value(OWN, ("sampling", "stop"), ("x",))
     assert changed == OWN[: OWN.index('[\n  "a')] + '["x"]\n' + OWN[OWN.index("[reply]") :]
 
 
 def test_a_new_value_joins_its_section() -> None:
     """Behind the last value there; a new section comes last."""
-    changed = with_value(OWN, "sampling", "seed", 3)
+    changed = with_value(OWN, ("sampling", "seed"), 3)
     assert changed == OWN.replace("[reply]", "seed = 3\n[reply]")
-    assert with_value(OWN, "screen", "theme", "dark") == OWN + '\n[screen]\ntheme = "dark"\n'
-    assert with_value("", "screen", "theme", "dark") == '[screen]\ntheme = "dark"\n'
-    assert with_value("[screen]", "screen", "theme", "dark") == '[screen]\ntheme = "dark"\n'
-    assert with_value("# nothing yet", "screen", "theme", "dark") == '# nothing yet\n\n[screen]\ntheme = "dark"\n'
+    assert with_value(OWN, ("screen", "theme"), "dark") == OWN + '\n[screen]\ntheme = "dark"\n'
+    assert with_value("", ("screen", "theme"), "dark") == '[screen]\ntheme = "dark"\n'
+    assert with_value("[screen]", ("screen", "theme"), "dark") == '[screen]\ntheme = "dark"\n'
+    assert with_value("# nothing yet", ("screen", "theme"), "dark") == '# nothing yet\n\n[screen]\ntheme = "dark"\n'
 
 
 def test_dotted_keys_have_mates_too() -> None:
     """A section written as dotted keys is not opened a second time as a table."""
-    changed = with_value("sampling.top_k = 3\n", "sampling", "seed", 4)
+    changed = with_value("sampling.top_k = 3\n", ("sampling", "seed"), 4)
     assert tomllib.loads(changed) == {"sampling": {"top_k": 3, "seed": 4}}
 
 
 def test_taking_out_leaves_the_rest() -> None:
     """And taking out what is not there changes nothing."""
-    assert with_value(OWN, "sampling", "temperature", None) == OWN.replace("temperature = 0.5\n", "")
-    assert with_value(OWN, "sampling", "seed", None) == OWN
+    assert with_value(OWN, ("sampling", "temperature"), None) == OWN.replace("temperature = 0.5\n", "")
+    assert with_value(OWN, ("sampling", "seed"), None) == OWN
+
+
+def test_a_table_within_a_table_is_opened_and_closed() -> None:
+    """Under a name in quotes where it needs them; with its last value it goes, unless a comment stands in it."""
+    path = ("pair", "qwen2.5-7b", "depth")
+    changed = with_value(OWN, path, 6)
+    assert changed == OWN + '\n[pair."qwen2.5-7b"]\ndepth = 6\n'
+    both = with_value(changed, ("pair", "qwen2.5-7b", "spec"), "draft")
+    assert both == changed + 'spec = "draft"\n'
+    assert with_value(both, path, None) == both.replace("depth = 6\n", "")
+    assert with_value(changed, path, None) == OWN
+    commented = changed.replace("depth", "# mine\ndepth")
+    assert with_value(commented, path, None) == commented.replace("depth = 6\n", "")
+    assert with_value("pair.x.depth = 3\n", ("pair", "x", "ctx"), 4) == "pair.x.depth = 3\npair.x.ctx = 4\n"
+    assert with_value("[pair]\nx.depth = 3\n", ("pair", "x", "ctx"), 4) == "[pair]\nx.depth = 3\nx.ctx = 4\n"
 
 
 @pytest.mark.parametrize("text", ["sampling = { seed = 1 }\n", "[sampling]\nseed = 1\nseed = 2\n"])
 def test_what_is_not_understood_is_not_changed(text: str) -> None:
     """An inline table, a key set twice."""
     with pytest.raises(NotSafelyChanged):
-        with_value(text, "sampling", "seed", 3)
+        with_value(text, ("sampling", "seed"), 3)
 
 
 def test_mistakes_elsewhere_are_left_where_they_are() -> None:
     """A line that is no TOML does not keep another value from being changed."""
     text = "[sampling]\nwhat is this\ntop_k = 1\n"
-    assert with_value(text, "sampling", "top_k", 2) == text.replace("1", "2")
+    assert with_value(text, ("sampling", "top_k"), 2) == text.replace("1", "2")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -89,6 +104,6 @@ values = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_
 def test_any_value_reads_back(value: Value, before: str) -> None:
     """Whatever stood there and whatever is put there, and the neighbours stay."""
     head, tail = "[reply]\nseed = 1\nsystem = ", " # said\n[screen]\npace = 3\n"
-    changed = with_value(f"{head}{literal(before)}{tail}", "reply", "system", value)
+    changed = with_value(f"{head}{literal(before)}{tail}", ("reply", "system"), value)
     assert changed == f"{head}{literal(value)}{tail}"
     assert tomllib.loads(changed)["reply"]["system"] == (list(value) if isinstance(value, tuple) else value)

@@ -158,12 +158,27 @@ def test_attached_files_go_with_the_next_message_alone(localspec: Localspec, tmp
     assert localspec(*PLAIN, stdin=lines(f"/attach {tmp_path / 'binary'}")).code == 3
 
 
-def test_stats_are_those_of_the_reply(localspec: Localspec) -> None:
+def test_figures_are_those_of_the_reply(localspec: Localspec) -> None:
     """Also of one that was made another day."""
-    now = localspec(*PLAIN, stdin=lines("one", "/stats")).err.splitlines()
-    then = localspec(*PLAIN, "--continue", stdin=lines("/stats")).err.splitlines()
+    now = localspec(*PLAIN, stdin=lines("one", "/figures")).err.splitlines()
+    then = localspec(*PLAIN, "--continue", stdin=lines("/figures")).err.splitlines()
     assert now[-8:] == then[-8:]
     assert any(line.startswith("acceptance ") for line in now)
+
+
+def test_the_figures_of_all_replies_are_a_page(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of `localspec stats`; also of what was said a moment ago, and for programs as records."""
+    monkeypatch.setenv("COLUMNS", "81")
+    assert "There are no figures yet." in localspec(*PLAIN, stdin=lines("/stats")).err
+    localspec(*PLAIN, stdin=lines("one", "two"))
+    err = localspec(*PLAIN, stdin=lines("three", "/stats")).err
+    page = err[err.index("3 replies of ") :].splitlines()
+    assert any(line.startswith("ACCEPTANCE  REPLIES") for line in page)
+    assert max(map(len, page[1:])) <= 80
+    monkeypatch.setenv("COLUMNS", "80")  # a terminal breaks lines that fill it
+    assert page[2:] == localspec("stats").out.splitlines()[-len(page[2:]) :]
+    note = json.loads(localspec("chat", "--json", *FILES, stdin=lines("/stats")).out)
+    assert note["stats"] == json.loads(localspec("stats", "--json").out)
 
 
 def test_a_reply_that_was_cut_short_goes_on(localspec: Localspec) -> None:

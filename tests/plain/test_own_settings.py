@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from localspec.config import read_config
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
-from tests.config.support import add_persona
+from tests.config.support import add_persona, configure
 from tests.plain.test_conversations import FILES, PLAIN, lines, stored
 
 
@@ -65,6 +66,37 @@ def test_programs_are_told_what_is_set(localspec: Localspec) -> None:
     done = localspec("chat", "--json", *FILES, stdin=lines("/set seed 7"))
     note = json.loads(done.out.splitlines()[-1])
     assert note["settings"] == {"reply.seed": 7}
+
+
+def test_the_pair_has_settings_of_its_own(localspec: Localspec) -> None:
+    """Set by a command, they are in the file and count from the next reply on, below those of the conversation."""
+    said = ("/set pair temperature 0.2", "one", "/set temperature 0.4", "two", "/unset temperature", "three")
+    world = FakeWorld()
+    done = localspec("chat", "--plain", world=world, stdin=lines(*said, "/unset pair temperature", "four"))
+    assert "Temperature is 0.2 for builtin, in config.toml; applies with the next reply." in done.err
+    assert temperatures(world)[:3] == [0.2, 0.4, 0.2]
+    assert temperatures(world)[3] == launch_temperature(localspec)
+    assert read_config().pairs == {}
+    assert localspec(*PLAIN, stdin=lines("/set pair temperature 0.2")).code == 2, "files are no pair"
+
+
+def launch_temperature(localspec: Localspec) -> float:
+    """Of a reply for which nothing is set."""
+    world = FakeWorld()
+    localspec("chat", "--plain", world=world, stdin=lines("one"))
+    (temperature,) = temperatures(world)
+    return temperature
+
+
+def test_the_table_of_the_pair_that_is_changed_to_is_in_force(localspec: Localspec) -> None:
+    """Its system prompt too."""
+    configure("[pair.builtin]\nseed = 7\nsystem = 'Be brief.'\n")
+    world = FakeWorld()
+    localspec(*PLAIN, world=world, stdin=lines("one", "/pair builtin", "two"))
+    ((_, before),) = world.pairs[0].asked
+    ((messages, after),) = world.pairs[-1].asked
+    assert (before.seed, after.seed) == (None, 7)
+    assert getattr(messages[0], "content", "") == "Be brief."
 
 
 # Which conversation a chat begins with

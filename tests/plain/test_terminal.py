@@ -17,7 +17,7 @@ from localspec.paths import user_paths
 from localspec.store import Node, ReplyState, Store
 from tests.terminal import Terminal
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 ENDLESS = ("--max-tokens", "100000", "--ctx", "200000")
 FAKE = """

@@ -22,7 +22,13 @@ BOTH = replace(
     candidate_pair="other",
 )
 ENDED = End(
-    Outcome.PROMOTED, NOW, "It is faster.", "test", {"gain": 1.2}, (Written("speculation.depth", None, 6),), "x"
+    Outcome.PROMOTED,
+    NOW,
+    "It is faster.",
+    "test",
+    {"gain": 1.2},
+    (Written("speculation.depth", None, 6, "a-pair"),),
+    "x",
 )
 
 

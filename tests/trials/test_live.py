@@ -16,7 +16,7 @@ from localspec.store import Arm, Asked, Run, Store
 from localspec.trials.assignment import arm_of
 from localspec.trials.book import TrialBook
 from localspec.trials.comparison import compared
-from localspec.trials.trial import Change, End, Outcome, Trial
+from localspec.trials.trial import Change, End, Outcome, Trial, Written
 from localspec.tui.pacing import Pacer
 from localspec.tui.session import Phase, Session
 from localspec.worker.messages import Generate, Load
@@ -115,7 +115,7 @@ def test_a_question_asked_again_stays_on_its_side(store: Store) -> None:
     for _ in range(10):
         depth = chat.say().options.depth
         assert chat.session.last is not None
-        chat.session.again(chat.session.last)
+        chat.session.queue(chat.session.talk.again(chat.session.last))
         assert chat.engine.prompts[-1].options.depth == depth
         chat.engine.reply(SAID)
         chat.hear()
@@ -231,3 +231,23 @@ def test_after_the_trial_the_incumbent_is_loaded_again(store: Store) -> None:
     chat.say()
     assert chat.loads == ["new.gguf", "draft.gguf"]
     assert chat.session.launch.load == LoadOptions(Path("target.gguf"), Path("draft.gguf"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "written"),
+    [(Outcome.PROMOTED, (Written("speculation.depth", None, 6, "built-in"),)), (Outcome.STOPPED, ())],
+)
+def test_what_another_program_has_promoted_is_noticed(
+    store: Store, outcome: Outcome, written: tuple[Written, ...]
+) -> None:
+    """Once, so that settings are read anew; of a trial that only ended there is nothing to read."""
+    trial = begin(TRY_DEPTH)
+    chat = Chat(store)
+    chat.say()
+    assert not chat.session.trials.wrote_settings()
+    TrialBook().end(trial.id, lambda _: End(outcome, NOW, "A person decided so.", "person", written=written))
+    assert chat.session.trials.wrote_settings() is bool(written)
+    assert ("promoted elsewhere" in chat.news()) is bool(written)
+    assert not chat.session.trials.wrote_settings()
+    assert chat.say().options.depth is None
+    assert not chat.session.trials.wrote_settings()

@@ -202,7 +202,7 @@ async def test_the_scope_is_chosen_on_the_screen(store: Store) -> None:
         await open_settings(pilot, "top k")
         title = screen(pilot).query_one("#settings-title")
         assert str(title.render()) == "Settings for all"
-        await pilot.press("ctrl+t")
+        await pilot.press("ctrl+t", "ctrl+t")
         assert "this conversation" in str(title.render())
         await pilot.press("enter")
         screen(pilot).query_one("#settings-field", Input).value = "3"
@@ -224,6 +224,8 @@ async def test_what_is_loaded_has_no_scope(store: Store) -> None:
         await ready(pilot, engine)
         await open_settings(pilot, "reduced motion")
         await pilot.press("ctrl+t", "enter")
+        assert "the same for all pairs" in said_there(pilot)
+        await pilot.press("ctrl+t", "enter")
         assert "the same for all conversations" in said_there(pilot)
         assert read_config().values == {"screen.pace": "full"}
 
@@ -232,6 +234,7 @@ def test_the_browser_without_a_conversation_has_but_the_file() -> None:
     settings = launch("").settings
     assert settings is not None
     browser = SettingsBrowser(settings)
+    browser.turn_scope()
     browser.turn_scope()
     with pytest.raises(UsageError):
         browser.set(setting("temperature"), 1)

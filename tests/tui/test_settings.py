@@ -56,7 +56,7 @@ def test_a_row_says_value_and_source() -> None:
         ("sampling.top_k", "* top k", " 3 "),
         ("model.threads", "› threads", " 3 "),
         ("model.draft_threads", "  draft threads", "as threads"),
-        ("reply.seed", "* seed", " 9 "),
+        ("reply.seed", "› seed", " 9 "),
     ):
         assert texts[name].startswith(mark)
         assert value in texts[name]

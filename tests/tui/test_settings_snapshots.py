@@ -26,6 +26,9 @@ temprature = 0.5
 stop = ["\\n\\n"]
 [keys]
 stop = "ctrl+n"
+[pair.builtin]
+temperature = 0.4
+top_k = 20
 """
 
 Scene = Callable[[Pilot[Any]], Awaitable[None]]
@@ -54,6 +57,12 @@ async def changed(pilot: Pilot[Any]) -> None:
     await wait_until(pilot, lambda: "8192" in said(pilot))
 
 
+async def for_the_pair(pilot: Pilot[Any]) -> None:
+    await open_settings(pilot, "for this pair")
+    await pilot.press("ctrl+t")
+    await wait_until(pilot, lambda: "for this pair alone" in said(pilot) and "0.4" in details(pilot))
+
+
 @pytest.mark.parametrize(
     ("scene", "size", "look"),
     [
@@ -62,6 +71,7 @@ async def changed(pilot: Pilot[Any]) -> None:
         (refused, MEDIUM, HIGH_CONTRAST.name),
         (changed, SMALL, NO_COLOR),
         (changed, MEDIUM, TERMINAL_DARK),
+        (for_the_pair, MEDIUM, DARK.name),
     ],
     ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else getattr(value, "__name__", str(value)),
 )

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.errors import LocalSpecError
+from localspec.launch import Layer
 from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.setting_actions import SETTING_ACTIONS
 from localspec.tui.settings_browser import SettingsBrowser
@@ -33,9 +34,9 @@ class SettingsScreen(Screen[None]):
     SettingsScreen { background: $background; color: $foreground; align-horizontal: center; }
     SettingsScreen > * { width: 100%; max-width: 92; }
     SettingsScreen #settings-head { height: 1; padding: 0 2; }
-    SettingsScreen #settings-title { width: 1fr; color: $accent; text-style: bold; }
-    SettingsScreen #settings-title { text-wrap: nowrap; text-overflow: ellipsis; }
-    SettingsScreen #settings-count { width: auto; color: $quiet; }
+    SettingsScreen #settings-title { width: auto; max-width: 80%; color: $accent; text-style: bold; }
+    SettingsScreen #settings-count { width: 1fr; margin-left: 2; color: $quiet; text-align: right; }
+    SettingsScreen #settings-head Static { text-wrap: nowrap; text-overflow: ellipsis; }
     SettingsScreen .row { height: 1; background: $surface; padding: 0 2; }
     SettingsScreen #settings-filter-row { margin: 0 0 1 0; }
     SettingsScreen #settings-field-row { display: none; }
@@ -214,11 +215,7 @@ class SettingsScreen(Screen[None]):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
-        self._title.update(
-            Content.assemble(
-                "Settings", (f" for {'this conversation' if self._browser.for_one else 'all'}", "not bold")
-            )
-        )
+        self._title.update(Content.assemble("Settings", (f" for {self._browser.scope_title}", "not bold")))
         self._count.update(Content(f"{self._browser.config.path.name}: {self._browser.heading}"))
         self._list.show(self._browser.rows(self._list.cells), self._browser.marked_id)
         self._details.update(
@@ -239,6 +236,7 @@ class SettingsScreen(Screen[None]):
                 pairs.append((key["setting-reset"], "reset"))
             if self._browser.needs_load(setting):
                 pairs.append((key["setting-load"], "load again"))
-        pairs.append((key["setting-scope"], "for all" if self._browser.for_one else "for this conversation"))
+        coming = self._browser.next_scope
+        pairs.append((key["setting-scope"], "for all" if coming is Layer.ALL else f"for {coming}"))
         pairs += [(key["setting-reread"], "read file"), (key["setting-leave"], "back")]
         return pairs
