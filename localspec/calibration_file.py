@@ -11,6 +11,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,19 @@ class CalibrationFile:
 
     def save(self, costs: Costs, threads: dict[str, int]) -> None:
         """Keep them; a disk that is full or read-only only means measuring again."""
-        try:
+        text = json.dumps({"costs": costs.to_dict(), "threads": threads})
+        with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self._path.parent, delete=False, encoding="utf-8") as stream:
-                json.dump({"costs": costs.to_dict(), "threads": threads}, stream)
-            Path(stream.name).replace(self._path)
-        except OSError:
-            return
+            _write(text, self._path)
+
+
+def _write(text: str, path: Path) -> None:
+    """Put a whole file in its place, or none; of an attempt that fails nothing is left."""
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -23,15 +23,12 @@ from localspec.engine.events import Event
 from localspec.engine.model import Cancelled
 from localspec.errors import INTERRUPTED_EXIT_CODE
 from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.nudge import Nudge
 
 T = TypeVar("T")
 
 Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
 """``load.open_pair``, or what stands in for it."""
-
-
-NOTICE_S = 0.1
-"""How long a signal can go unnoticed if it comes in the instant before the main thread falls asleep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +54,6 @@ class _Job(Generic[T]):
         else:
             self.results.put(_Ended())
 
-    def result(self) -> T | _Ended:
-        """The next result, once there is one.
-
-        Waits in naps: a signal that comes just before the main thread falls asleep does not wake it, and its
-        handler, the one thing that would end the work, would run when the work has ended.
-        """
-        while True:
-            try:
-                return self.results.get(timeout=NOTICE_S)
-            except Empty:
-                pass
-
 
 class InterruptibleThread:
     """Does one piece of work after another; use it as a context, from the main thread."""
@@ -80,10 +65,12 @@ class InterruptibleThread:
         """Whether Ctrl-C came during the latest piece of work."""
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._current: _Job[Any] | None = None
+        self._nudge = Nudge()
         self._thread = threading.Thread(target=self._serve, name="localspec-engine", daemon=True)
 
     def __enter__(self) -> InterruptibleThread:
         self._previous_handler = signal.signal(signal.SIGINT, self._on_interrupt)
+        self._nudge.__enter__()
         self._thread.start()
         return self
 
@@ -93,6 +80,7 @@ class InterruptibleThread:
         self._settle()
         self._jobs.put(None)
         self._thread.join()
+        self._nudge.__exit__(kind, error, trace)
         signal.signal(signal.SIGINT, self._previous_handler)
 
     def call(self, work: Callable[[], T]) -> T:
@@ -115,7 +103,7 @@ class InterruptibleThread:
         job = _Job(work, SimpleQueue())
         self._current = job
         self._jobs.put(job)
-        while not isinstance(result := job.result(), _Ended):
+        while not isinstance(result := job.results.get(), _Ended):
             yield result
         self._current = None
         if result.error is not None:
@@ -126,7 +114,7 @@ class InterruptibleThread:
         if self._current is None:
             return
         self.cancel.set()
-        while not isinstance(self._current.result(), _Ended):
+        while not isinstance(self._current.results.get(), _Ended):
             pass
         self._current = None
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from localspec.chat import Message
+from localspec.chat import Message, Role
 from localspec.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ class ChatTemplate:
     def render(self, messages: Sequence[Message]) -> str:
         """The conversation, up to where the assistant begins to speak.
 
-        Raises InputError with the template's own words if it refuses the conversation.
+        Some templates know no system message: they refuse it, or pass it over. What it says then stands at the head of
+        the first question, which is where their makers put it. Raises InputError with the template's own words
+        if it refuses the conversation all the same.
         """
         from jinja2 import TemplateError
 
-        plain = [{"role": str(message.role), "content": message.content} for message in messages]
         try:
-            return self._render(plain)
+            return self._with_system(messages)
         except _Refusal as refusal:
             raise InputError(
                 f"The model's chat template refuses this conversation: {_sentence(refusal)}",
@@ -46,7 +48,24 @@ class ChatTemplate:
                 "Send the text without a template (--raw), or choose another model.",
             ) from error
 
-    def _render(self, messages: list[dict[str, str]]) -> str:
+    def _with_system(self, messages: Sequence[Message]) -> str:
+        folded = _folded(messages)
+        if folded is None:
+            return self._render(messages)
+        try:
+            text = self._render(messages)
+        except _Refusal as refusal:
+            with suppress(_Refusal):
+                return self._render(folded)
+            raise refusal
+        if messages[0].content.strip() in text:
+            return text
+        with suppress(_Refusal):
+            return self._render(folded)
+        return text
+
+    def _render(self, said: Sequence[Message]) -> str:
+        messages = [{"role": str(message.role), "content": message.content} for message in said]
         words: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **self._words}
         try:
             return self._template.render(tools=None, documents=None, **words)
@@ -61,6 +80,14 @@ _RUNTIME_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, Valu
 
 class _Refusal(Exception):
     """Raised by a template through ``raise_exception``."""
+
+
+def _folded(messages: Sequence[Message]) -> list[Message] | None:
+    """The conversation with what its system message says at the head of the first question; None if it has none."""
+    if len(messages) < 2 or (messages[0].role, messages[1].role) != (Role.SYSTEM, Role.USER):
+        return None
+    text = f"{messages[0].content.strip()}\n\n{messages[1].content}"
+    return [Message(Role.USER, text), *messages[2:]]
 
 
 def _sentence(error: Exception) -> str:

@@ -46,7 +46,7 @@ class Terminal:
         begun, wanted, at = time.perf_counter(), text.encode(), len(self.painted)
         while wanted not in self.painted[at:]:
             if not self.read(min(0.5, timeout_s)) and time.perf_counter() - begun > timeout_s:
-                raise TimeoutError(f"{text!r} was not painted within {timeout_s} s")
+                raise TimeoutError(f"{text!r} was not painted within {timeout_s} s, but {self.painted[-400:]!r}")
         return time.perf_counter() - begun
 
     def read(self, timeout_s: float) -> bool:

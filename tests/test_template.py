@@ -40,11 +40,41 @@ def test_a_template_finds_what_it_expects(source: str, text: str) -> None:
     assert render(source) == text
 
 
+GEMMA = (
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+    "{% endif %}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}"
+    "{{ message['role'] + ': ' + message['content'] | trim + '|' }}{% endfor %}"
+)
+"""As Gemma 2 has it."""
+DEAF = "{% for m in messages %}{% if m.role != 'system' %}{{ m.role + ': ' + m.content + '|' }}{% endif %}{% endfor %}"
+"""One that passes system messages over."""
+
+
+@pytest.mark.parametrize(("source", "bos"), [(GEMMA, "<s>"), (DEAF, "")])
+def test_what_a_template_has_no_place_for_stands_before_the_first_question(source: str, bos: str) -> None:
+    """A persona, or the summary of old turns, is not lost; without one nothing changes."""
+    reply, again = Message(Role.ASSISTANT, "Hello."), Message(Role.USER, "Bye")
+    assert (
+        render(source, SYSTEM, USER, reply, again) == f"{bos}user: Be brief.\n\nHi & <you>|assistant: Hello.|user: Bye|"
+    )
+    assert render(source, USER, reply, again) == f"{bos}user: Hi & <you>|assistant: Hello.|user: Bye|"
+
+
+def test_a_template_with_a_place_for_it_has_it_there() -> None:
+    assert render("{% for m in messages %}[{{ m.role }}]{{ m.content | trim }}{% endfor %}", SYSTEM, USER) == (
+        "[system]Be brief.[user]Hi & <you>"
+    )
+
+
 def test_a_refusal_is_told_in_the_templates_words() -> None:
-    source = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}ok"
-    assert render(source) == "ok"
+    """Where there is no question to put it before, or the template wants none of it."""
     with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
-        render(source, SYSTEM, USER)
+        render(GEMMA, SYSTEM)
+    with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
+        render(GEMMA, SYSTEM, Message(Role.ASSISTANT, "Hello."), USER)
+    with pytest.raises(InputError, match=r"must alternate .*\. Start a new chat"):
+        render(GEMMA, USER, USER)
 
 
 @pytest.mark.parametrize("source", ["{{ messages[7].content }}", "{{ 1 / 0 }}", "{{ nothing.at.all }}"])

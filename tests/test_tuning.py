@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +20,21 @@ from localspec.tuning import Tuning
 from tests.fakes import TableModel, letters
 
 PROMPT = list(range(24))
+
+
+def no_room(*_: object) -> int:
+    """What a full disk says."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class FullDisk(io.StringIO):
+    """An open file on it."""
+
+    write = no_room
+
+    def __init__(self, handle: int) -> None:
+        os.close(handle)
+        super().__init__()
 
 
 @dataclass
@@ -148,6 +166,23 @@ class TestMemory:
     def test_a_folder_that_cannot_be_written_costs_nothing_but_time(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
         CalibrationFile(tmp_path / "file", "key").save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {})
+
+    @pytest.mark.parametrize("step", ["write", "replace"])
+    def test_a_full_disk_leaves_nothing_behind(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    ) -> None:
+        """Neither a part of a file nor a name for one; what was there before stays."""
+
+        file = CalibrationFile(tmp_path, "key")
+        file.save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {"draft": 2})
+        before = (tmp_path / "key.json").read_bytes()
+        if step == "replace":
+            monkeypatch.setattr(Path, "replace", no_room)
+        else:
+            monkeypatch.setattr("localspec.calibration_file.os.fdopen", lambda handle, *_, **__: FullDisk(handle))
+        file.save(Costs({1: 2.0}, {"draft": LookCost(1.0, 1.0)}), {"draft": 4})
+        assert [path.name for path in tmp_path.iterdir()] == ["key.json"]
+        assert (tmp_path / "key.json").read_bytes() == before
 
     def test_another_model_or_another_way_has_another_key(self, tmp_path: Path) -> None:
         one, two = tmp_path / "one", tmp_path / "two"

@@ -15,9 +15,11 @@ from localspec.store.database import Database, Statement
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.ids import Ids
 from localspec.store.journal import Journal
+from localspec.store.keeper import Keeper
 from localspec.store.moments import Clock
+from localspec.store.parts import Parts
 from localspec.store.recorder import Monotonic, Recorder
-from localspec.store.replies import ReplyAbout, ReplyPart, StoredReply
+from localspec.store.replies import ReplyAbout, StoredReply
 from localspec.store.summaries import (
     KEPT_TURNS_N,
     OldTurns,
@@ -54,16 +56,15 @@ class StoredConversation:
     ) -> None:
         self.tree = tree
         """What was said. Change it through this object alone."""
-        self.heading = heading
         self._database = database
-        self._journal = journal
-        self._writer = writer
-        self._stored = heading if stored else None
         self._clock = clock
-        self._monotonic = monotonic
         self._ids = ids
-        self._parts_n: dict[str, int] = {}
-        """Of replies that were begun here; they may not be stored yet."""
+        self._keeper = Keeper(journal, heading, tree, clock, stored=stored)
+        self._parts = Parts(database, journal, writer, self._keeper, monotonic)
+
+    @property
+    def heading(self) -> Heading:
+        return self._keeper.heading
 
     @property
     def id(self) -> str:
@@ -80,7 +81,7 @@ class StoredConversation:
     @property
     def trouble(self) -> StoreError | None:
         """Why something is not stored yet, here or in another conversation of the store; None if all is."""
-        return self._journal.trouble
+        return self._keeper.trouble
 
     @property
     def path(self) -> tuple[Node, ...]:
@@ -122,52 +123,47 @@ class StoredConversation:
 
         Raises StoreError if what is stored of an earlier day cannot be read now.
         """
-        node = replace(self.tree.node(node_id), state=ReplyState.WRITING)
-        part = self._parts_n.get(node_id)
-        return self._record(node, len(self._parts(node_id)) if part is None else part, about)
+        part = self._parts.next(self.tree.node(node_id))
+        return self._record(replace(self.tree.node(node_id), state=ReplyState.WRITING), part, about)
 
     def choose(self, node_id: str) -> None:
         """Show another version of a message, with the newest that followed it."""
         self.tree.choose(node_id)
-        self._store()
+        self._keeper.write()
 
     def go_to(self, node_id: str) -> None:
         """End the path at a message; the next one starts a branch there."""
         self.tree.go_to(node_id)
-        self._store()
+        self._keeper.write()
 
     def delete(self, node_id: str) -> tuple[Node, ...]:
         """Delete the turn of a message, see ``Tree.delete``; give one of the nodes to ``restore`` to undo it."""
         last = max((node.deleted for node in self.tree.nodes if node.deleted is not None), default=self._clock())
         gone = self.tree.delete(node_id, max(self._clock(), last + timedelta(microseconds=1)))
-        self._store(*map(rows.update_deleted, gone))
+        self._keeper.write(*map(rows.update_deleted, gone))
         return gone
 
     def restore(self, node_id: str) -> None:
         """Undo ``delete``."""
-        self._store(*map(rows.update_deleted, self.tree.restore(node_id)))
+        self._keeper.write(*map(rows.update_deleted, self.tree.restore(node_id)))
 
     def rename(self, title: str) -> None:
         """Give it a title; an empty one has it made from the first question again."""
         given = " ".join(title.split())
         question = next((node.content for node in self.tree.nodes if node.role is Role.USER), "")
-        self.heading = replace(self.heading, title=given or title_of(question), title_given=bool(given))
-        self._store()
+        self._keeper.change(replace(self.heading, title=given or title_of(question), title_given=bool(given)))
 
     def pin(self, pinned: bool) -> None:
         """Keep it at the top of lists, or no more."""
-        self.heading = replace(self.heading, pinned=pinned)
-        self._store()
+        self._keeper.change(replace(self.heading, pinned=pinned))
 
     def set_system(self, system: str | None) -> None:
         """The system prompt from the next reply on."""
-        self.heading = replace(self.heading, system=system)
-        self._store()
+        self._keeper.change(replace(self.heading, system=system))
 
     def set_settings(self, settings: Mapping[str, Value]) -> None:
         """What the conversation sets for itself from now on."""
-        self.heading = replace(self.heading, settings=dict(settings))
-        self._store()
+        self._keeper.change(replace(self.heading, settings=dict(settings)))
 
     def old_turns(self, kept_n: int = KEPT_TURNS_N) -> OldTurns | None:
         """What can be told in short; None if no more was said than is to be kept as it is."""
@@ -180,7 +176,7 @@ class StoredConversation:
         def store(events: Sequence[Event], keeps_figures: bool) -> None:
             node = Node(summary, old.through, Role.SYSTEM, "", self._clock(), state=ReplyState.WRITING)
             self.tree.add(node)
-            recorder = self._begin_part(node, 0, about, rows.insert_node(self.id, node))
+            recorder = self._parts.begin(node, 0, about, self._ended, rows.insert_node(self.id, node))
             recorder.keeps_figures = keeps_figures
             for event in events:
                 recorder.receive(event)
@@ -193,7 +189,7 @@ class StoredConversation:
         Raises StoreError if it cannot be read; ValueError if its rounds are damaged.
         """
         node = self.tree.node(node_id)
-        parts = self._parts(node_id)
+        parts = self._parts.of(node)
         return StoredReply(node.content, parts) if parts else None
 
     def document(self) -> ConversationDocument:
@@ -208,10 +204,7 @@ class StoredConversation:
 
     def flush(self) -> bool:
         """Try again to store what is not stored yet; whether all is."""
-        return self._journal.flush()
-
-    def _parts(self, node_id: str) -> tuple[ReplyPart, ...]:
-        return rows.parts_of(self._database, self.tree.node(node_id))
+        return self._keeper.flush()
 
     def _shown_leaf(self) -> str | None:
         """The last message of the path; the leaf itself may have been deleted."""
@@ -221,9 +214,9 @@ class StoredConversation:
     def _say(self, role: Role, text: str, parent: str | None) -> Node:
         node = Node(self._ids(), parent, role, text, self._clock())
         if role is Role.USER and not self.heading.title_given and not len(self.tree):
-            self.heading = replace(self.heading, title=title_of(text))
+            self._keeper.entitle(title_of(text))
         self._add(node)
-        self._store(rows.insert_node(self.id, node))
+        self._keeper.write(rows.insert_node(self.id, node))
         return node
 
     def _record(self, node: Node, part: int, about: ReplyAbout, *before: Statement) -> Recorder:
@@ -232,44 +225,19 @@ class StoredConversation:
             self.tree.go_to(node.id)
         else:
             self._add(node)
-        return self._begin_part(node, part, about, *before)
-
-    def _begin_part(self, node: Node, part: int, about: ReplyAbout, *before: Statement) -> Recorder:
-        self._touch()
-        self._parts_n[node.id] = part + 1
-        begun = ReplyPart(about, ReplyState.WRITING, begin=len(node.content))
-        self._store(*before, rows.insert_part(node.id, part, begun, self._writer.sign()))
-        return Recorder(self._journal, node, part, self._monotonic, self._ended)
+        return self._parts.begin(node, part, about, self._ended, *before)
 
     def _ended(self, node: Node) -> tuple[Statement, ...]:
         """A reply is over."""
         self.tree.replace(replace(node, deleted=self.tree.node(node.id).deleted))
-        self._touch()
-        return self._heading_statements()
+        self._keeper.touch()
+        return self._keeper.statements()
 
     def _add(self, node: Node) -> None:
         self.tree.add(node)
         self.tree.go_to(node.id)
-        self._touch()
-
-    def _touch(self) -> None:
-        self.heading = replace(self.heading, updated=self._clock())
-
-    def _store(self, *statements: Statement) -> None:
-        """Write what has changed, and the heading with the leaf."""
-        self.heading = replace(self.heading, leaf=self.tree.leaf)
-        if self._stored or len(self.tree):
-            self._journal.write(*self._heading_statements(), *statements)
-
-    def _heading_statements(self) -> tuple[Statement, ...]:
-        """What brings the stored heading up to date."""
-        before, self._stored = self._stored, self.heading
-        if before is None:
-            return (rows.insert_heading(self.heading),)
-        update = rows.update_heading(before, self.heading)
-        return (update,) if update else ()
+        self._keeper.touch()
 
     def mark_deleted(self, deleted: datetime | None) -> None:
         """For the store, which deletes and restores."""
-        self.heading = replace(self.heading, deleted=deleted)
-        self._store()
+        self._keeper.change(replace(self.heading, deleted=deleted))

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localspec.compose.fuzzy import nearest
-
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -317,7 +315,8 @@ ACTIONS: tuple[Action, ...] = (
         "set",
         "alt+d",
         "set",
-        "Set something for this conversation alone: /set temperature 0.2; without a name, show what it sets.",
+        "Set something for this conversation alone: /set temperature 0.2, or /set pair depth 6 for the pair; "
+        "without a name, show what it sets.",
         "app.set",
         "set",
         takes="NAME VALUE",
@@ -326,7 +325,8 @@ ACTIONS: tuple[Action, ...] = (
         "unset",
         "alt+shift+d",
         "unset",
-        "Leave a setting of this conversation to the file of settings again: /unset and its name, or all.",
+        "Leave a setting of this conversation to the file of settings again: /unset and its name, or all; "
+        "/unset pair and its name takes it from the pair.",
         "app.unset",
         "unset",
         takes="NAME",
@@ -397,42 +397,3 @@ def key_label(keys: str) -> str:
 def _capital(part: str, parts: list[str]) -> str:
     """A letter by itself is told from the same one with shift."""
     return part if len(part) == 1 and len(parts) == 1 else part.capitalize()
-
-
-def find_command(text: str) -> Action | None:
-    """The action behind ``/word``; None if there is no such command."""
-    word, argument = command_parts(text)
-    found = next((action for action in ACTIONS if action.command == word), None)
-    return None if found is None or (argument and not found.takes) else found
-
-
-def command_parts(text: str) -> tuple[str, str]:
-    """The word after the slash, and what follows it."""
-    word, _, argument = text.strip().removeprefix("/").partition(" ")
-    return word.lower(), argument.strip()
-
-
-def is_command(text: str) -> bool:
-    """Whether a message is meant as a command: one word after a slash, so that a path or code is not.
-
-    More than a word is a command only where that is known to take more.
-    """
-    stripped = text.strip()
-    return stripped.startswith("/") and (stripped[1:].isalpha() or find_command(stripped) is not None)
-
-
-def no_such_command(text: str) -> str:
-    """What to say about ``/wrod``."""
-    word = command_parts(text)[0]
-    meant = nearest(word, [action.command for action in ACTIONS if action.command])
-    advice = f"Did you mean /{meant}?" if meant else "Type /help for those there are."
-    return f"There is no command /{word}. {advice}"
-
-
-def matching_commands(text: str) -> list[Action]:
-    """The commands that ``/wor`` may become; first the one that it is already."""
-    if not text.startswith("/") or (not text[1:].isalpha() and text != "/"):
-        return []
-    word = text[1:].lower()
-    found = [action for action in ACTIONS if action.command and action.command.startswith(word)]
-    return sorted(found, key=lambda action: action.command != word)

@@ -13,12 +13,13 @@ from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
-from textual.color import Color
+from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import MountError
 
 from localspec.config import Config
 from localspec.errors import LocalSpecError
@@ -33,8 +34,9 @@ from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.pairs.offer import Kind
 from localspec.tui.pairs.shelf import Shelf
 from localspec.tui.pairs.world import LocalPairs, NoPairs
-from localspec.tui.palette import Palette, palette_for
+from localspec.tui.palettes import Palettes
 from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.commands import CommandSearch
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
@@ -71,7 +73,10 @@ class ShelfRang(Message):
 
 
 def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
-    """Chat until the reader quits. The engine is started before the terminal is taken, and ended after."""
+    """Chat until the reader quits. The engine is started before the terminal is taken, and ended after.
+
+    Raises whatever the screen failed with, once the terminal is given back.
+    """
     observers = Observers()
     observers.use(launch)
     inbox = Inbox()
@@ -81,13 +86,16 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     client.send(Load(launch.load))
     store = Store.open_or_memory()
     observers.watch(store)
+    app = ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers)
     try:
-        ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers).run()
+        app.run()
     finally:
         observers.close()
         store.close()
         shelf.close()
         client.close()
+    if app.failure is not None:
+        raise app.failure
 
 
 def _engine_client(deliver: Callable[[Answer], None]) -> Client:
@@ -115,13 +123,15 @@ class ChatApp(App[None], inherit_bindings=False):
     ) -> None:
         """Without a store, what is said ends with the app."""
         super().__init__()
+        self.failure: Exception | None = None
+        """What ended the app, if that was a mistake of ours."""
         self._observers = observers or Observers()
         self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock), store, self._observers)
         self._shelf = shelf or Shelf(NoPairs())
         self._desk = PairDesk(self._shelf, self.session)
         self._inbox = inbox
         self._clock = clock
-        self._palettes: dict[str, Palette] = {}
+        self._palette = Palettes(self)
         self._settings = SettingsDesk(self.session)
         self._desk.keymap = self._settings.preferences.keymap
         for theme in OWN_THEMES:
@@ -135,6 +145,20 @@ class ChatApp(App[None], inherit_bindings=False):
         from localspec.tui.driver import driver_for
 
         return driver_for(usual)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """As Textual's, which ends the app; but once it ends, what is still on its way to the screen is no mistake.
+
+        From then on Textual mounts nothing, and says so by this error.
+        """
+        if self._exit and isinstance(error, MountError):
+            return
+        self.failure = self.failure or error
+        super()._handle_exception(error)
+
+    def _print_error_renderables(self) -> None:
+        """Nothing, with people's texts in it, on the terminal: ``failure`` is reported by who ran the app."""
+        self._exit_renderables.clear()
 
     def get_default_screen(self) -> Screen[None]:
         self._chat = ChatScreen(self.session, self._desk, self._settings, self._inbox, self._palette, self._clock)
@@ -162,6 +186,10 @@ class ChatApp(App[None], inherit_bindings=False):
                 key = self._settings.preferences.keymap.label(action)
                 yield SystemCommand(action.title.capitalize(), f"{action.help} ({key})" if key else action.help, run)
         yield SystemCommand("Theme", "Choose the colours of the app.", self.action_change_theme)
+
+    def action_command_palette(self) -> None:
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandSearch(id="--command-palette"))
 
     async def run_action(
         self,
@@ -274,13 +302,3 @@ class ChatApp(App[None], inherit_bindings=False):
             return
         self._chat.say(self._desk.use(self._settings.for_conversation(launch)))
         self._chat.show_pairs()
-
-    def _palette(self) -> Palette:
-        """The palette of the theme in force; asked for at every line drawn, so it is made once a theme."""
-        if self.theme not in self._palettes:
-            theme = self.current_theme
-            background = Color.parse(self.theme_variables["background"])
-            self._palettes[self.theme] = palette_for(
-                background, dark=theme.dark, ansi=theme.ansi, no_color=self.no_color
-            )
-        return self._palettes[self.theme]

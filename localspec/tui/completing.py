@@ -15,7 +15,7 @@ from localspec.compose.fuzzy import best
 from localspec.compose.history import search
 from localspec.compose.mentions import Mention, unfinished, written
 from localspec.compose.message import Written
-from localspec.tui.actions import matching_commands
+from localspec.tui.commands import matching_commands
 
 MAX_CHOICES = 50
 ABOVE = ("/", "~", "..", "./")

@@ -38,7 +38,7 @@ class EditingDesk:
             self._say("No question stands above this reply.")
             return
         self._turns.transcript.unselect()
-        await self._follow(self._session.again(exchange))
+        await self._follow(self._session.queue(self._session.talk.again(exchange)))
 
     async def carry_on(self) -> None:
         """Go on with a reply that ended early, or was edited."""
@@ -52,7 +52,7 @@ class EditingDesk:
             self._say("This reply is complete; only one that ended early can be gone on with.")
         else:
             self._turns.transcript.unselect()
-            await self._follow(self._session.carry_on(exchange))
+            await self._follow(self._session.queue(self._session.talk.carry_on(exchange)))
 
     def edit(self) -> None:
         """Put the question into the prompt, to be asked in other words."""
@@ -99,7 +99,7 @@ class EditingDesk:
             await self._turns.transcript.remake(changed)
         else:
             self._say("")
-            await self._follow(self._session.resend(exchange, text))
+            await self._follow(self._session.queue(self._session.talk.resend(exchange, text)))
 
     def _edit(self, exchange: Exchange, text: str, *, reply: bool) -> None:
         before = self._editing[2] if self._editing else self._prompt.written

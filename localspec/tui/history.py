@@ -13,7 +13,7 @@ from localspec.errors import StoreError
 from localspec.store import Heading, Store, Summary, fuzzy
 
 EMPTY = "No conversations yet. What you say is kept, and will be listed here."
-NO_MATCH = "No title has these letters. Ctrl+S searches what was said."
+NO_MATCH = "No title has these letters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,9 @@ class History:
         hits = ((self._summaries[match.index], match.positions) for match in found)
         return [Row(summary.heading, summary.messages_n, positions) for summary, positions in hits]
 
-    @property
-    def empty(self) -> str:
-        """Why nothing is listed, and what to do next."""
-        return NO_MATCH if self._summaries else EMPTY
+    def empty(self, search: str) -> str:
+        """Why nothing is listed, and what to do next; ``search`` is the key that searches."""
+        return f"{NO_MATCH} {search} searches what was said." if self._summaries else EMPTY
 
     @property
     def marked(self) -> Row | None:
@@ -97,13 +96,13 @@ class History:
         pinned = not row.heading.pinned
         return self._do(lambda: self._store.pin(row.id, pinned), "Pinned." if pinned else "No longer pinned.")
 
-    def delete(self) -> str:
-        """Delete the marked one; the next takes its place."""
+    def delete(self, undo: str) -> str:
+        """Delete the marked one; the next takes its place. ``undo`` is the key that brings it back, if any does."""
         row, rows = self.marked, self.rows
         if row is None:
             return ""
         at = [each.id for each in rows].index(row.id)
-        said = self._do(lambda: self._store.delete(row.id), "Deleted; Ctrl+Z brings it back, for 30 days.")
+        said = self._do(lambda: self._store.delete(row.id), _deleted(undo))
         if all(summary.heading.id != row.id for summary in self._summaries):
             self._deleted.append(row.id)
             rest = self.rows
@@ -124,6 +123,10 @@ class History:
             self.refresh()
             return str(error)
         return self.refresh() or done
+
+
+def _deleted(undo: str) -> str:
+    return f"Deleted; {undo} brings it back, for 30 days." if undo else "Deleted, for good after 30 days."
 
 
 def age(then: datetime, now: datetime) -> str:

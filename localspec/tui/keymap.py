@@ -38,7 +38,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "help": "f1,question_mark",
         "palette": "ctrl+p,colon",
     },
-    # None of TAKEN_BY_BROWSERS.
+    # None of TAKEN_BY_BROWSERS, and none that would arrive as another key alone: see AS_OTHERS_IN_BROWSERS.
     WEB: {
         "newline": "alt+j",
         "recall": "alt+y",
@@ -46,7 +46,11 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "view": "alt+v",
         "inspect": "alt+i",
         "links": "alt+end",
-        "unset": "alt+insert",
+        "unset": "alt+delete",
+        "previous": "alt+up,ctrl+up",
+        "next": "alt+down,ctrl+down",
+        "block-before": "ctrl+shift+up",
+        "block-after": "ctrl+shift+down",
         "race": "alt+g",
         "fast": "alt+z",
         "conversations": "alt+l",
@@ -59,6 +63,16 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "tour": "alt+u",
         "help": "alt+h",
         "quit": "alt+q",
+        "inspector-close": "escape,q",
+        "history-undo": "alt+z",
+        "history-close": "escape,alt+l",
+        "pair-stop": "alt+s",
+        "pair-back": "escape,alt+p",
+        "stats-reread": "alt+r",
+        "setting-reset": "alt+r",
+        "setting-scope": "alt+t",
+        "setting-load": "alt+l",
+        "setting-reread": "alt+e",
     },
 }
 """The shipped sets, as far as they differ from the actions' own keys."""
@@ -70,6 +84,14 @@ TAKEN_BY_BROWSERS = frozenset(
     ]
 )
 """Keys that a browser may keep for itself: tabs, windows, searching, reloading; or that it cannot tell from others."""
+AS_OTHERS_IN_BROWSERS = {
+    "alt+up": "ctrl+up",
+    "alt+down": "ctrl+down",
+    "alt+pageup": "pageup",
+    "alt+pagedown": "pagedown",
+    "alt+insert": "insert",
+}
+"""Keys that the terminal in the page, xterm.js, sends as others; the first two not on a Mac."""
 
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "hyper", "meta")
 _SHORT = {

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
+from textual.dom import DOMNode
 
 from localspec.tui.actions import ACTIONS, Action, key_label
 from localspec.tui.keymap import Keymap
@@ -54,15 +53,20 @@ def bindings_of(actions: Sequence[Action]) -> list[BindingType]:
     return [_binding(action, action.handler) for action in actions]
 
 
-def labels_of(screen: Screen[Any], actions: Sequence[Action]) -> dict[str, str]:
+def labels_of(node: DOMNode, actions: Sequence[Action]) -> dict[str, str]:
     """The keys that are in force in the app, as people write them, by id; empty for an action that has none."""
-    keys = {each.id: screen.app._keymap.get(each.id, each.keys) for each in actions}
+    keys = {each.id: node.app._keymap.get(each.id, each.keys) for each in actions}
     return {name: "" if each.startswith(_UNBOUND) else key_label(each) for name, each in keys.items()}
 
 
 def hint_line(hints: Sequence[tuple[str, str]]) -> str:
     """Keys with what they do, in a row; those that have no key are left out."""
     return "  ".join(f"{key} {what}".strip() for key, what in hints if key)
+
+
+def both(one: str, other: str) -> str:
+    """Two keys that belong together, for one hint."""
+    return "/".join(filter(None, (one, other)))
 
 
 def _belongs_to_prompt(action: Action) -> bool:

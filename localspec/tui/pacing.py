@@ -37,6 +37,14 @@ class Pacer:
         """Whether a limit is in force."""
         return self.tokens_per_second is not None and not self.full_speed
 
+    def toggle(self) -> str:
+        """Lift the limit, or put it back in force; what there is to say about it."""
+        if self.tokens_per_second is None:
+            return "This pair is shown at full speed anyway."
+        self.full_speed = not self.full_speed
+        pace = "full speed" if self.full_speed else f"{self.tokens_per_second:.0f} tokens/s"
+        return f"Replies are shown at {pace}; the figures are the engine's own."
+
     @property
     def waiting(self) -> bool:
         """Whether events are still held."""

@@ -119,13 +119,14 @@ class Race:
 
 
 def lane_line(lane: Lane, elapsed_s: float, rounds_n: int) -> str:
-    """How far a runner is: tokens, time, speed over its own time so far."""
+    """How far a runner is, in two rows that fit half of 80 columns: time; tokens and speed over its time so far."""
     shown = lane.rounds[:rounds_n]
     tokens_n, spent_s = sum(len(r.tokens) for r in shown), sum(r.total_s for r in shown)
     at_goal = rounds_n == len(lane.rounds)
     speed = figures.speed(tokens_n / spent_s if spent_s else None)
     time = lane.took_s if at_goal else elapsed_s
-    return f"{lane.name:<11} {time:6.2f} s  {tokens_n:>4} tokens  {speed:>5} tokens/s{'  done' if at_goal else ''}"
+    done = "  done" if at_goal else ""
+    return f"{lane.name:<11} {time:6.2f} s\n{tokens_n:>4} tokens  {speed:>5} tokens/s{done}"
 
 
 def verdict(race: Race) -> str:

@@ -18,9 +18,10 @@ from localspec.engine.events import Event
 from localspec.errors import LocalSpecError, error_from_code
 from localspec.launch import Launch
 from localspec.load import PairInfo
-from localspec.store import OldTurns, Store, StoredConversation
+from localspec.store import Store, StoredConversation
 from localspec.store.opening import Opened, open_memory
 from localspec.trials.live import Trials
+from localspec.tui.asides import Asides
 from localspec.tui.changes import Began, Change, Counted, Ended, Learned, LoadFailed, PairReady
 from localspec.tui.engine import Engine
 from localspec.tui.exchange import Exchange
@@ -80,17 +81,23 @@ class Session:
         self._engine = engine
         self._ids = count(1)
         self._changes: list[Change] = []
-        self.insights = Insights(engine.send, partial(next, self._ids))
-        """What is asked about replies that are complete."""
-        self.race: Race | None = None
-        """The latest, under way or over."""
+        self._asides = Asides(engine.send, partial(next, self._ids))
 
     @property
     def busy(self) -> bool:
         """Whether answers are expected or changes are still to be shown."""
-        asks = self._racing or self.insights.busy or (self.phase is Phase.IDLE and self.insights.wishes)
-        at_work = self.current is not None or asks
+        at_work = self.current is not None or self._asides.wanted(idle=self.phase is Phase.IDLE)
         return self.phase is Phase.LOADING or at_work or bool(self._changes)
+
+    @property
+    def insights(self) -> Insights:
+        """What is asked about replies that are complete."""
+        return self._asides.insights
+
+    @property
+    def race(self) -> Race | None:
+        """The latest, under way or over."""
+        return self._asides.race
 
     @property
     def phase(self) -> Phase:
@@ -128,7 +135,7 @@ class Session:
 
     def ask(self, prompt: str) -> Exchange:
         """Queue a message; it is sent as soon as the pair is loaded and the replies before it are done."""
-        return self._queue(Exchange(prompt))
+        return self.queue(Exchange(prompt))
 
     @property
     def free(self) -> bool:
@@ -139,24 +146,18 @@ class Session:
         """Before looking into a reply. As ``Talk.recall``."""
         self.talk.recall(exchange, self.launch, self.info)
 
-    def again(self, exchange: Exchange) -> Exchange:
-        """Have a question answered anew; the replies there are stay as other versions. As ``Talk.again``."""
-        return self._queue(self.talk.again(exchange))
-
-    def resend(self, exchange: Exchange, text: str) -> Exchange:
-        """Ask in other words; the first ones stay as another version. As ``Talk.resend``."""
-        return self._queue(self.talk.resend(exchange, text))
-
-    def carry_on(self, exchange: Exchange) -> Exchange:
-        """Go on with a reply where its text ends. As ``Talk.carry_on``."""
-        return self._queue(self.talk.carry_on(exchange))
-
-    def summarise(self, old: OldTurns) -> Exchange:
-        """Have old turns told in short; from then on the model is told that in their place."""
-        return self._queue(Exchange("", old=old, stands_for_n=old.turns_n))
+    def queue(self, exchange: Exchange) -> Exchange:
+        """Have it answered, or gone on with, after those before it: as ``Talk`` made it, or a summary of old turns."""
+        self.waiting.append(exchange)
+        if self.phase is Phase.BROKEN:
+            self._slot.retry()
+        self._send_next()
+        return exchange
 
     def switch(self, launch: Launch) -> None:
         """Go on with another pair, as soon as the reply under way is done; messages that wait are for that one."""
+        if launch.system != (self.coming or self.launch).system:
+            self.talk.stored.set_system(launch.system)
         self._slot.choose(launch)
         self._change_pair()
 
@@ -226,35 +227,28 @@ class Session:
         self._feed(self.pacer.due())
         if self._underway is not None:
             self._underway.tick()
-        if self.phase is Phase.IDLE and not self._racing:
-            self.insights.ask()
+        if self.phase is Phase.IDLE:
+            self._asides.ask()
         changes, self._changes = self._changes, []
         return changes
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered twice, outside the conversation; the engine has to be idle."""
-        self.insights.withdraw()
-        self.race = Race(self._engine.send, partial(next, self._ids), prompt, options, seed)
-        self.race.start()
-        return self.race
-
-    @property
-    def _racing(self) -> bool:
-        return self.race is not None and self.race.running is not None
+        return self._asides.begin_race(prompt, options, seed)
 
     def _heard(self, request_id: int, event: Event) -> None:
         """An event of the reply under way, or of a race."""
         if self._underway is not None and request_id == self._underway.asked.request_id:
             self.pacer.push(event)
-        elif self.race is not None:
-            self.race.receive(request_id, event)
+        else:
+            self._asides.hear(request_id, event)
 
     def _learn(self, answer: Looked) -> None:
-        subject = self.insights.receive(answer)
+        subject = self._asides.learn(answer)
         if isinstance(subject, Exchange):
             self._changes.append(Learned(subject))
         if isinstance(answer, Failed):
-            racing = self.race is not None and self.race.fail(answer.request_id, f"{answer.message} {answer.hint}")
+            racing = self._asides.fail(answer)
             self._fail(answer, aside=racing or subject is not None)
 
     def _feed(self, events: Sequence[Event]) -> None:
@@ -296,13 +290,6 @@ class Session:
         self.insights.withdraw()
         self._engine.send(self._underway.asked)
         self._changes.append(Began(exchange))
-
-    def _queue(self, exchange: Exchange) -> Exchange:
-        self.waiting.append(exchange)
-        if self.phase is Phase.BROKEN:
-            self._slot.retry()
-        self._send_next()
-        return exchange
 
     def _change_pair(self) -> None:
         """Load the pair that is to come, if there is one and no reply is being written."""

@@ -27,7 +27,8 @@ class SummaryDesk:
             self._turns.say(_too_little(kept_n))
             return
         self._turns.transcript.unselect()
-        await self._turns.transcript.add_turn(self._session.summarise(old))
+        summary = self._session.queue(Exchange("", old=old, stands_for_n=old.turns_n))
+        await self._turns.transcript.add_turn(summary)
         self._turns.say("")
 
     async def end(self, exchange: Exchange) -> None:

@@ -7,27 +7,16 @@ destroyed: what is answered anew, edited or deleted stays in the tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from localspec.chat import Message, Role
-from localspec.errors import StoreError
 from localspec.launch import Launch
 from localspec.load import PairInfo
-from localspec.reply_about import reply_about
-from localspec.store import (
-    ModelFile,
-    Node,
-    OldTurns,
-    Recap,
-    Recorder,
-    ReplyAbout,
-    ReplyState,
-    StoredConversation,
-    SummaryRecorder,
-)
+from localspec.store import Node, OldTurns, Recap, Recorder, ReplyAbout, StoredConversation, SummaryRecorder
 from localspec.store.summaries import later
 from localspec.tui.exchange import Exchange
-from localspec.tui.truth import Source, Trace
-from localspec.worker.messages import Generate
+from localspec.tui.restoring import read_reply, recall_source, restored, restored_summary
+from localspec.tui.undoing import Undoing
 
 
 class Talk:
@@ -37,8 +26,7 @@ class Talk:
         self.stored = stored
         self.exchanges: list[Exchange] = []
         """Those that have been said, oldest first; what waits is not among them."""
-        self._deleted: list[str] = []
-        """What can be undone, the latest last: messages that were deleted, and summaries that were made."""
+        self._undoing = Undoing(stored)
         self._recap: Recap | None = None
         self.refresh()
 
@@ -47,10 +35,10 @@ class Talk:
         known = {(exchange.question, exchange.answer): exchange for exchange in self.exchanges}
         self.exchanges, self._recap = [], self.stored.recap
         if self._recap is not None:
-            self.exchanges.append(known.get((None, self._recap.node.id)) or _summary(self._recap))
+            self.exchanges.append(known.get((None, self._recap.node.id)) or restored_summary(self._recap))
         for question, answer in pairs_of(later(self.stored.path, self._recap)):
             ids = (question.id if question else None, answer.id if answer else None)
-            self.exchanges.append(known.get(ids) or _restored(question, answer))
+            self.exchanges.append(known.get(ids) or restored(question, answer))
 
     def holding(self, message: str) -> Exchange | None:
         """The exchange on the path that a message belongs to, or the summary that stands for it."""
@@ -67,30 +55,11 @@ class Talk:
 
     def load(self, exchange: Exchange) -> None:
         """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
-        if exchange.loaded or exchange.answer is None:
-            return
-        exchange.loaded = True
-        try:
-            stored = self.stored.reply(exchange.answer)
-        except (StoreError, ValueError):
-            return
-        if stored is None:
-            return
-        reply = stored.to_reply()
-        if exchange.lead.endswith(reply.text):
-            exchange.lead = exchange.lead.removesuffix(reply.text)
-            exchange.reply, exchange.trace = reply, Trace(reply.rounds)
-            exchange.continued = len(stored.parts) > 1
-            exchange.about = stored.parts[0].about if len(stored.parts) == 1 and not exchange.lead else None
+        read_reply(exchange, self.stored)
 
     def recall(self, exchange: Exchange, launch: Launch, info: PairInfo | None) -> None:
         """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
-        about, now = exchange.about, reply_about(launch, info)
-        if about is None or exchange.trace.sources or now.target is None or exchange.is_summary:
-            return
-        if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
-            asked = Generate(0, tuple(self.messages(exchange)), about.options)
-            exchange.trace.sources.append(Source(0, asked, launch.load))
+        recall_source(exchange, partial(self.messages, exchange), launch, info)
 
     def unload(self, exchange: Exchange) -> None:
         """Forget a reply that can be read again."""
@@ -127,7 +96,7 @@ class Talk:
     def _begin_summary(self, exchange: Exchange, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
         recorder = self.stored.begin_summary(old, about)
         exchange.answer = recorder.message
-        self._deleted.append(recorder.message)
+        self._undoing.note(recorder.message)
         return recorder
 
     def messages(self, exchange: Exchange) -> Sequence[Message]:
@@ -212,28 +181,16 @@ class Talk:
         """Delete the turn; ``undo`` brings it back."""
         node = exchange.answer or exchange.question
         if node is not None:
-            self._deleted.append(self.stored.delete(node)[0].id)
+            self._undoing.delete(node)
             self.refresh()
 
     def undo(self) -> Exchange | None:
         """Bring back what was deleted last, or what a summary stands for; None if there is neither."""
-        if self._recap is not None and self._recap.node.id not in self._deleted:
-            # Made on an earlier day.
-            self._deleted.insert(0, self._recap.node.id)
-        while self._deleted:
-            message = self._deleted.pop()
-            if message not in self.stored.tree:
-                continue  # A summary that was never finished.
-            summary = self.stored.tree.node(message)
-            if summary.role is not Role.SYSTEM:
-                self.stored.restore(message)
-            elif summary.deleted is None:
-                self.stored.delete(message)
-            else:
-                continue
-            self.refresh()
-            return self.holding(summary.parent or message if summary.role is Role.SYSTEM else message)
-        return None
+        message = self._undoing.undo(self._recap)
+        if message is None:
+            return None
+        self.refresh()
+        return self.holding(message)
 
 
 def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
@@ -249,24 +206,3 @@ def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
             question = None
     if question is not None:
         yield question, None
-
-
-def _restored(question: Node | None, answer: Node | None) -> Exchange:
-    return Exchange(
-        question.content if question else "",
-        question.id if question else None,
-        answer.id if answer else None,
-        lead=answer.content if answer else "",
-        loaded=answer is None,
-        cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,
-    )
-
-
-def _summary(recap: Recap) -> Exchange:
-    turns_n = recap.turns_n
-    return Exchange("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
-
-
-def _agree(one: ModelFile | None, other: ModelFile | None) -> bool:
-    """Whether both may be the same file, or are none."""
-    return other is None if one is None else one.agrees_with(other)

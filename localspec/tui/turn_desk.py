@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from textual.widget import Widget
 
 from localspec.store import StoredConversation
+from localspec.tui.changes import Wrote
 from localspec.tui.exchange import Exchange
+from localspec.tui.glimpse import Glimpse
 from localspec.tui.palette import Palette
 from localspec.tui.session import Session
 from localspec.tui.status import closing_note
+from localspec.tui.truth import Ghosts
 from localspec.tui.turn_notes import turn_note, version_note
 from localspec.tui.widgets.summary import SummaryView
 from localspec.tui.widgets.transcript import Transcript
@@ -25,8 +29,12 @@ Say = Callable[[str], None]
 class TurnDesk:
     """Draws what the session has, for the desks of editing, reading and summaries too."""
 
-    def __init__(self, session: Session, palette: Callable[[], Palette], say: Say) -> None:
+    def __init__(
+        self, session: Session, palette: Callable[[], Palette], say: Say, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.session = session
+        self.glimpse = Glimpse(clock)
+        """Of what was rejected, where that is shown briefly."""
         self.transcript = Transcript(self._make)
         self.say = say
         self._palette = palette
@@ -80,8 +88,26 @@ class TurnDesk:
         for view in self.transcript.turns:
             self._label(view)
 
+    def write(self, change: Wrote) -> None:
+        """More of the reply."""
+        brief = self.transcript.ghosts is Ghosts.BRIEF and self.transcript.app.animation_level != "none"
+        rejected = change.rejected if brief else ()
+        if (view := self.transcript.view(change.exchange)) is not None:
+            view.reply.write(change.rounds, rejected)
+        if rejected:
+            self.glimpse.begin()
+        else:
+            self.glimpse.end()
+
+    def fade(self) -> None:
+        """Take away what was to be seen for a moment, once that has passed."""
+        current = self.session.current if self.glimpse.over() else None
+        if current is not None and (view := self.transcript.view(current)) is not None:
+            view.reply.tokens.fade()
+
     def close(self, exchange: Exchange) -> TurnView | None:
         """The reply is over: its last look, and what there is to say about it."""
+        self.glimpse.end()
         view = self.transcript.view(exchange)
         if view is not None:
             view.reply.finish()
@@ -137,6 +163,8 @@ class TurnDesk:
         exchange = view.exchange
         if (exchange.question is None and exchange.answer is None) or exchange.is_summary:
             return
+        if exchange not in self.session.talk.exchanges:
+            return  # of the conversation before, on screen until the next one is drawn
         question, replies = self.session.talk.versions(exchange)
         view.draw_question(version_note(question))
         under_way = exchange is self.session.current or exchange in self.session.waiting

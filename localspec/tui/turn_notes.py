@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from localspec.compose.token_counts import CHARS_A_TOKEN
 from localspec.store.summaries import REQUEST
+from localspec.tui.clipboard import Arrival, copied
 from localspec.tui.exchange import Exchange
 from localspec.tui.session import Session
 from localspec.tui.status import closing_note, failure_said, opening_note
@@ -16,7 +17,7 @@ def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
     if exchange.answer is None:
         others_n = replies[1] - 1
         known = f"{others_n} other {'reply' if others_n == 1 else 'replies'}" if others_n else "no reply yet"
-        return f"{known} · Alt+R asks again"
+        return f"{known} · /again asks again"
     version = f"reply {replies[0]}/{replies[1]}" if replies[1] > 1 else ""
     state = "cut off when the program ended" if exchange.cut_off else ""
     closing = closing_note(reply) if reply.done or reply.tokens else ""
@@ -65,12 +66,12 @@ def _saved_n(talk: Talk, exchange: Exchange) -> int:
     return max(0, round(summary.reply.prompt.prompt_n - kept_n - summary.reply.timings.predicted_n))
 
 
-def copied_note(text: str, *, code: bool) -> str:
-    """That a text was handed to the terminal, which never says whether it took it."""
+def copied_note(text: str, arrival: Arrival, *, code: bool) -> str:
+    """What became of a text that was copied, and how else it is had."""
     lines_n = text.rstrip("\n").count("\n") + 1
     what = "code" if code else "reply"
     length = f"{lines_n} lines" if lines_n > 1 else f"{len(text.rstrip())} characters"
-    return f"The {what} is copied, {length}. If it does not arrive, this terminal takes no OSC 52; try /export."
+    return copied(f"The {what} is copied, {length}", arrival, "try /export")
 
 
 def version_note(position: tuple[int, int]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from localspec.compose.attachment import Attachment
+from localspec.compose.attachment import Attachment, over_context
 from localspec.compose.message import Written, marks_in
 from localspec.compose.token_counts import TokenCount, TokenCounter
+from localspec.errors import CapacityError
 
 
 class Weighing:
@@ -14,6 +15,8 @@ class Weighing:
 
     def __init__(self, ask: Callable[[str], bool]) -> None:
         """``ask`` has the engine count a text, or says that it has something else to do."""
+        self.n_ctx: int | None = None
+        """What there is room for; None while no pair is loaded."""
         self._ask = ask
         self._counter = TokenCounter()
         self._asked: str | None = None
@@ -37,8 +40,9 @@ class Weighing:
             self._counter.counted(piece, n)
             self.go_on()
 
-    def forget(self) -> None:
+    def fit(self, n_ctx: int | None) -> None:
         """Another pair is loaded, or none: what was asked is not answered any more."""
+        self.n_ctx = n_ctx
         self._asked = None
         self._counter.forget()
 
@@ -50,6 +54,13 @@ class Weighing:
     def of(self, attachment: Attachment) -> TokenCount:
         """Of one attachment."""
         return self._counter.count(attachment.block)
+
+    def too_large(self, attachments: Iterable[Attachment]) -> Iterator[tuple[Attachment, CapacityError]]:
+        """Those for which no context has room, and what to say about each."""
+        for attachment in attachments:
+            count = self.of(attachment)
+            if count.exact and self.n_ctx and count.n > self.n_ctx:
+                yield attachment, over_context(attachment.path, count.n, self.n_ctx)
 
 
 def _parts(written: Written) -> tuple[str, ...]:

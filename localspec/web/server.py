@@ -70,8 +70,9 @@ class ChatServer(Server):
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
         """The page, or why there is none."""
-        if not await self._has_room():
+        if not await self._takes_place():
             return web.Response(text=TOO_MANY, status=503, headers=_HEADERS)
+        self._tabs.release()
         page = Template(files("localspec.web").joinpath("page.html").read_text(encoding="utf-8"))
         text = page.substitute(
             static=f"/{self._secret}/static",
@@ -85,31 +86,37 @@ class ChatServer(Server):
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
             raise web.HTTPForbidden(text="This address is for its own page alone.")
-        if not await self._has_room():
+        if not await self._takes_place():
             raise web.HTTPServiceUnavailable(text=TOO_MANY)
+        # A page that goes may have its request cancelled; the app still gets the time to end in good order.
+        return await asyncio.shield(asyncio.create_task(self._live(request)))
+
+    async def _live(self, request: web.Request) -> web.WebSocketResponse:
         task = asyncio.current_task()
         assert task is not None
-        async with self._tabs:
-            self._open[task] = None
-            try:
-                return await super().handle_websocket(request)
-            finally:
-                del self._open[task]
+        self._open[task] = None
+        try:
+            return await super().handle_websocket(request)
+        finally:
+            del self._open[task]
+            self._tabs.release()
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._open[task] = websocket
-        await super()._process_messages(websocket, app_service)
-
-    async def _has_room(self) -> bool:
-        """Whether one more tab may be open, after a moment if need be."""
+        farewell = asyncio.create_task(_close_after(app_service, websocket))
         try:
-            await asyncio.wait_for(self._tabs.acquire(), _GRACE_S)
+            await super()._process_messages(websocket, app_service)
+        finally:
+            farewell.cancel()
+
+    async def _takes_place(self) -> bool:
+        """Whether one more tab may be open, after a moment if need be; then a place is taken."""
+        try:
+            return await asyncio.wait_for(self._tabs.acquire(), _GRACE_S)
         except TimeoutError:
             return False
-        self._tabs.release()
-        return True
 
     async def _tell(self, app: web.Application) -> None:
         self._told(self.url)
@@ -122,6 +129,14 @@ class ChatServer(Server):
                 await websocket.close()
         if tabs:
             await asyncio.wait(tabs, timeout=_END_S)
+
+
+async def _close_after(app_service: AppService, websocket: web.WebSocketResponse) -> None:
+    """Let the page know of an app that ended without a word, as one does that was killed."""
+    task = app_service._task
+    if task is not None:
+        await asyncio.wait((task,))
+    await websocket.close()
 
 
 def is_loopback(host: str) -> bool:

@@ -1,19 +1,23 @@
 """How soon there is something to see.
 
-    python -m tests.benchmarks.startup
+    python -m tests.benchmarks.startup [--messages 100000]
 
 Times ``localspec --help`` as a process, and the chat from its start to the first paint of its prompt,
-on a pseudo-terminal, with the built-in pair; both warm, beside a bare Python and a bare Textual app.
+on a pseudo-terminal, with the built-in pair; both warm, beside a bare Python and a bare Textual app. With
+``--messages`` it times the chat alone, over an empty store and over one of so many messages, in turns.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
+from tests.benchmarks.store import fill
 from tests.terminal import Terminal
 
 BARE_TEXTUAL = "from textual.app import App\nfrom textual.widgets import Static\n" + (
@@ -23,6 +27,13 @@ BARE_TEXTUAL = "from textual.app import App\nfrom textual.widgets import Static\
 
 def main() -> None:
     """Measure in turns and print medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, default=0)
+    messages_n = parser.parse_args().messages
+    _print(_over_stores(messages_n) if messages_n else _all())
+
+
+def _all() -> dict[str, list[float]]:
     rows: dict[str, list[float]] = {}
     localspec = [sys.executable, "-m", "localspec"]
     for _ in range(9):
@@ -33,6 +44,23 @@ def main() -> None:
         )
         rows.setdefault("localspec, first paint", []).append(_first_paint(localspec, "sk anything"))
         rows.setdefault("localspec, ready to answer", []).append(_first_paint(localspec, "plain speed"))
+    return rows
+
+
+def _over_stores(messages_n: int) -> dict[str, list[float]]:
+    rows: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryDirectory() as full:
+        (Path(full) / "data").mkdir()
+        fill(Path(full) / "data" / "history.db", messages_n)
+        localspec = [sys.executable, "-m", "localspec"]
+        for _ in range(9):
+            for name, home in (("empty store", empty), (f"{messages_n:,} messages", full)):
+                for what, text in (("first paint", "sk anything"), ("ready to answer", "plain speed")):
+                    rows.setdefault(f"{name}, {what}", []).append(_painted(localspec, text, home))
+    return rows
+
+
+def _print(rows: dict[str, list[float]]) -> None:
     for name, seconds in rows.items():
         seconds = seconds[1:]  # the first warms the file cache
         print(f"{name:32} median {statistics.median(seconds):.3f} s  ({min(seconds):.3f} to {max(seconds):.3f})")
@@ -46,12 +74,16 @@ def _process(command: list[str]) -> float:
 
 def _first_paint(command: list[str], text: str) -> float:
     with tempfile.TemporaryDirectory() as home:
-        terminal = Terminal(command, {"LOCALSPEC_HOME": home})
-        try:
-            terminal.wait_for(text, 60)
-            return time.perf_counter() - terminal.started
-        finally:
-            terminal.close()
+        return _painted(command, text, home)
+
+
+def _painted(command: list[str], text: str, home: str) -> float:
+    terminal = Terminal(command, {"LOCALSPEC_HOME": home})
+    try:
+        terminal.wait_for(text, 60)
+        return time.perf_counter() - terminal.started
+    finally:
+        terminal.close()
 
 
 if __name__ == "__main__":

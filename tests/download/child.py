@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from threading import Event
 
-import httpx2
-
 from localspec.download import Hub, Retry, Surroundings, download
 from localspec.errors import LocalSpecError
 from localspec.pairs.hub_cache import hub_cache
@@ -15,7 +13,6 @@ from localspec.pairs.hub_cache import hub_cache
 def main() -> None:
     repo, file = sys.argv[1:]
     with Hub() as hub:
-        hub.client.timeout = httpx2.Timeout(1.0)
         stop = Event()
         around = Surroundings(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
         try:

@@ -294,12 +294,12 @@ def test_closing_the_iterator_keeps_what_has_arrived(world: World) -> None:
     def hold(sent: int) -> None:
         if sent >= MIB:
             reached.set()
-            go_on.wait(5)
+            go_on.wait(120)
 
     world.server.on_bytes = hold
     events = download([world.remote()], world.around())
     next(events)
-    assert reached.wait(5)
+    assert reached.wait(120)
     events_closed = threading.Thread(target=go_on.set)
     events_closed.start()
     events.close()

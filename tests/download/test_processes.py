@@ -62,7 +62,7 @@ def hold_at(server: HubServer, sent_bytes: int) -> tuple[threading.Event, thread
     def hold(sent: int) -> None:
         if sent >= sent_bytes and not go_on.is_set():
             reached.set()
-            go_on.wait(10)
+            go_on.wait(120)
 
     server.on_bytes = hold
     return reached, go_on
@@ -71,7 +71,7 @@ def hold_at(server: HubServer, sent_bytes: int) -> tuple[threading.Event, thread
 def test_a_killed_process_loses_nothing_and_blocks_nobody(world: World) -> None:
     reached, go_on = hold_at(world.server, 6 * MIB)
     with child(world.server) as process:
-        assert reached.wait(20)
+        assert reached.wait(120)
         assert process.stdout is not None
         assert process.stdout.readline() == "Progressed\n"
         process.send_signal(signal.SIGKILL)
@@ -89,7 +89,7 @@ def test_a_killed_process_loses_nothing_and_blocks_nobody(world: World) -> None:
 
 def test_two_processes_fetch_it_once(world: World) -> None:
     with child(world.server) as one, child(world.server) as other:
-        outputs = [process.communicate(timeout=60) for process in (one, other)]
+        outputs = [process.communicate(timeout=120) for process in (one, other)]
     assert [process.returncode for process in (one, other)] == [0, 0], outputs
     assert world.layout().snapshot.read_bytes() == DATA
     assert world.server.sent_bytes == len(DATA)
@@ -152,12 +152,12 @@ def test_ctrl_c_ends_pull_with_130_and_keeps_the_part(world: World) -> None:
     reached, go_on = hold_at(world.server, 8 * MIB)
     command = [sys.executable, "-c", INTERRUPTIBLE, "pairs", "pull", "mine", "--json"]
     process = subprocess.Popen(command, env=os.environ.copy(), stdout=subprocess.PIPE, text=True)
-    assert reached.wait(20)
+    assert reached.wait(120)
     assert process.stdout is not None
     while json.loads(process.stdout.readline())["event"] != "progress":
         pass
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=120)
     go_on.set()
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1]) == {"event": "stopped"}

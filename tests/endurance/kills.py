@@ -31,13 +31,13 @@ from localspec.store import Node, Store
 from tests.builtin import DRAFT, TARGET
 from tests.endurance.paced_engine import pieces_of
 from tests.terminal import Terminal
-from tests.tui.test_terminal import engine_of
+from tests.tui.test_terminal import engine_of, is_engine
 
 WORDS_N = 120
 STREAM_S = 2.4
 """About as long as such a reply takes."""
 MOST_LOST_S = 1.0
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 LIST_KEY = "\x1b[18~"
 QUIT_KEY = "\x11"
 COMMAND = [sys.executable, "-m", "tests.endurance.app", "--target", str(TARGET), "--draft", str(DRAFT)]
@@ -62,6 +62,12 @@ class Kill:
     def words_n(self) -> int:
         """How many words had been painted."""
         return max((n for _, n in self.painted), default=0)
+
+    @property
+    def silence_s(self) -> float:
+        """The longest that nothing was painted: so long, at times, something on this machine had no turn."""
+        moments = [*(at for at, _ in self.painted), self.at]
+        return max(after - before for before, after in pairwise(moments))
 
     def lost_s(self, kept_n: int) -> float:
         """How long before the kill the first word was painted that is not there any more; 0 if all are."""
@@ -118,8 +124,8 @@ class Lives:
         chat.watch(kill, time.perf_counter() + self.chance.uniform(0, STREAM_S))
         victim = chat.process.pid if of_app else engine_of(chat.process.pid)
         engine = engine_of(chat.process.pid)
+        kill.at = time.perf_counter()  # first, for who knows when this process gets on after the kill
         os.kill(victim, signal.SIGKILL)
-        kill.at = time.perf_counter()
         self.kills.append(kill)
         if of_app:
             chat.process.wait(PATIENCE_S)
@@ -187,7 +193,7 @@ class Lives:
 def wait_for_end(pid: int) -> None:
     """The engine sees that its app is gone."""
     deadline = time.perf_counter() + PATIENCE_S
-    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+    while is_engine(pid):
         assert time.perf_counter() < deadline, "the engine outlives its app"
         time.sleep(0.01)
 

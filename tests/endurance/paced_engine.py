@@ -15,7 +15,7 @@ import os
 import random
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 from localspec.chat import Message, ReplyOptions
@@ -31,10 +31,10 @@ from localspec.engine.events import (
     Started,
     Token,
 )
-from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.load import InspectablePair, LoadOptions, PairInfo, Progress
+from tests.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info
 
 ROUNDS_PER_S = "PACED_ROUNDS_PER_S"
 OPENER = f"{__name__}:open_pair"
@@ -72,27 +72,21 @@ def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | N
 
 
 @dataclass(frozen=True, slots=True)
-class PacedPair:
-    options: LoadOptions
-    cancel: Cancellation
+class PacedPair(ScriptedPair):
+    """As the scripted one, but for what and when it writes."""
+
     round_s: float
 
     @property
     def info(self) -> PairInfo:
-        return PairInfo(
-            target=self.options.target,
-            draft=self.options.draft,
+        return replace(
+            paper_info(self.options),
             target_name="paced",
             draft_name="paced draft",
-            target_size_bytes=1,
             draft_size_bytes=1,
             n_vocab=1000,
             n_ctx=self.options.n_ctx or 300_000,
-            threads=1,
-            device="paper",
-            has_template=True,
             plain_per_second=PLAIN_PER_S,
-            load_s=0.0,
         )
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
@@ -123,21 +117,10 @@ class PacedPair:
     def inspector(self) -> PacedInspector:
         return PacedInspector(self.cancel)
 
-    def close(self) -> None:
-        """Nothing to free."""
-
 
 @dataclass(frozen=True, slots=True)
-class PacedInspector:
-    """The target thinks the less of a token the higher its id."""
-
-    cancel: Cancellation
-
-    def inspect(
-        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
-    ) -> Inspection:
-        (prob,) = self.probs(prompt, options, reply, position, position + 1)
-        return Inspection(reply[position], Opinion(prob, 1, prob, (Candidate(reply[position], "x", prob),)), None)
+class PacedInspector(ScriptedInspector):
+    """The target thinks the less of a token the higher its id; the prompt holds no orders."""
 
     def probs(
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int

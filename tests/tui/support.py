@@ -179,7 +179,7 @@ def make_app(
     return app
 
 
-async def wait_until(pilot: Pilot[Any], predicate: Callable[[], object], limit_s: float = 10.0) -> None:
+async def wait_until(pilot: Pilot[Any], predicate: Callable[[], object], limit_s: float = 120.0) -> None:
     """Let the app work until ``predicate`` holds; fails if it never does."""
     deadline = time.monotonic() + limit_s
     while not predicate():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from textual.binding import Binding
 
-from localspec.tui.actions import ACTIONS, Action, find_command, is_command, key_label, matching_commands
+from localspec.tui.actions import ACTIONS, key_label
 from localspec.tui.keys import prompt_bindings, screen_bindings
 from tests.tui.support import FakeEngine, chat, make_app
 
@@ -42,22 +41,6 @@ async def test_the_palette_of_commands_offers_the_table() -> None:
     async with app.run_test():
         titles = {command.title for command in app.get_system_commands(app.screen)}
     assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette} | {"Theme"}
-
-
-@pytest.mark.parametrize("action", [action for action in ACTIONS if action.command], ids=lambda action: str(action.id))
-def test_commands_are_found(action: Action) -> None:
-    """By their word, whatever the case and the space around."""
-    assert find_command(f"/{action.command}") is action
-    assert find_command(f"/{str(action.command).upper()} ") is action
-    assert action in matching_commands(f"/{str(action.command)[:2]}")
-
-
-def test_only_one_word_after_a_slash_is_a_command() -> None:
-    """A path, a comment or a question that begins with a slash is a message."""
-    assert is_command("/help ")
-    assert is_command("/nonsense")
-    for text in ("/etc/passwd", "// a comment", "/ hello", "/help me with this", "help", "/"):
-        assert not is_command(text)
 
 
 def test_keys_are_written_as_people_write_them() -> None:

@@ -11,7 +11,7 @@ import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Markdown
+from textual.widgets import Markdown, Static
 
 from localspec.engine.events import FinishReason, Origin, Round
 from localspec.tui.screens.help import HelpScreen
@@ -481,3 +481,14 @@ def _everything() -> Any:
     from textual.selection import SELECT_ALL
 
     return SELECT_ALL
+
+
+async def test_what_comes_after_the_end_is_no_mistake() -> None:
+    """A message that was sent as the reader quit has no screen any more to be shown on."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        transcript = chat(pilot).query_one(Transcript)
+        app.exit()
+        chat(pilot).call_later(transcript.add, Static("late"))
+    assert app.failure is None

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, Markdown
+from textual.widgets import Markdown
 
 from localspec.store import Store
 from localspec.tui.screens.search import HitList
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.widgets import sidebar
-from tests.tui.support import FakeEngine, chat, make_app, turns, wait_until
+from tests.tui.looks import LARGE, MEDIUM, SMALL, hold_still, name_of
+from tests.tui.support import FakeEngine, make_app, turns, wait_until
 from tests.tui.test_conversations import answer, ready, say
-from tests.tui.test_snapshots import LARGE, MEDIUM, SMALL
 
 NOW = datetime(2026, 5, 15, 12, tzinfo=UTC)
 TITLES = (
@@ -52,7 +52,7 @@ def filled(path: Path) -> Store:
         ("chosen", MEDIUM, DARK.name),
         ("search", MEDIUM, LIGHT.name),
     ],
-    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else str(value),
+    ids=name_of,
 )
 def test_looks(
     scene: str,
@@ -80,11 +80,6 @@ def test_looks(
         await pilot.pause()
         if scene == "search":
             await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 2)
-        chat(pilot)._timer.pause()
-        for area in chat(pilot).query("PromptArea"):
-            area.cursor_blink = False  # type: ignore[attr-defined]
-        for field in pilot.app.screen.query(Input):
-            field.cursor_blink = False
-        await pilot.pause()
+        await hold_still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)

@@ -283,6 +283,18 @@ async def test_another_conversation_is_opened_from_the_list(store: Store) -> Non
         assert prompt_of(pilot).text == "unsent"
 
 
+async def test_turns_of_the_conversation_before_can_still_be_drawn(store: Store) -> None:
+    """They are on screen for a moment after another conversation was turned to, and no version of anything in it."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test() as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First?", "One.")
+        (before,) = turns(pilot)
+        session(pilot).turn_to(store.begin(None))
+        await transcript_of(pilot).remake(before.exchange)
+        assert shown(pilot) == [("First?", "One.")]
+
+
 async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: Store) -> None:
     engine = FakeEngine()
     for title in ("Apples", "Pears", "Plums"):

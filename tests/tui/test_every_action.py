@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from localspec.tui.actions import ACTIONS, Action
 from localspec.tui.app import ChatApp
-from localspec.tui.keymap import KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
+from localspec.tui.keymap import AS_OTHERS_IN_BROWSERS, KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.pairs import PairsScreen
@@ -23,6 +23,7 @@ from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
+from localspec.tui.tables import KNOWN, TABLES
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, send, session, wait_until
@@ -118,7 +119,7 @@ def _with(app: ChatApp, keymap: Keymap) -> Any:
 
 
 def _shipped(name: str) -> dict[str, str]:
-    return {action.id: KEYMAPS[name].get(action.id, action.keys) for action in ACTIONS}
+    return {action.id: KEYMAPS[name].get(action.id, action.keys) for action in KNOWN.values()}
 
 
 def _states(action: Action, key: str) -> list[str]:
@@ -131,7 +132,7 @@ def _states(action: Action, key: str) -> list[str]:
 
 async def _enter(pilot: Pilot[Any], state: str) -> None:
     screen = chat(pilot)
-    screen._choose(0)
+    screen._where.go_to_prompt()
     screen.query_one(Prompt).set_text("")
     await pilot.pause()
     if state == "prompt":
@@ -139,7 +140,7 @@ async def _enter(pilot: Pilot[Any], state: str) -> None:
     elif state == "reading":
         screen.set_focus(None)
     else:
-        screen._choose(-1)
+        screen._where.step(-1)
     await pilot.pause()
 
 
@@ -225,6 +226,14 @@ def test_the_map_for_browsers_takes_none_of_their_keys(monkeypatch: pytest.Monke
     assert _shipped(WEB).items() <= resolve_keymap(read_config()).keys.items()
     configure('[screen]\nkeymap = "vim"\n')
     assert _shipped("vim").items() <= resolve_keymap(read_config()).keys.items()
+
+
+def test_no_key_for_browsers_arrives_as_another_action_s() -> None:
+    """What the terminal in the page sends in its place does the same."""
+    for table in TABLES:
+        owners = {key: each.id for each in table.actions for key in _shipped(WEB)[each.id].split(",")}
+        for lost, arrives in AS_OTHERS_IN_BROWSERS.items():
+            assert lost not in owners or owners[lost] == owners.get(arrives), lost
 
 
 @pytest.mark.parametrize("name", KEYMAPS)

@@ -98,3 +98,15 @@ def test_dropping_forgets_what_was_held() -> None:
     pacer.drop()
     assert not pacer.waiting
     assert pacer.due() == []
+
+
+def test_the_limit_is_lifted_and_put_back_and_says_so() -> None:
+    """Without one there is nothing to lift."""
+    pacer = Pacer(60, Clock())
+    assert "full speed" in pacer.toggle()
+    assert not pacer.limited
+    assert "60 tokens/s" in pacer.toggle()
+    assert pacer.limited
+    unlimited = Pacer(None, Clock())
+    assert unlimited.toggle() == "This pair is shown at full speed anyway."
+    assert not unlimited.full_speed

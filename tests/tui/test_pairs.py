@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.errors import DownloadError, NotFoundError
+from localspec.pairs.state import NOT_HERE
 from localspec.tui.app import ChatApp
 from localspec.tui.pairs.downloads import Stage
 from localspec.tui.pairs.shelf import Shelf
@@ -240,6 +241,29 @@ async def test_a_pair_whose_files_are_gone_by_now_is_not_changed_to(
         await wait_until(pilot, lambda: chat(pilot).query(".load-error"))
         assert shown(pilot, ".load-error") == "There is no file /models/smol.gguf. Fetch it again."
         assert loads(engine) == []
+        assert session(pilot).phase is Phase.IDLE
+
+
+async def test_files_of_the_pair_in_use_that_were_deleted_are_fetched_again(
+    app: ChatApp, world: FakeWorld, engine: FakeEngine
+) -> None:
+    """The list notices when it is opened; the chat goes on all the while."""
+    async with app.run_test(size=(100, 40)) as pilot:
+        await ready(pilot, engine)
+        world.pairs = tuple(
+            replace(pair, state=NOT_HERE, available=False) if pair.id == "builtin" else pair for pair in world.pairs
+        )
+        await opened(pilot)
+        await pilot.press("up", "up")
+        assert marked(pilot) == "builtin"
+        await wait_until(pilot, lambda: "no longer on the disk" in said(pilot, "PairDetails Static"))
+        assert "Enter download" in said(pilot, "#pairs-keys")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: world.stops)
+        world.feed.put(None)
+        await wait_until(pilot, lambda: "no longer on the disk" not in said(pilot, "PairDetails Static"))
+        assert "Enter" not in said(pilot, "#pairs-keys")
+        await pilot.press("escape")
         assert session(pilot).phase is Phase.IDLE
 
 

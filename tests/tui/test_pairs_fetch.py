@@ -43,7 +43,7 @@ def begun() -> tuple[Shelf, threading.Event]:
 def ended(shelf: Shelf, changed: threading.Event) -> Download:
     """The download once it is over."""
     while (now := shelf.downloads.get("mine")) is None or now.active:
-        assert changed.wait(20), "the download never ended"
+        assert changed.wait(120), "the download never ended"
         changed.clear()
         shelf.bell.take()
         shelf.bell.arm()
@@ -66,7 +66,7 @@ def test_a_stop_keeps_the_part_and_a_new_start_goes_on_from_there(hub: HubServer
     def stop_half_way(sent_bytes: int) -> None:
         """In the server's thread: past the headers, once the client has told of progress."""
         if sent_bytes > 2**21 + len(DRAFT) and not stopped.is_set():
-            assert fetching.wait(20)
+            assert fetching.wait(120)
             stopped.set()
             shelf.downloads.stop("mine")
 
@@ -114,7 +114,7 @@ def wait_for_quiet() -> None:
     """Until the threads of a download that was stopped have ended."""
     for thread in threading.enumerate():
         if thread.name.startswith(("localspec-download", "localspec-pairs")):
-            thread.join(20)
+            thread.join(120)
 
 
 def parts() -> list[Path]:

@@ -12,7 +12,7 @@ import pytest
 from localspec.errors import DownloadError, LocalSpecError
 from localspec.launch import Launch
 from localspec.load import LoadOptions
-from localspec.pairs.state import HERE
+from localspec.pairs.state import HERE, NOT_HERE, PARTLY
 from localspec.tui.pacing import Pacer
 from localspec.tui.pairs.background import Bell
 from localspec.tui.pairs.browser import ERROR, Browser, Line, deed_words, details
@@ -192,6 +192,24 @@ def test_the_state_of_a_pair_in_a_word() -> None:
     assert entry("qwen3-8b", download=replace(at_40, stage=Stage.FAILED)).state == "failed"
     assert entry("qwen3-8b", download=replace(at_40, stage=Stage.STOPPED)).state == "stopped"
     assert entry("smollm2-1.7b", download=replace(at_40, stage=Stage.STOPPED)).state == "here"
+
+
+@pytest.mark.parametrize("state", [NOT_HERE, PARTLY])
+def test_a_pair_in_use_whose_files_were_deleted_can_be_fetched_again(state: str) -> None:
+    """It says so; while they come it shows how far they are, and then there is nothing to do again."""
+    gone = replace(BEST, state=state, available=False)
+    loaded = Entry(gone, in_use=True)
+    assert (loaded.state, loaded.deed) == ("in use", Deed.FETCH)
+    lines = details(loaded, 80)
+    assert any("no longer on the disk" in text for _, text, _ in lines)
+    assert lines[1][2] == ERROR
+    coming = Entry(gone, Download(BEST.id, "Q").told(progressed(2312 * MB)), in_use=True)
+    assert (coming.state, coming.deed) == ("40 %", Deed.NOTHING)
+    stopped = Entry(gone, Download(BEST.id, "Q", Stage.STOPPED), in_use=True)
+    assert (stopped.state, stopped.deed) == ("in use", Deed.RESUME)
+    back = Entry(replace(BEST, state=HERE, available=True), Download(BEST.id, "Q", Stage.DONE), in_use=True)
+    assert (back.state, back.deed) == ("in use", Deed.NOTHING)
+    assert not any("no longer on the disk" in text for _, text, _ in details(back, 80))
 
 
 def test_what_can_be_done_with_a_pair() -> None:

@@ -7,18 +7,16 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from localspec.errors import DownloadError
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.widgets.pair_list import PairList
+from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.pairs_support import MB, FakeWorld, delayed, fetched, progressed
 from tests.tui.support import FakeEngine, chat, live_text, notice_text, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
 
-SMALL, MEDIUM, LARGE = (60, 15), (80, 24), (120, 40)
-NO_COLOR = "no-color"
 FULL = DownloadError("The disk of /models is full; 2.10 GB of big.gguf are missing.", "Free some space, and try again.")
 
 Scene = Callable[[FakeWorld, FakeEngine, Pilot[Any]], Awaitable[None]]
@@ -129,29 +127,23 @@ async def reading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
         (installed, MEDIUM, DARK.name),
         (reading, SMALL, DARK.name),
     ],
-    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else getattr(value, "__name__", str(value)),
+    ids=name_of,
 )
 def test_looks(
     scene: Scene, size: tuple[int, int], look: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The screen is the one that was looked at and approved."""
-    if look == NO_COLOR:
-        monkeypatch.setenv("NO_COLOR", "1")
-    world, engine = FakeWorld(), FakeEngine()
+    theme, world, engine = theme_of(look, monkeypatch), FakeWorld(), FakeEngine()
 
     async def prepare(pilot: Pilot[Any]) -> None:
-        pilot.app.theme = DARK.name if look == NO_COLOR else look
+        pilot.app.theme = theme
         await scene(world, engine, pilot)
-        chat(pilot)._timer.pause()
-        for area in chat(pilot).query("PromptArea"):
-            area.cursor_blink = False  # type: ignore[attr-defined]
         if isinstance(pilot.app.screen, PairsScreen):
-            pilot.app.screen.query_one(Input).cursor_blink = False
             # How far it is scrolled depends on what came first, the highlight or the details beneath.
             rows = pilot.app.screen.query_one(PairList)
             rows.scroll_to(y=0, animate=False, immediate=True)
             rows.scroll_to_highlight()
-        await pilot.pause()
+        await hold_still(pilot)
 
     with app_of(world, engine) as app:
         assert snap_compare(app, terminal_size=size, run_before=prepare)

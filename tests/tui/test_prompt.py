@@ -166,6 +166,28 @@ async def test_a_path_written_by_hand_is_attached_when_it_is_sent(app: PromptApp
         assert app.trouble == ""
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x7fELF\0\1", "bad is not text"),
+        (b"caf\xe9", "bad is not UTF-8 text"),
+        ("漢".encode()[:-1], "bad is not UTF-8"),
+    ],
+)
+async def test_a_file_that_is_no_text_loses_nothing(app: PromptApp, content: bytes, said: str) -> None:
+    """Said as soon as it is named; the message stays, and what else it attaches, to be sent without it."""
+    Path("bad").write_bytes(content)
+    async with app.run_test() as pilot:
+        app.prompt.set_text("compare @README.md with @bad please")
+        await wait_until(pilot, lambda: app.trouble)
+        assert app.trouble.startswith(said)
+        assert app.sent == []
+        assert app.prompt.text == "compare @README.md with @bad please"
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.sent)
+        assert app.sent[0].content == "File: README.md\n```md\nRead me.\n```\n\ncompare @README.md with @bad please"
+
+
 async def test_what_cannot_be_attached_is_said_and_nothing_is_sent(app: PromptApp) -> None:
     """The message stays to be changed; sent again, the word is only a word."""
     async with app.run_test() as pilot:

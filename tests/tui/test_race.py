@@ -144,6 +144,30 @@ async def test_a_race_on_screen() -> None:
         assert not session(pilot).busy
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+async def test_the_figures_of_a_lane_keep_to_their_rows(width: int) -> None:
+    """Two of them, whatever the width and however many tokens; nothing is cut off."""
+    lane = [replace(make_round(["word "] * 8), total_s=0.7) for _ in range(1_500)]
+    race = Race(lambda request: None, count(1).__next__, PROMPT, ReplyOptions(), seed=1)
+    race.speculative.rounds = race.plain.rounds = lane
+    race.speculative.finished = race.plain.finished = Finished(FinishReason.STOP, "", Tally().timings())
+    async with make_app(FakeEngine()).run_test(size=(width, 24)) as pilot:
+        screen = RaceScreen(race, pilot.app._palette)  # type: ignore[attr-defined]
+        pilot.app.push_screen(screen)
+        await pilot.pause()
+        await pilot.press("space")
+        await wait_until(pilot, lambda: len(list(screen.query(".lane-line"))) == 2 and "done" in drawn(screen, 0))
+        for n in (0, 1):
+            assert "12000 tokens" in drawn(screen, n)
+            assert drawn(screen, n).rstrip().endswith("tokens/s  done")
+
+
+def drawn(screen: RaceScreen, n: int) -> str:
+    """The figures of a lane as they stand on the screen."""
+    line = list(screen.query(".lane-line"))[n]
+    return "\n".join(line.render_line(y).text for y in range(line.size.height))
+
+
 async def test_a_race_needs_a_message_and_an_idle_engine() -> None:
     """A sentence instead of a screen; and a message can be named."""
     engine = FakeEngine()

@@ -97,7 +97,7 @@ def test_the_list_is_filtered_and_keeps_its_mark(tmp_path: Path) -> None:
     assert conversations.marked.heading.title == "Plums"
     conversations.filter("zz")
     assert conversations.marked is None
-    assert "No title has these letters" in conversations.empty
+    assert "No title has these letters. F20 searches" in conversations.empty("F20")
     store.close()
 
 
@@ -107,7 +107,7 @@ def test_pinned_ones_stay_on_top_and_deleted_ones_come_back(tmp_path: Path) -> N
     assert conversations.pin() == "Pinned."
     assert listed(conversations) == ["Apples", "Plums", "Pears"]
     conversations.move(1)
-    assert "Ctrl+Z" in conversations.delete()
+    assert "F21 brings it back" in conversations.delete("F21")
     assert listed(conversations) == ["Apples", "Pears"]
     assert conversations.marked is not None
     assert conversations.marked.heading.title == "Pears"
@@ -124,15 +124,15 @@ def test_what_the_disk_refuses_is_a_sentence(tmp_path: Path, monkeypatch: pytest
         raise StoreError("The file is locked.", "Close the other program.")
 
     monkeypatch.setattr(store, "delete", refuse)
-    assert conversations.delete() == "The file is locked. Close the other program."
+    assert conversations.delete("F21") == "The file is locked. Close the other program."
     assert listed(conversations) == ["Apples"]
     store.close()
 
 
 def test_an_empty_list_says_what_to_do(tmp_path: Path) -> None:
     store, conversations = history(tmp_path)
-    assert (conversations.marked, conversations.pin(), conversations.delete()) == (None, "", "")
-    assert "No conversations yet" in conversations.empty
+    assert (conversations.marked, conversations.pin(), conversations.delete("F21")) == (None, "", "")
+    assert "No conversations yet" in conversations.empty("F20")
     store.close()
 
 

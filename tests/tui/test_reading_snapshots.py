@@ -10,11 +10,11 @@ from textual.pilot import Pilot
 
 from localspec.store import Store
 from localspec.tui.theme import DARK, LIGHT
-from tests.tui.support import FakeEngine, chat, make_app
+from tests.tui.looks import MEDIUM, SMALL, hold_still, name_of
+from tests.tui.support import FakeEngine, make_app
 from tests.tui.test_compacting import four_turns, summarise
 from tests.tui.test_conversations import ready, say
 from tests.tui.test_links import CODE, REPLY, drawn
-from tests.tui.test_snapshots import MEDIUM, SMALL
 
 
 async def summary(engine: FakeEngine, pilot: Pilot[Any]) -> None:
@@ -48,7 +48,7 @@ async def block(engine: FakeEngine, pilot: Pilot[Any]) -> None:
         (links, SMALL, DARK.name),
         (block, MEDIUM, DARK.name),
     ],
-    ids=lambda value: getattr(value, "__name__", f"{value[0]}x{value[1]}" if isinstance(value, tuple) else str(value)),
+    ids=name_of,
 )
 def test_looks(scene: Any, size: tuple[int, int], theme: str, tmp_path: Path, snap_compare: Any) -> None:
     engine = FakeEngine()
@@ -59,10 +59,7 @@ def test_looks(scene: Any, size: tuple[int, int], theme: str, tmp_path: Path, sn
     async def prepare(pilot: Pilot[Any]) -> None:
         await scene(engine, pilot)
         await pilot.pause()
-        chat(pilot)._timer.pause()
-        for area in chat(pilot).query("PromptArea"):
-            area.cursor_blink = False  # type: ignore[attr-defined]
-        await pilot.pause()
+        await hold_still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
     store.close()

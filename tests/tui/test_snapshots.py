@@ -11,6 +11,7 @@ from textual.widgets import Markdown
 
 from localspec.tui.session import Phase
 from localspec.tui.theme import DARK, LIGHT
+from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.support import (
     FakeEngine,
     chat,
@@ -23,8 +24,6 @@ from tests.tui.support import (
     wait_until,
 )
 
-SMALL, MEDIUM, LARGE = (60, 15), (80, 24), (120, 40)
-NO_COLOR = "no-color"
 STORY = """Once upon a time a **fox** lived at the edge of a quiet wood.
 Every morning she counted the stones by the river.
 
@@ -130,23 +129,18 @@ async def commands(engine: FakeEngine, pilot: Pilot[Any]) -> None:
         (died, MEDIUM, DARK.name),
         (refused, SMALL, LIGHT.name),
     ],
-    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else getattr(value, "__name__", str(value)),
+    ids=name_of,
 )
 def test_looks(
     scene: Scene, size: tuple[int, int], look: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The screen is the one that was looked at and approved."""
-    if look == NO_COLOR:
-        monkeypatch.setenv("NO_COLOR", "1")
-    engine = FakeEngine()
+    theme, engine = theme_of(look, monkeypatch), FakeEngine()
     app = make_app(engine)
-    app.theme = DARK.name if look == NO_COLOR else look
+    app.theme = theme
 
     async def prepare(pilot: Pilot[Any]) -> None:
         await scene(engine, pilot)
-        chat(pilot)._timer.pause()
-        for area in chat(pilot).query("PromptArea"):
-            area.cursor_blink = False  # type: ignore[attr-defined]
-        await pilot.pause()
+        await hold_still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)

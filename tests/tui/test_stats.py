@@ -221,7 +221,7 @@ async def test_the_screen_answers_while_it_reads(store: Store, monkeypatch: pyte
     def slow(after: int = 0, asked: Asked | None = None) -> Iterator[Run]:
         yield from found[:5]
         inside.set()
-        gate.wait(10)
+        gate.wait(120)
 
     monkeypatch.setattr(store, "runs", slow)
     app = make_app(FakeEngine(), store=store)

@@ -12,11 +12,11 @@ import pytest
 from textual.pilot import Pilot
 
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT, TERMINAL_DARK
+from tests.tui.looks import NO_COLOR, name_of, theme_of
 from tests.tui.stats_support import full_store, open_stats
 from tests.tui.support import FakeEngine, make_app
 
 TINY, SMALL, MEDIUM, LARGE, WIDE = (20, 5), (40, 12), (80, 24), (120, 40), (200, 50)
-NO_COLOR = "no-color"
 
 
 @pytest.fixture(autouse=True)
@@ -39,17 +39,16 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("left left pagedown", SMALL, NO_COLOR),
         ("down", TINY, LIGHT.name),
     ],
-    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else str(value).replace(" ", "-"),
+    ids=name_of,
 )
 def test_looks(
     keys: str, size: tuple[int, int], look: str, snap_compare: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The screen is the one that was looked at and approved."""
-    if look == NO_COLOR:
-        monkeypatch.setenv("NO_COLOR", "1")
+    theme = theme_of(look, monkeypatch)
     with closing(full_store(tmp_path / "history.db")) as store:
         app = make_app(FakeEngine(), store=store)
-        app.theme = DARK.name if look == NO_COLOR else look
+        app.theme = theme
 
         async def prepare(pilot: Pilot[Any]) -> None:
             await open_stats(pilot, *keys.split())

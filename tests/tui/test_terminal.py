@@ -6,29 +6,47 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.terminal import Terminal
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 LEAVES_ALTERNATE_SCREEN = b"\x1b[?1049l"
 SHOWS_CURSOR = b"\x1b[?25h"
 MOUSE_OFF = b"\x1b[?1000l"
+RAMBLING = "--temperature 1e6 --top-k 0 --top-p 1 --min-p 0 --depth 1 --seed 1"
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="finds the engine through /proc, and setsid on the path"
 )
 
 
+@contextmanager
+def opened(home: Path, *options: str) -> Iterator[Terminal]:
+    """``localspec``, with the built-in pair loaded."""
+    terminal = Terminal([sys.executable, "-m", "localspec", *options], {"LOCALSPEC_HOME": str(home)})
+    try:
+        terminal.wait_for("plain speed", PATIENCE_S)
+        yield terminal
+    finally:
+        terminal.close()
+
+
 @pytest.fixture
 def chat(own_home: Path) -> Iterator[Terminal]:
-    """``localspec``, with the built-in pair loaded."""
-    terminal = Terminal([sys.executable, "-m", "localspec", "--temperature", "0"], {"LOCALSPEC_HOME": str(own_home)})
-    terminal.wait_for("plain speed", PATIENCE_S)
-    yield terminal
-    terminal.close()
+    """One that says what it means."""
+    with opened(own_home, "--temperature", "0") as terminal:
+        yield terminal
+
+
+@pytest.fixture
+def rambling(own_home: Path) -> Iterator[Terminal]:
+    """One that says a thousand words by chance, whatever the model knows, so that there is time to end it."""
+    with opened(own_home, *RAMBLING.split()) as terminal:
+        yield terminal
 
 
 def quit_cleanly(chat: Terminal) -> None:
@@ -52,24 +70,52 @@ def test_a_question_and_a_follow_up(chat: Terminal) -> None:
     quit_cleanly(chat)
 
 
-def test_escape_stops_a_reply(chat: Terminal) -> None:
+PLANTED = """
+import sys
+from localspec.cli import main
+from localspec.tui.screens.chat import ChatScreen
+def fails(self):
+    secret = "what was said"
+    raise ZeroDivisionError("planted")
+ChatScreen.action_help = fails
+main([])
+"""
+
+
+def test_a_mistake_of_ours_is_a_sentence(own_home: Path) -> None:
+    """The terminal is given back; the details are in the log, where nobody has to read them."""
+    chat = Terminal([sys.executable, "-c", PLANTED], {"LOCALSPEC_HOME": str(own_home)})
+    chat.wait_for("plain speed", PATIENCE_S)
+    chat.type("\x1bOP")
+    while chat.read(PATIENCE_S):
+        pass
+    assert chat.process.wait(PATIENCE_S) == 1
+    _, left, end = chat.painted.rpartition(LEAVES_ALTERNATE_SCREEN)
+    chat.close()
+    assert left
+    assert b"Something unexpected went wrong (ZeroDivisionError: planted)" in end
+    assert b"secret" not in chat.painted
+    assert "in fails" in (own_home / "logs" / "localspec.log").read_text()
+
+
+def test_escape_stops_a_reply(rambling: Terminal) -> None:
     """The text so far stays and the reply says that it was stopped."""
-    chat.type("Count from 1 to 100\r")
-    chat.wait_for("accepted", PATIENCE_S)
-    chat.type("\x1b")
-    chat.wait_for("stopped", PATIENCE_S)
-    quit_cleanly(chat)
+    rambling.type("Count from 1 to 100\r")
+    rambling.wait_for("accepted", PATIENCE_S)
+    rambling.type("\x1b")
+    rambling.wait_for("stopped", PATIENCE_S)
+    quit_cleanly(rambling)
 
 
-def test_the_engine_killed_in_mid_reply_comes_back(chat: Terminal) -> None:
+def test_the_engine_killed_in_mid_reply_comes_back(rambling: Terminal) -> None:
     """The app says what happened, and the next question is answered."""
-    chat.type("Count from 1 to 100\r")
-    chat.wait_for("accepted", PATIENCE_S)
-    os.kill(engine_of(chat.process.pid), signal.SIGKILL)
-    chat.wait_for("engine stopped", PATIENCE_S)
-    chat.type("Hello\r")
-    chat.wait_for(" tokens: ", PATIENCE_S)
-    quit_cleanly(chat)
+    rambling.type("Count from 1 to 100\r")
+    rambling.wait_for("accepted", PATIENCE_S)
+    os.kill(engine_of(rambling.process.pid), signal.SIGKILL)
+    rambling.wait_for("engine stopped", PATIENCE_S)
+    rambling.type("/set max_tokens 8\rHello\r")
+    rambling.wait_for(" tokens: ", PATIENCE_S)
+    quit_cleanly(rambling)
 
 
 def test_bytes_that_are_no_text_do_no_harm(chat: Terminal) -> None:
@@ -84,7 +130,16 @@ def test_bytes_that_are_no_text_do_no_harm(chat: Terminal) -> None:
 def engine_of(pid: int) -> int:
     """The engine process among the children of ``pid``, whichever of its threads started it."""
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in children.read_text().split():
-            if b"localspec.worker" in Path(f"/proc/{child}/cmdline").read_bytes():
-                return int(child)
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread or a child that has ended meanwhile
+            for child in children.read_text().split():
+                if is_engine(int(child)):
+                    return int(child)
     raise AssertionError("there is no engine process")
+
+
+def is_engine(pid: int) -> bool:
+    """Whether this process is one, and lives."""
+    try:
+        return b"localspec.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False

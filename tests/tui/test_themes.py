@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
 import pytest
 from rich.color import Color as RichColor
 from rich.color import ColorSystem
 from textual.color import Color
+from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
+from textual.widgets import OptionList
 
 from localspec.config import setting
+from localspec.tui.actions import ACTIONS
+from localspec.tui.app import ChatApp
+from localspec.tui.links import Link
 from localspec.tui.palette import MIN_CONTRAST, contrast
+from localspec.tui.phase import Phase
+from localspec.tui.screens.links import LinksScreen
 from localspec.tui.theme import (
     DARK,
     HIGH_CONTRAST,
@@ -19,6 +31,10 @@ from localspec.tui.theme import (
     TERMINAL_LIGHT,
     theme_for,
 )
+from tests.tui.pairs_support import shelf_of
+from tests.tui.settings_support import launch
+from tests.tui.stats_support import full_store
+from tests.tui.support import FakeEngine, wait_until
 
 TEXTS = ("foreground", "quiet", "accent", "error", "warning", "success")
 BACKGROUNDS = ("background", "surface")
@@ -48,8 +64,8 @@ def test_every_text_can_be_read(theme: Theme, name: str) -> None:
 @pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: str(theme.name))
 def test_a_highlighted_row_can_be_read(theme: Theme) -> None:
     """It lies on the panel's colour."""
-    for name in ("foreground", "quiet"):
-        assert contrast(colour(theme, name), colour(theme, "panel")) >= MIN_CONTRAST
+    for name in TEXTS:
+        assert contrast(colour(theme, name), colour(theme, "panel")) >= MIN_CONTRAST, name
 
 
 def test_high_contrast_is_higher() -> None:
@@ -81,3 +97,67 @@ def test_a_chosen_theme_is_taken_at_its_word() -> None:
     """Also where the terminal looks otherwise."""
     assert theme_for("dark", {"COLORFGBG": "0;15"}, "standard") == DARK.name
     assert theme_for("high-contrast", {}, "standard") == HIGH_CONTRAST.name
+
+
+SIXTEEN = {
+    "VGA": (
+        *((0, 0, 0), (170, 0, 0), (0, 170, 0), (170, 85, 0), (0, 0, 170), (170, 0, 170), (0, 170, 170)),
+        *((170, 170, 170), (85, 85, 85), (255, 85, 85), (85, 255, 85), (255, 255, 85), (85, 85, 255)),
+        *((255, 85, 255), (85, 255, 255), (255, 255, 255)),
+    ),
+    "xterm": (
+        *((0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205)),
+        *((229, 229, 229), (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255)),
+        *((255, 0, 255), (0, 255, 255), (255, 255, 255)),
+    ),
+}
+"""What two kinds of terminal make of their colours, as red, green and blue."""
+
+
+def as_seen(colour: RichColor | None, sixteen: Sequence[tuple[int, int, int]], default: Color) -> Color:
+    if colour is None or colour.is_default:
+        return default
+    return Color(*(sixteen[colour.number] if colour.number is not None else colour.get_truecolor()))
+
+
+def bars(screen: Screen[Any]) -> list[tuple[str, RichColor | None, RichColor | None]]:
+    """Each piece of text on a highlighted row, with its colours."""
+    found = []
+    for options in screen.query(OptionList):
+        rows = [y for y, (index, _) in enumerate(options._lines) if index == options.highlighted]
+        strips = [options.render_line(y - int(options.scroll_offset.y)) for y in rows]
+        pieces = [segment for strip in strips for segment in strip if segment.style and segment.text.strip()]
+        found += [(piece.text, piece.style.color, piece.style.bgcolor) for piece in pieces if piece.style]
+    return found
+
+
+THEMES = (*(str(theme.name) for theme in OWN_THEMES), TERMINAL_DARK, TERMINAL_LIGHT)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("place", ["conversations", "pairs", "stats", "settings", "search", "links"])
+async def test_every_piece_of_a_highlighted_row_can_be_read(theme: str, place: str, tmp_path: Path) -> None:
+    """As drawn, in every list; in the terminal's own colours as well, with what they are by default."""
+    engine, store = FakeEngine(), full_store(tmp_path / "history.db")
+    app = ChatApp(launch(""), engine, engine.inbox, count().__next__, shelf_of(), store)
+    async with app.run_test(size=(100, 40)) as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: app.session.phase is Phase.IDLE)
+        app.theme = theme
+        if place == "links":
+            app.push_screen(LinksScreen([Link("a page", "https://a.org")]))
+        else:
+            await app.run_action(next(action.handler for action in ACTIONS if action.id == place))
+        await pilot.pause()
+        if place == "search":
+            word = store.conversations()[0].heading.title.split()[0]
+            await pilot.press(*word)
+        await wait_until(pilot, lambda: bars(app.screen))
+        pieces = bars(app.screen)
+        store.close()
+    dark = theme != TERMINAL_LIGHT
+    for sixteen in SIXTEEN.values():
+        for text, front, back in pieces:
+            seen = as_seen(front, sixteen, Color(*sixteen[7 if dark else 0]))
+            ground = as_seen(back, sixteen, Color(*sixteen[0 if dark else 15]))
+            assert contrast(seen, ground) >= MIN_CONTRAST, f"{text!r}: {contrast(seen, ground):.2f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual.widgets import Static
 
 from localspec.tui.actions import ACTIONS
 from localspec.tui.keymap import Keymap
@@ -122,3 +123,10 @@ async def test_an_action_that_leads_nowhere_is_no_step() -> None:
         await wait_until(pilot, lambda: not app.session.busy)
         await pilot.press("f10", "f10", "f10", "f10", "f5")
         assert "4/6" in line(pilot)
+
+
+async def test_the_first_page_names_it() -> None:
+    """Where somebody who is new looks first."""
+    async with make_app(FakeEngine()).run_test(size=(80, 24)) as pilot:
+        said = [str(line.render()) for line in chat(pilot).query("Welcome .heading").results(Static)]
+        assert any("/tour" in line for line in said)

@@ -46,7 +46,7 @@ async def test_a_faster_candidate_is_promoted_and_in_force_at_once(store: Store)
             engine.write(paced(rounds_of(SAID), (0.5 if asked == 6 else 1.0) * (1 + 0.01 * (turns_n % 5))))
             engine.finish()
             await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
-        assert read_config().values == {"screen.pace": "full", "speculation.depth": 6}
+        assert read_config().pairs == {made.pair_id: {"speculation.depth": 6}}
         await wait_until(pilot, lambda: "promoted" in notice_text(pilot))
         for _ in range(6):
             await send(pilot, "And now?")

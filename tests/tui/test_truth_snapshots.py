@@ -13,9 +13,9 @@ from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.truth import Mode
-from tests.tui.support import chat, make_app, make_round, rounds_of, send, session, turns, wait_until
+from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
+from tests.tui.support import make_app, make_round, rounds_of, send, session, turns, wait_until
 from tests.tui.test_chat import answered, begin
-from tests.tui.test_snapshots import LARGE, MEDIUM, NO_COLOR, SMALL
 from tests.tui.test_truth_view import LookingEngine, mark, numbered, open_inspector
 
 STORY = (
@@ -79,23 +79,19 @@ async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:
         (race, MEDIUM, DARK.name),
         (race, SMALL, NO_COLOR),
     ],
-    ids=lambda value: f"{value[0]}x{value[1]}" if isinstance(value, tuple) else getattr(value, "__name__", str(value)),
+    ids=name_of,
 )
 def test_truth(
     scene: Scene, size: tuple[int, int], look: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The screen is the one that was looked at and approved."""
-    if look == NO_COLOR:
-        monkeypatch.setenv("NO_COLOR", "1")
-    engine = LookingEngine()
+    theme, engine = theme_of(look, monkeypatch), LookingEngine()
     app = make_app(engine)
-    app.theme = DARK.name if look == NO_COLOR else look
+    app.theme = theme
 
     async def prepare(pilot: Pilot[Any]) -> None:
         await scene(engine, pilot)
-        chat(pilot)._timer.pause()
-        chat(pilot).query_one("PromptArea").cursor_blink = False  # type: ignore[attr-defined]
         assert not isinstance(app.screen, InspectorScreen) or app.screen.index
-        await pilot.pause()
+        await hold_still(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)

@@ -157,7 +157,7 @@ def test_a_reply_that_goes_on_is_followed_anew() -> None:
     talking.begin()
     cancel(talking)
     assert talking.session.last is not None
-    talking.session.carry_on(talking.session.last)
+    talking.session.queue(talking.session.talk.carry_on(talking.session.last))
     talking.engine.start()
     finish(talking)
     (first, _), (second, said) = talking.follower.heard

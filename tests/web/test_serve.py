@@ -9,11 +9,13 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("textual_serve")
 import aiohttp
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from localspec.errors import UsageError
@@ -30,6 +32,8 @@ out.write(b"__GANGLION__\\n")
 say(b"D", b"hello")
 while head := source.read(5):
     data = source.read(int.from_bytes(head[1:], "big"))
+    if data == b"die":
+        break
     if head[:1] == b"D":
         say(b"D", b"heard " + data)
     elif b"quit" in data:
@@ -37,6 +41,16 @@ while head := source.read(5):
         break
 """
 """Speaks as a Textual app does to its server: packets of a letter, a length and bytes."""
+
+
+PATIENCE_S = 60.0
+
+
+class RealServer(TestServer):
+    """As aiohttp runs one outside tests: what a tab has begun is not cancelled when its browser is gone."""
+
+    async def _make_runner(self, **options: Any) -> web.BaseRunner:
+        return await super()._make_runner(**{**options, "handler_cancellation": False})
 
 
 class Browser:
@@ -48,7 +62,7 @@ class Browser:
 
     async def tab(self, **headers: str) -> aiohttp.ClientWebSocketResponse:
         socket: aiohttp.ClientWebSocketResponse = await self.client.ws_connect(f"{self.path}ws", headers=headers)
-        assert await socket.receive_bytes(timeout=10) == b"hello"
+        assert await socket.receive_bytes(timeout=PATIENCE_S) == b"hello"
         return socket
 
 
@@ -59,7 +73,7 @@ async def browser(tmp_path: Path, tabs: int = 1) -> AsyncIterator[Browser]:
     command = shlex.join([sys.executable, "-c", APP, str(log)])
     chat = ChatServer(command, "127.0.0.1", 0, tabs=tabs, told=lambda url: None)
     chat._socket.close()
-    async with TestClient(TestServer(await chat.make_app())) as client:
+    async with TestClient(RealServer(await chat.make_app())) as client:
         yield Browser(client, chat, log)
 
 
@@ -68,9 +82,9 @@ async def test_a_tab_is_an_app(tmp_path: Path) -> None:
     async with browser(tmp_path) as world:
         socket = await world.tab()
         await socket.send_json(["stdin", "é"])
-        assert await socket.receive_bytes(timeout=10) == "heard é".encode()
+        assert await socket.receive_bytes(timeout=PATIENCE_S) == "heard é".encode()
         await socket.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while world.log.read_text() != "quit ":
                 await asyncio.sleep(0.01)
 
@@ -105,7 +119,7 @@ async def test_a_tab_too_many_is_told_so(tmp_path: Path, monkeypatch: pytest.Mon
         assert "--tabs" in await page.text()
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await world.tab()
-        monkeypatch.setattr(web_server, "_GRACE_S", 10.0)
+        monkeypatch.setattr(web_server, "_GRACE_S", PATIENCE_S)
         await first.close()
         await world.tab()
     async with browser(tmp_path, tabs=2) as world:
@@ -116,9 +130,11 @@ async def test_a_tab_too_many_is_told_so(tmp_path: Path, monkeypatch: pytest.Mon
 async def test_the_end_of_the_server_ends_the_apps(tmp_path: Path) -> None:
     """In good order, so that nothing is lost."""
     async with browser(tmp_path, tabs=2) as world:
-        await world.tab()
-        await world.tab()
-    assert world.log.read_text() == "quit quit "
+        tabs = [await world.tab() for _ in range(2)]
+        closed = [asyncio.create_task(tab.receive()) for tab in tabs]
+        await world.client.server.close()
+        assert world.log.read_text() == "quit quit "
+        assert [(await each).type for each in closed] == [aiohttp.WSMsgType.CLOSE] * 2
 
 
 async def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
@@ -127,7 +143,7 @@ async def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
         page = await world.client.get(world.path)
         text = await page.text()
         assert page.headers["Referrer-Policy"] == "no-referrer"
-        addresses = re.findall(r'(?:href|src)="([^"]+)"|url\("([^"]+)"\)', text)
+        addresses = re.findall(r'(?:href|src)="(/[^"]+)"|url\("([^"]+)"\)', text)
         named = [one or two for one, two in addresses]
         assert len(named) == 4
         for address in named:
@@ -152,3 +168,13 @@ def test_a_port_that_is_taken_is_refused() -> None:
 def test_which_addresses_others_reach(host: str, own: bool) -> None:
     """The warning depends on it."""
     assert is_loopback(host) is own
+
+
+async def test_an_app_that_dies_closes_its_tab(tmp_path: Path) -> None:
+    """Without a word, as one that is killed; the page then says that the chat has ended."""
+    async with browser(tmp_path) as world:
+        socket = await world.tab()
+        await socket.send_json(["stdin", "die"])
+        message = await socket.receive(timeout=PATIENCE_S)
+        assert message.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED)
+        await world.tab()

@@ -66,6 +66,25 @@ def do(what: str, cancel: Cancellation) -> None:
             os.write(2, f"{NOISE} without an end".encode())
 
 
+def paper_info(options: LoadOptions) -> PairInfo:
+    """What there is to say about a pair that is no model."""
+    return PairInfo(
+        target=options.target,
+        draft=options.draft,
+        target_name=options.target.stem,
+        draft_name=None,
+        target_size_bytes=1,
+        draft_size_bytes=0,
+        n_vocab=26,
+        n_ctx=options.n_ctx or 512,
+        threads=1,
+        device="paper",
+        has_template=True,
+        plain_per_second=None,
+        load_s=0.0,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ScriptedPair:
     options: LoadOptions
@@ -73,21 +92,7 @@ class ScriptedPair:
 
     @property
     def info(self) -> PairInfo:
-        return PairInfo(
-            target=self.options.target,
-            draft=self.options.draft,
-            target_name=self.options.target.stem,
-            draft_name=None,
-            target_size_bytes=1,
-            draft_size_bytes=0,
-            n_vocab=26,
-            n_ctx=self.options.n_ctx or 512,
-            threads=1,
-            device="paper",
-            has_template=True,
-            plain_per_second=None,
-            load_s=0.0,
-        )
+        return paper_info(self.options)
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         words = (prompt if isinstance(prompt, str) else prompt[-1].content).split()

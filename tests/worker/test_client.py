@@ -45,7 +45,7 @@ from localspec.worker.messages import (
 from tests.worker.scripted_engine import LAST_WORDS, NOISE, counted
 
 OPENER = "tests.worker.scripted_engine:open_pair"
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """When a test gives up; nothing here takes a second."""
 
 A = TypeVar("A")
@@ -346,7 +346,7 @@ def test_closing_while_it_replies_leaves_nothing_behind(log_file: Path, doing: s
     client.send(ask(2, "count 1"))
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     assert arriving.empty()
 
 

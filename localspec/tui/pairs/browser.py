@@ -98,6 +98,8 @@ def _news(entry: Entry) -> str:
         return download.line
     if pair.state == MISSING:
         return f"{pair.reason} {pair.hint}"
+    if entry.gone:
+        return "Its files are no longer on the disk. What is loaded goes on; to load it again, download it again."
     if entry.deed is Deed.FETCH and pair.fit is not None and pair.fit.colour == RED:
         return "It can be downloaded, but is too big to be used here."
     return ""
@@ -105,7 +107,7 @@ def _news(entry: Entry) -> str:
 
 def _look(entry: Entry) -> str:
     failed = entry.download is not None and entry.download.stage is Stage.FAILED
-    return ERROR if failed or entry.pair.state == MISSING else NEWS
+    return ERROR if failed or entry.gone or entry.pair.state == MISSING else NEWS
 
 
 def _ordered(entry: Entry) -> pair_facts.Facts:

@@ -49,7 +49,7 @@ class Entry:
     @property
     def state(self) -> str:
         """In at most eight characters."""
-        if self.in_use:
+        if self.in_use and not (self.gone and self.download is not None and self.download.active):
             return IN_USE
         if self.pair.available or self.download is None or self.download.stage is Stage.DONE:
             return "missing" if self.pair.state == MISSING else self.pair.state
@@ -58,10 +58,16 @@ class Entry:
         return str(self.download.stage)
 
     @property
+    def gone(self) -> bool:
+        """Whether it is loaded, and files of it are no longer there to be loaded again."""
+        pair = self.pair
+        return self.in_use and (pair.state in (NOT_HERE, PARTLY) or (pair.state == WAITS and not pair.files[0].path))
+
+    @property
     def deed(self) -> Deed:
         """What Enter does."""
         pair, download = self.pair, self.download
-        if self.in_use or (download is not None and download.active) or pair.state == MISSING:
+        if (self.in_use and not self.gone) or (download is not None and download.active) or pair.state == MISSING:
             return Deed.NOTHING
         if pair.state == WAITS:
             target = pair.files[0]

@@ -17,23 +17,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Static
 
 from localspec.compose.message import Written
 from localspec.errors import LocalSpecError
-from localspec.store import Hit, StoredConversation
-from localspec.tui.actions import command_parts, find_command, is_command, no_such_command
-from localspec.tui.changes import Began, Change, Counted, Ended, LoadFailed, PairReady, Wrote
+from localspec.store import Hit
+from localspec.tui.change_desk import ChangeDesk
+from localspec.tui.clipboard import copy
+from localspec.tui.commands import command_parts, find_command, is_command, no_such_command
+from localspec.tui.conversation_desk import ConversationDesk
 from localspec.tui.editing_desk import EditingDesk
-from localspec.tui.exchange import Exchange
 from localspec.tui.history import History
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import screen_bindings
-from localspec.tui.news import NewsLine
 from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.palette import Palette
 from localspec.tui.preferences import Preferences
@@ -43,21 +40,18 @@ from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
-from localspec.tui.status import live_state, pace_note, pause_note
 from localspec.tui.summary_desk import SummaryDesk
 from localspec.tui.title import TerminalTitle, terminal_write
 from localspec.tui.tour import QUESTION
-from localspec.tui.truth import Ghosts
 from localspec.tui.truth_desk import TruthDesk
 from localspec.tui.turn_desk import TurnDesk
-from localspec.tui.turn_notes import context_note, copied_note, storage_note
-from localspec.tui.widgets.hints import Hints
-from localspec.tui.widgets.live_line import LiveLine
-from localspec.tui.widgets.notice import Notice
+from localspec.tui.turn_notes import copied_note
+from localspec.tui.unanswered import Unanswered
+from localspec.tui.whereabouts import Whereabouts
+from localspec.tui.widgets.foot import Foot
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import Sidebar
 from localspec.tui.widgets.token_view import TokenView
-from localspec.tui.widgets.tour_line import TourLine
 from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.welcome import Welcome
 
@@ -67,7 +61,6 @@ if TYPE_CHECKING:
 FRAME_S = 1 / 10
 FRAMES_PER_FIGURES = 3
 """Figures are drawn at every third frame: faster, nobody could read them."""
-GHOST_S = 0.3
 
 
 class EngineSpoke(Message):
@@ -86,9 +79,6 @@ class ChatScreen(Screen[None]):
     ChatScreen.-narrow { layers: default over; }
     ChatScreen.-narrow Sidebar { layer: over; }
     ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
-    ChatScreen #foot { height: auto; align-horizontal: center; padding: 0 1 0 0; }
-    ChatScreen Notice, ChatScreen Prompt, ChatScreen LiveLine, ChatScreen Hints { width: 100%; max-width: 92; }
-    ChatScreen LiveLine { padding: 0 2; }
     ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; height: auto; }
     ChatScreen.-short #counts { display: none; }
     ChatScreen.-short Welcome { padding: 0 2; }
@@ -112,43 +102,39 @@ class ChatScreen(Screen[None]):
         self._settings = settings
         self._inbox = inbox
         self._palette = palette
-        self._clock = clock
-        self._notice = Notice()
+        self._preferences = Preferences()
+        self._frame_n = 0
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
-        self._turns = TurnDesk(session, palette, self._say)
+        self._foot = Foot(session, desk, palette, self._prompt)
+        self._quiet = self._foot.quiet
+        self._tour = self._foot.tour
+        self._unanswered = Unanswered(session)
+        self._turns = TurnDesk(session, palette, self._quiet.say, clock)
+        self._transcript = self._turns.transcript
         self._editing = EditingDesk(session, self._turns, self._prompt)
         self._reading = ReadingDesk(session, self._turns)
         self._summaries = SummaryDesk(self._turns)
-        self._transcript = self._turns.transcript
-        self._live = LiveLine(palette)
-        self._hints = Hints()
-        self._tour = TourLine()
         self._truth = TruthDesk(session, self._transcript, palette, self._wake)
-        self._waiting: dict[Exchange, Written] = {}
-        """Messages not yet answered, as they were written."""
-        self._preferences = Preferences()
-        self._said = ""
-        self._news = NewsLine(session.witness)
-        self._ghosts_until: float | None = None
-        self._frame_n = 0
+        self._changes = ChangeDesk(
+            self._turns, self._summaries, self._prompt, self._unanswered, desk, settings, self._quiet
+        )
+        self._where = Whereabouts(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
+        self._conversations = ConversationDesk(
+            session, settings, self._turns, self._prompt, self._where, self._unanswered, self._welcome
+        )
 
     def compose(self) -> ComposeResult:
         with self._transcript:
             yield self._welcome()
-        with Vertical(id="foot"):
-            yield self._tour
-            yield self._notice
-            yield self._prompt
-            yield self._live
-            yield self._hints
+        yield self._foot
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(FRAME_S, self._frame, pause=True)
         self._title = TerminalTitle(terminal_write(self.app, os.environ))
-        self._prompt.area.focus()
+        self._where.write()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
         self.prefer(self._settings.preferences)
-        self._say(self._session.store.notice or self._settings.news)
+        self._quiet.say(self._session.store.notice or self._settings.news)
         if (conversation := self._session.launch.conversation) is not None:
             self.run_worker(self._begin_with(conversation))
         self._wake()
@@ -166,27 +152,15 @@ class ChatScreen(Screen[None]):
             await self._editing.submit(event.written.content)
             self._wake()
             return
-        self._news.read()
-        self._say("")
+        self._quiet.news.read()
+        self._quiet.say("")
         self.did("prompt.send")
         await self._transcript.query(Welcome).remove()
-        exchange = self._session.ask(event.written.content)
-        exchange.shown = event.written.shown
-        self._waiting[exchange] = event.written
+        exchange = self._unanswered.ask(event.written)
         await self._transcript.add_turn(exchange)
-        if self._session.current is not None and exchange in self._session.waiting:
-            self._say("Waits for the reply; Up takes it back.")
+        if self._unanswered.waits(exchange):
+            self._quiet.say("Waits for the reply; Up takes it back.")
         self._wake()
-
-    def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        if self._said and event.text and event.by_hand:
-            self._say("")
-
-    def on_prompt_said(self, event: Prompt.Said) -> None:
-        self._say(event.text)
-
-    def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
-        self._hints.weigh(event.text)
 
     def on_welcome_picked(self, event: Welcome.Picked) -> None:
         self._prompt.set_text(event.text)
@@ -195,12 +169,12 @@ class ChatScreen(Screen[None]):
         self._turns.let_go(event.exchange)
 
     def on_transcript_followed(self, event: Transcript.Followed) -> None:
-        self._notice.cue("" if event.following else "↓ new")
+        self._foot.point(to_newest=not event.following)
 
     async def _command(self, text: str) -> None:
         action = find_command(text)
         if action is None:
-            self._say(no_such_command(text))
+            self._quiet.say(no_such_command(text))
         elif argument := command_parts(text)[1]:
             where, _, what = action.handler.partition(".")
             await self.app.run_action((where, what, (argument,)), self)
@@ -209,34 +183,22 @@ class ChatScreen(Screen[None]):
 
     def _withdraw(self) -> Written | None:
         """Take back the last message that waits."""
-        exchange = self._session.withdraw()
-        if exchange is None:
+        withdrawn = self._unanswered.withdraw()
+        if withdrawn is None:
             return None
+        exchange, written = withdrawn
         self.run_worker(self._turns.withdraw([exchange]))
-        return self._waiting.pop(exchange, Written(exchange.prompt))
+        return written
 
     # Actions, as named in ``tui.actions``
 
     async def action_stop(self) -> None:
-        if self._editing.leave():
-            return
-        if self._transcript.selected is not None:
-            self._choose(0)
-            return
-        if self._session.free and self._tour.tour.leave():
-            self._tour.draw()
+        if self._where.leave() or (self._session.free and self._tour.leave()):
             return
         withdrawn = self._session.stop()
         await self._turns.withdraw(withdrawn)
-        self._give_back(withdrawn)
+        self._conversations.give_back(withdrawn)
         self._wake()
-
-    def _give_back(self, withdrawn: list[Exchange]) -> None:
-        """Put messages that waited into the prompt."""
-        written = [self._waiting.pop(exchange) for exchange in withdrawn if exchange in self._waiting]
-        if written:
-            self._prompt.put_back(written)
-            self._say("The messages that waited are back in the prompt.")
 
     def action_toggle_view(self) -> None:
         self.say(self._truth.toggle_view())
@@ -255,17 +217,14 @@ class ChatScreen(Screen[None]):
 
     def action_tour(self) -> None:
         begins = self._tour.tour.step is None
-        self.say(self._tour.tour.go_on() or ("Esc leaves the tour." if begins else ""))
-        self._tour.draw()
+        self.say(self._tour.go_on())
         if begins and not self._prompt.area.text:
             self._prompt.set_text(QUESTION)
 
     def did(self, handler: str, *, opened: bool = False) -> None:
         """The reader has done this; the tour may go on. As ``Tour.did``."""
-        if self._tour.tour.step is not None:
-            if end := self._tour.tour.did(handler, opened=opened):
-                self._say(end)
-            self._tour.draw()
+        if end := self._tour.did(handler, opened=opened):
+            self._quiet.say(end)
 
     def on_token_view_picked(self, event: TokenView.Picked) -> None:
         self.say(self._truth.inspect(event.view, event.token))
@@ -275,27 +234,26 @@ class ChatScreen(Screen[None]):
         self._wake()
 
     def action_select(self, step: int) -> None:
-        self._choose(step)
+        self._where.step(step)
 
     async def action_conversations(self) -> None:
         if self.query(Sidebar):
             self.on_sidebar_closed()
         else:
-            stored = self._session.talk.stored
-            await self.mount(Sidebar(History(self._session.store), stored.id))
+            await self.mount(Sidebar(History(self._session.store), self._conversations.open_id))
 
     async def on_sidebar_chosen(self, event: Sidebar.Chosen) -> None:
         await self.query(Sidebar).remove()
         await self._go_to(event.conversation)
 
     async def on_sidebar_deleted(self, event: Sidebar.Deleted) -> None:
-        if event.conversation == self._session.talk.stored.id:
+        if event.conversation == self._conversations.open_id:
             await self.action_new_conversation()
             self.query_one(Sidebar).query_one("Input").focus()
 
     def on_sidebar_closed(self) -> None:
         self.query(Sidebar).remove()
-        self._prompt.area.focus()
+        self._where.write()
 
     def action_search(self) -> None:
         self.app.push_screen(SearchScreen(self._session.store), self._found)
@@ -306,15 +264,12 @@ class ChatScreen(Screen[None]):
             await self._go_to(hit.conversation, hit.message)
 
     async def _go_to(self, conversation: str, message: str | None = None) -> None:
-        try:
-            await self._turn_to(self._session.store.open_conversation(conversation), message)
-            self._settings.turn_to(begun=False)
-        except LocalSpecError as error:
-            self._say(str(error))
+        await self._conversations.go_to(conversation, message)
+        self._wake()
 
     async def _begin_with(self, conversation: str) -> None:
-        await self._go_to(conversation)
-        self._settings.use_system_said()
+        await self._conversations.begin_with(conversation)
+        self._wake()
 
     def action_rename(self, title: str = "") -> None:
         self.say(self._reading.rename(title))
@@ -326,20 +281,17 @@ class ChatScreen(Screen[None]):
         done = getattr(self._editing, what)(*values)
         if isawaitable(done):
             await done
-        if self._transcript.selected is None:
-            self._choose(0)
-        self._hints.choose(self._transcript.selected is not None and not self._editing.under_way)
+        self._where.settle()
         self._wake()
 
     async def action_compact(self, kept: str = "") -> None:
         await self._summaries.begin(kept)
-        self._choose(0)
+        self._where.go_to_prompt()
         self._wake()
 
     async def action_block(self, step: int) -> None:
         if await self._reading.go_to_block(step):
-            self._hints.choose(True)
-            self.set_focus(None)
+            self._where.stay_at_turn()
         self._wake()
 
     def action_links(self, first: str = "") -> None:
@@ -349,53 +301,23 @@ class ChatScreen(Screen[None]):
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
         event.stop()
         self._turns.choose_around(event.markdown)
-        self._hints.choose(True)
+        self._where.turn_chosen()
         self.action_links(event.href)
 
     def action_unfold(self) -> None:
         self._reading.unfold()
         self._wake()
 
-    def action_copy(self, what: str) -> None:
+    async def action_copy(self, what: str) -> None:
         text: str = getattr(self._reading, what)()
         if text:
-            self.app.copy_to_clipboard(text)
-            self._say(copied_note(text, code=what == "code"))
-
-    def _choose(self, step: int) -> None:
-        """Choose another turn, whose keys then count; with no step, none."""
-        self._reading.leave_block()
-        turn = self._transcript.select(step) if step else None
-        if turn is None:
-            self._transcript.unselect()
-        self._hints.choose(turn is not None)
-        if turn is not None:
-            self.set_focus(None)
-        else:
-            self._prompt.area.focus()
+            self._quiet.say(copied_note(text, await copy(self.app, text), code=what == "code"))
 
     def action_toggle_pace(self) -> None:
-        pacer = self._session.pacer
-        if pacer.tokens_per_second is None:
-            self._say("This pair is shown at full speed anyway.")
-            return
-        pacer.full_speed = not pacer.full_speed
-        pace = "full speed" if pacer.full_speed else f"{pacer.tokens_per_second:.0f} tokens/s"
-        self._say(f"Replies are shown at {pace}; the figures are the engine's own.")
+        self._quiet.say(self._session.pacer.toggle())
 
     async def action_new_conversation(self) -> None:
-        await self._turn_to(self._session.store.begin(self._session.launch.system))
-        self._settings.turn_to(begun=True)
-
-    async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
-        """Show another conversation, and a message in it."""
-        self._editing.leave()
-        self._say("")
-        self._prompt.open(conversation.id if conversation.path else "")
-        self._give_back(await self._turns.turn_to(conversation, message))
-        if not self._session.talk.exchanges:
-            await self._transcript.add(self._welcome())
-        self._choose(0) if message is None else self.set_focus(None)
+        await self._conversations.begin_anew()
         self._wake()
 
     async def action_prompt(self, what: str) -> None:
@@ -414,17 +336,15 @@ class ChatScreen(Screen[None]):
         self.app.push_screen(HelpScreen(self._palette(), self._preferences.keymap))
 
     def action_read(self) -> None:
-        self.set_focus(None)
+        self._where.read()
 
     def action_write(self) -> None:
-        self._prompt.area.focus()
+        self._where.write()
 
     def prefer(self, preferences: Preferences) -> None:
         """Look and move as the settings say from now on; what was switched by key and is not set anew stays."""
         before, self._preferences = self._preferences, preferences
-        self._hints.use(preferences.keymap)
-        self._tour.use(preferences.keymap)
-        self._prompt.set_calm(preferences.reduced_motion)
+        self._foot.use(preferences)
         if preferences.mode != before.mode:
             self._transcript.unselect()
             self._transcript.show(preferences.showing(self._transcript.showing))
@@ -453,77 +373,24 @@ class ChatScreen(Screen[None]):
             self._session.receive(answer)
         changes = self._session.advance()
         for change in changes:
-            self._show(change)
+            self._changes.show(change)
             self._truth.follow(change)
-        self._fade_ghosts()
+        self._turns.fade()
         self._frame_n += 1
-        done = not self._session.busy and self._ghosts_until is None
+        done = not self._session.busy and not self._turns.glimpse.lasts
         if done or self._frame_n % FRAMES_PER_FIGURES == 0:
-            self._live.show(live_state(self._session, self._transcript.showing.mode))
-            self._notice.say(self._note)
-            self._notice.measure(context_note(self._session))
+            self._foot.draw(self._transcript.showing.mode)
             self._name_terminal()
         if done:
             self._timer.pause()
             self._prompt.set_calm(self._preferences.reduced_motion)
             self._inbox.sleep()
 
-    def _show(self, change: Change) -> None:
-        match change:
-            case Began(exchange):
-                self._waiting.pop(exchange, None)
-                self._turns.begin(exchange)
-            case Wrote(exchange, rounds, rejected):
-                brief = self._transcript.ghosts is Ghosts.BRIEF and self.app.animation_level != "none"
-                ghosts = rejected if brief else ()
-                if (view := self._transcript.view(exchange)) is not None:
-                    view.reply.write(rounds, ghosts)
-                self._ghosts_until = self._clock() + GHOST_S if ghosts else None
-            case Ended(exchange) if exchange.is_summary:
-                self._ghosts_until = None
-                self.run_worker(self._summaries.end(exchange))
-            case Ended(exchange):
-                self._ghosts_until = None
-                self._settings.adopt_promoted()
-                self._turns.close(exchange)
-                self._prompt.weigh()
-            case Counted(token_n):
-                self._prompt.counted(token_n)
-            case LoadFailed(error):
-                self._prompt.fit(None)
-                self._said = ""
-                self.complain(error, self._desk.way_back())
-                self._desk.begin()
-            case PairReady(info):
-                self._prompt.fit(info.n_ctx)
-                self._show_load_error(None)
-                self._settings.pace()
-                self._say(self._desk.ready() or self._said)
-                self._desk.begin()
-
     def _name_terminal(self) -> None:
         if not self._preferences.terminal_title:
             self._title.end()
             return
-        stored = self._session.talk.stored
-        self._title.show(stored.title if stored.path else "")
-
-    def _fade_ghosts(self) -> None:
-        if self._ghosts_until is not None and self._clock() >= self._ghosts_until:
-            self._ghosts_until = None
-            current = self._session.current
-            if current is not None and (view := self._transcript.view(current)) is not None:
-                view.reply.tokens.fade()
-
-    def _show_load_error(self, text: Content | None) -> None:
-        """Put a failed load's sentence below the conversation, or take it away once it is mended."""
-        self._transcript.query(".load-error").remove()
-        if text is not None:
-            self.run_worker(self._show_at_end(Static(text, classes="load-error")))
-
-    async def _show_at_end(self, widget: Static) -> None:
-        await self._transcript.add(widget)
-        self.call_after_refresh(self._transcript.scroll_end, animate=False)
+        self._title.show(self._conversations.title)
 
     # What there is about pairs
 
@@ -531,26 +398,16 @@ class ChatScreen(Screen[None]):
         """Something about pairs has changed: what the first page offers, and the quiet line."""
         for welcome in self.query(Welcome):
             welcome.tell(self._session.launch, self._desk.welcome())
-        self._notice.say(self._note)
+        self._quiet.draw()
 
-    def complain(self, error: LocalSpecError, advice: str = "") -> None:
+    def complain(self, error: LocalSpecError) -> None:
         """Say below the conversation what went wrong with a pair, until one is loaded."""
-        self._show_load_error(Content.assemble(error.message, " ", (f"{error.hint} {advice}".strip(), "$foreground")))
+        self._changes.complaint.show(error)
 
     def say(self, text: str) -> None:
         """Say it quietly, until the reader types."""
-        self._say(text)
+        self._quiet.say(text)
         self._wake()
 
     def _welcome(self) -> Welcome:
         return Welcome(self._session.launch, self._palette, self._desk.welcome())
-
-    @property
-    def _note(self) -> str:
-        """What the quiet line says: what was just done first, then what goes on by itself."""
-        said = self._said or storage_note(self._session) or self._news.note
-        return said or pace_note(self._session) or pause_note(self._session) or self._desk.news()
-
-    def _say(self, text: str) -> None:
-        self._said = text
-        self._notice.say(self._note)

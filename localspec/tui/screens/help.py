@@ -18,8 +18,8 @@ from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
 from localspec.tui.tables import TABLES
 from localspec.tui.truth import MODES
 
-_KEY_CELLS = 15
-"""Room for the longest name of a key, Alt+Page Down."""
+_KEY_CELLS = 17
+"""Room for the longest name of a key, Ctrl+Shift+Down."""
 FIGURES = (
     ("tokens/s", "how fast the reply is being written, measured by the engine"),
     ("plain", "how much faster that is than the target alone on this machine"),

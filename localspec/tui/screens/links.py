@@ -12,9 +12,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
+from localspec.tui.clipboard import Arrival, copied, copy
 from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.link_actions import LINK_ACTIONS
 from localspec.tui.links import Link
+from localspec.tui.widgets.bar import ReadableBar
 
 
 class LinksScreen(ModalScreen[str]):
@@ -43,8 +45,7 @@ class LinksScreen(ModalScreen[str]):
         """``first`` is the address to begin at."""
         super().__init__()
         self._links = links
-        self._list = OptionList(*map(_row, links), markup=False)
-        self._list.can_focus = False
+        self._list = ReadableBar(*map(_row, links), markup=False)
         self._first = next((n for n, link in enumerate(links) if link.url == first), 0)
 
     def compose(self) -> ComposeResult:
@@ -60,14 +61,14 @@ class LinksScreen(ModalScreen[str]):
         self.query_one(".links-quiet", Static).update(hint_line([(key[each.id], each.title) for each in shown]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.action_copy()
+        self.run_worker(self.action_copy(), exclusive=True)
 
     def action_move(self, step: int) -> None:
         self._list.highlighted = max(0, min(len(self._links) - 1, (self._list.highlighted or 0) + step))
 
-    def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self._marked.url)
-        self.dismiss(f"{self._marked.url} is copied.")
+    async def action_copy(self) -> None:
+        url = self._marked.url
+        self.dismiss(copied_link(url, await copy(self.app, url)))
 
     def action_open(self) -> None:
         self.app.open_url(self._marked.url)
@@ -79,6 +80,11 @@ class LinksScreen(ModalScreen[str]):
     @property
     def _marked(self) -> Link:
         return self._links[self._list.highlighted or 0]
+
+
+def copied_link(url: str, arrival: Arrival) -> str:
+    """What became of an address; where the terminal may not take it, it stands there to be marked by hand."""
+    return copied(f"{url} is copied", arrival, f"mark it here: {url}" if arrival is Arrival.NOWHERE else "mark it here")
 
 
 def _row(link: Link) -> Content:

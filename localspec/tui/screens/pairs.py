@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
-from localspec.tui.actions import key_label
+from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.pair_actions import PAIR_ACTIONS
 from localspec.tui.pairs.browser import Browser, deed_words
 from localspec.tui.pairs.desk import PairDesk
@@ -20,16 +20,11 @@ from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
 
-_KEYS = {action.id: key_label(action.keys) for action in PAIR_ACTIONS}
-
 
 class PairsScreen(Screen[str | None]):
     """Ends with the id of the pair to use, or with none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
-        for action in PAIR_ACTIONS
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PAIR_ACTIONS)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     PairsScreen { background: $background; color: $foreground; align-horizontal: center; }
@@ -97,11 +92,12 @@ class PairsScreen(Screen[str | None]):
         self._count.update(Content(self._browser.heading))
         self._list.show(entries, marked)
         self._details.show(marked)
-        pairs = [(_KEYS["pair-take"], deed_words(marked))] if deed_words(marked) else []
+        key = labels_of(self, PAIR_ACTIONS)
+        pairs = [(key["pair-take"], deed_words(marked))] if deed_words(marked) else []
         if marked and marked.download and marked.download.active:
-            pairs.append((_KEYS["pair-stop"], "stop"))
-        pairs += [(_KEYS["pair-details"], "details")] if marked else []
-        pairs.append((_KEYS["pair-back"], "back"))
+            pairs.append((key["pair-stop"], "stop"))
+        pairs += [(key["pair-details"], "details")] if marked else []
+        pairs.append((key["pair-back"], "back"))
         self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -20,7 +20,7 @@ from localspec.tui.race_actions import RACE_ACTIONS
 from localspec.tui.truth import Mode, Trace
 from localspec.tui.widgets.token_view import TokenView
 
-STATEMENT = "Both ran on this machine, one after the other; here they run side by side, each at the speed it had."
+STATEMENT = "Both ran on this machine, one after the other; here side by side, each at the speed it had."
 _FRAME_S = 1 / 15
 
 
@@ -29,7 +29,8 @@ class LaneView(Container):
 
     DEFAULT_CSS = """
     LaneView { width: 1fr; height: 1fr; }
-    LaneView .lane-line { height: auto; color: $quiet; }
+    LaneView .lane-line { height: auto; margin: 0 0 1 0; color: $quiet; text-wrap: nowrap; }
+    RaceScreen.-narrow LaneView .lane-line { margin: 0; }
     LaneView VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
     """
 
@@ -70,7 +71,9 @@ class LaneView(Container):
             self._trace.extend(rounds)
             self._tokens.extend(rounds)
             self._scroll.scroll_end(animate=False)
-        self._line.update(lane_line(self._lane, elapsed_s, self.shown_n))
+        rows = lane_line(self._lane, elapsed_s, self.shown_n)
+        one = rows.replace("\n", "  ")
+        self._line.update(one if len(one) <= self.size.width else rows)
         return self.shown_n == len(self._lane.rounds)
 
 

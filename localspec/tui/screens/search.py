@@ -16,29 +16,15 @@ from textual.widgets.option_list import Option
 from localspec.errors import StoreError
 from localspec.store import Hit, Store
 from localspec.tui.widgets.hints import fitting
+from localspec.tui.widgets.row_list import QuietList
 
 WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
 NOTHING_FOUND = "Nothing was said with all of these words."
 _WHO = {"user": "you", "assistant": "model"}
 
 
-class HitList(OptionList, can_focus=False):
-    """Never takes the focus: whoever types, types the query."""
-
-    DEFAULT_CSS = """
-    HitList {
-        border: none; padding: 0; background: $background; color: $foreground; height: 1fr;
-        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
-        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
-        scrollbar-background-hover: $background; scrollbar-background-active: $background;
-    }
-    HitList > .option-list--option { padding: 0 1; }
-    HitList > .option-list--option-highlighted { background: $panel; color: $foreground; }
-    HitList:ansi > .option-list--option-highlighted {
-        background: $block-cursor-background; color: $block-cursor-foreground;
-    }
-    HitList > .option-list--option-hover { background: $surface; }
-    """
+class HitList(QuietList, can_focus=False):
+    """What was found."""
 
 
 class SearchScreen(Screen[Hit | None]):

@@ -6,21 +6,20 @@ import asyncio
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
 from localspec.stats.page import Sheet
-from localspec.tui.actions import key_label
+from localspec.tui.keys import bindings_of, both, labels_of
 from localspec.tui.stats.browser import VIEWS, WATCH, StatsBrowser
 from localspec.tui.stats_actions import STATS_ACTIONS
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.stats_list import StatsList
 from localspec.tui.widgets.stats_page import StatsPage
 
-_KEYS = {action.id: key_label(action.keys) for action in STATS_ACTIONS}
 _LEAST_WIDTH = 15
 _ROOM_FOR_COUNT = 35
 
@@ -28,10 +27,7 @@ _ROOM_FOR_COUNT = 35
 class StatsScreen(Screen[None]):
     """Reads in a thread, and shows what has been read so far."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
-        for action in STATS_ACTIONS
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(STATS_ACTIONS)
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012
     DEFAULT_CSS = """
     StatsScreen { background: $background; color: $foreground; align-horizontal: center; }
@@ -163,10 +159,13 @@ class StatsScreen(Screen[None]):
         return view == WATCH and self._browser.notices_n > 0
 
     def _hints(self, rows_n: int) -> list[tuple[str, str]]:
-        pairs = [(_KEYS["stats-next"], "by")]
+        key = labels_of(self, STATS_ACTIONS)
+        pairs = [(key["stats-next"], "by")]
         if rows_n > 1:
-            pairs.append(("Up/Down", "group" if self._browser.view != WATCH else "choose"))
+            pairs.append(
+                (both(key["stats-up"], key["stats-down"]), "group" if self._browser.view != WATCH else "choose")
+            )
         if not self._browser.empty:
-            pairs.append((_KEYS["stats-page-down"], "scroll"))
-        pairs.append((_KEYS["stats-reread"], "read again"))
-        return [*pairs, (_KEYS["stats-back"], "back")]
+            pairs.append((key["stats-page-down"], "scroll"))
+        pairs.append((key["stats-reread"], "read again"))
+        return [*pairs, (key["stats-back"], "back")]

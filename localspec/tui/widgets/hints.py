@@ -5,9 +5,11 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS, key_label
+from localspec.tui.actions import ACTIONS
 from localspec.tui.keymap import Keymap
 
+_STOP = next(action for action in ACTIONS if action.id == "stop")
+"""Leaves a turn that is chosen, too."""
 _GAPS = ("   ", "  ")
 _WEIGHT_WIDTH = 17
 """Room for "~123,456 tokens", whatever the number, so that nothing moves while it changes."""
@@ -53,7 +55,7 @@ class Hints(Static):
             if action.hinted and action.in_turn is self._chosen and (label := self._keymap.label(action))
         ]
         if self._chosen:
-            pairs.append((key_label("escape"), "leave"))
+            pairs.append((self._keymap.label(_STOP), "leave"))
         width = self.size.width
         if self._weight and width > _WEIGHT_WIDTH:
             hints = fitting(pairs, width, width - _WEIGHT_WIDTH)
@@ -64,10 +66,11 @@ class Hints(Static):
 
 
 def fitting(pairs: list[tuple[str, str]], width: int, room: int | None = None) -> Content:
-    """The pairs on one row, drawn together where it is narrow; those in the middle go first, help and quit last.
+    """The pairs with a key on one row, drawn together where it is narrow; the middle goes first, help and quit last.
 
     If there is less ``room`` for now than the width, those that stay do not move: the last ones go.
     """
+    pairs = [(key, title) for key, title in pairs if key]
     gap = next((gap for gap in _GAPS if _length(pairs, gap) <= width), _GAPS[-1])
     while len(pairs) > 2 and _length(pairs, gap) > width:
         pairs = [*pairs[: len(pairs) // 2], *pairs[len(pairs) // 2 + 1 :]]

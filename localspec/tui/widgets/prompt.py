@@ -14,25 +14,23 @@ from typing import TypeAlias
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
-from localspec.compose.attachment import over_context
 from localspec.compose.cleaning import cleaned, cleaning_note
 from localspec.compose.history import PromptHistory, Recall
-from localspec.compose.mentions import written as written_path
 from localspec.compose.message import Enclosures, Written
 from localspec.compose.unsent import UnsentMessages
 from localspec.errors import LocalSpecError
 from localspec.paths import user_paths
-from localspec.tui.actions import is_command
-from localspec.tui.attaching import Attaching
+from localspec.tui.after_pause import AfterPause
+from localspec.tui.commands import is_command
 from localspec.tui.editor import edit_in
 from localspec.tui.weighing import Weighing
 from localspec.tui.widgets import prompt_messages
 from localspec.tui.widgets.attached import Attached
 from localspec.tui.widgets.completion import CompletionList
 from localspec.tui.widgets.folds import Folds
+from localspec.tui.widgets.mentions import Mentions
 from localspec.tui.widgets.offers import Offers
 from localspec.tui.widgets.prompt_area import PromptArea
 
@@ -87,9 +85,9 @@ class Prompt(Vertical):
         self.enclosures = Enclosures()
         self.history = PromptHistory(folder / "sent-messages.jsonl")
         self._folds = Folds(self.enclosures, self.area)
-        self._attaching = Attaching(self.enclosures)
         self._unsent = UnsentMessages(folder / "unsent")
         self._weighing = Weighing(ask)
+        self._mentions = Mentions(self, self.enclosures, self._weighing)
         self._withdraw = withdraw
         self._attached = Attached()
         self._trouble = Static("", id="trouble")
@@ -99,7 +97,6 @@ class Prompt(Vertical):
         self._put = False
         """Whether the change to come was made all at once."""
         self._key = ""
-        self._n_ctx: int | None = None
 
     def compose(self) -> ComposeResult:
         yield self._offers.list
@@ -110,8 +107,8 @@ class Prompt(Vertical):
             yield self.area
 
     def on_mount(self) -> None:
-        self._saving = self.set_interval(SAVE_AFTER_S, self.save, pause=True)
-        self._pausing = self.set_interval(WEIGH_AFTER_S, self.weigh, pause=True)
+        self._saving = AfterPause(self, SAVE_AFTER_S, self.save)
+        self._counting = AfterPause(self, WEIGH_AFTER_S, self.weigh)
         self.put(self._unsent.load(self._key))
 
     def on_resize(self) -> None:
@@ -143,6 +140,11 @@ class Prompt(Vertical):
         self.area.text = written.text
         self.area.move_cursor(self.area.document.end)
 
+    def insert(self, text: str) -> None:
+        """Write at the cursor, all at once."""
+        self._put = True
+        self.area.insert(text, maintain_selection_offset=False)
+
     def put_back(self, messages: list[Written]) -> None:
         """Put messages that were not sent in front of what is written."""
         texts = [message.text for message in messages]
@@ -159,7 +161,7 @@ class Prompt(Vertical):
 
     def save(self) -> None:
         """Keep what is unsent, for the next start."""
-        self._saving.pause()
+        self._saving.forget()
         self._unsent.save(self._key, self.written)
 
     def set_calm(self, calm: bool) -> None:
@@ -176,6 +178,11 @@ class Prompt(Vertical):
         self._trouble.update(Content(text))
         self._trouble.display = bool(text)
 
+    @property
+    def troubled(self) -> bool:
+        """Whether something went wrong that the reader has not typed on from."""
+        return bool(self._trouble.display)
+
     def searching(self, on: bool) -> None:
         """Show that the line is used to search."""
         self._mark.update("? " if on else "› ")
@@ -184,24 +191,21 @@ class Prompt(Vertical):
 
     def fit(self, n_ctx: int | None) -> None:
         """A pair with this context is loaded; None if there is none any more."""
-        self._n_ctx = n_ctx
-        self._weighing.forget()
+        self._weighing.fit(n_ctx)
         self.weigh()
 
     def weigh(self) -> None:
         """Count what is written, as far as the engine is free."""
-        self._pausing.pause()
+        self._counting.forget()
         self._weighing.write(self.written)
         self._show_weight()
 
     def counted(self, n: int | None) -> None:
         """The engine's answer to ``ask``."""
         self._weighing.counted(n)
-        for attachment in self.written.attachments:
-            count = self._weighing.of(attachment)
-            if count.exact and self._n_ctx and count.n > self._n_ctx:
-                self._attaching.refuse(attachment.path)
-                self.complain(str(over_context(attachment.path, count.n, self._n_ctx)))
+        for attachment, error in self._weighing.too_large(self.written.attachments):
+            self._mentions.take_off(attachment)
+            self.complain(str(error))
         self._show_weight()
 
     def _show_weight(self) -> None:
@@ -216,13 +220,12 @@ class Prompt(Vertical):
         event.stop()
         self._offers.refresh()
         if self._offers.aside is None:
-            self._restart(self._saving)
+            self._saving.touch()
             if self.written.blank:
                 self.weigh()
             else:
-                self._restart(self._pausing)
-            if untried := self._attaching.claim(self.text):
-                self.run_worker(self._read_files(untried))
+                self._counting.touch()
+            self._mentions.follow(self.text)
         if not self._put:
             self.complain("")
         self.post_message(self.Typed(self.text, by_hand=not self._put))
@@ -242,11 +245,7 @@ class Prompt(Vertical):
         if self._offers.accept(into=False):
             return
         written = self.written
-        if written.blank:
-            return
-        untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
-        if untried or self._attaching.busy:
-            self.run_worker(self._read_files(untried, then_send=True))
+        if written.blank or self._mentions.hold(written):
             return
         if not is_command(written.text):
             self.history.add(written)
@@ -294,19 +293,11 @@ class Prompt(Vertical):
 
     def attach(self, path: str) -> None:
         """Attach what lies at ``path``, which the text mentions."""
-        self._attaching.claim_path(path)
-        self.run_worker(self._read_files([path], meant=True))
+        self._mentions.attach(path)
 
     def begin_attaching(self, path: str = "") -> None:
         """Attach what lies at ``path``, or begin to look for a file."""
-        self.area.focus()
-        before = self.text[: self.area.index]
-        gap = "" if not before or before[-1].isspace() else " "
-        path = path.strip("\"'")
-        self._put = True
-        self.area.insert(f"{gap}{written_path(path)} " if path else f"{gap}@", maintain_selection_offset=False)
-        if path:
-            self.attach(path)
+        self._mentions.write(path)
 
     def search_sent(self) -> None:
         """Search the messages sent before."""
@@ -327,20 +318,7 @@ class Prompt(Vertical):
 
     def _submit(self, written: Written) -> None:
         self.enclosures.clear()
-        self._attaching.clear()
+        self._mentions.clear()
         self.set_text("")
         self.save()
         self.post_message(self.Submitted(written))
-
-    async def _read_files(self, paths: list[str], *, meant: bool = False, then_send: bool = False) -> None:
-        errors = await self._attaching.attach(paths, self._n_ctx, meant=meant)
-        if errors:
-            self.complain("\n".join(map(str, errors)))
-        self.weigh()
-        if then_send and not self._trouble.display:
-            self.send()
-
-    @staticmethod
-    def _restart(timer: Timer) -> None:
-        timer.reset()
-        timer.resume()

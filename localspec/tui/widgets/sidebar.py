@@ -9,16 +9,18 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localspec.tui.actions import key_label
+from localspec.tui.actions import ACTIONS
 from localspec.tui.history import History, Row, age
 from localspec.tui.history_actions import HISTORY_ACTIONS
+from localspec.tui.keys import bindings_of, labels_of
+from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.hints import fitting
 
 
@@ -27,7 +29,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class ConversationList(OptionList, can_focus=False):
+class ConversationList(ReadableBar, can_focus=False):
     """Never takes the focus: whoever types, types into the filter."""
 
     DEFAULT_CSS = """
@@ -49,10 +51,7 @@ class ConversationList(OptionList, can_focus=False):
 class Sidebar(Vertical):
     """Over the conversation where it is narrow, beside it where there is room."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.handler, action.title.capitalize(), id=action.id, tooltip=action.help)
-        for action in HISTORY_ACTIONS
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(HISTORY_ACTIONS)
     DEFAULT_CSS = """
     Sidebar { dock: left; width: 38; max-width: 90%; height: 100%; background: $surface; padding: 0 0 0 1; }
     Sidebar #sidebar-filter { height: 1; margin: 1 0; }
@@ -152,14 +151,15 @@ class Sidebar(Vertical):
             self._renaming = row.id
             self._filter.value = row.heading.title
             self._filter.cursor_position = len(row.heading.title)
-            self._draw("Enter keeps this title. Empty, it is made from the first question.")
+            key = labels_of(self, HISTORY_ACTIONS)["history-open"] or "Enter"
+            self._draw(f"{key} keeps this title. Empty, it is made from the first question.")
 
     def action_pin(self) -> None:
         self._draw(self._history.pin())
 
     def action_delete(self) -> None:
         row = self._history.marked
-        self._draw(self._history.delete())
+        self._draw(self._history.delete(labels_of(self, HISTORY_ACTIONS)["history-undo"]))
         if row is not None and all(row.id != each.id for each in self._history.rows):
             self.post_message(self.Deleted(row.id))
 
@@ -195,9 +195,12 @@ class Sidebar(Vertical):
             return
         rows, marked = self._history.rows, self._history.marked
         self.set_class(not rows, "-empty")
-        self._empty.update(Content("" if rows else self._history.empty))
+        self._empty.update(
+            Content("" if rows else self._history.empty(labels_of(self, ACTIONS)["search"] or "/search"))
+        )
         self._said.update(Content(said))
-        pairs = [(key_label(action.keys), action.title) for action in HISTORY_ACTIONS if action.hinted]
+        key = labels_of(self, HISTORY_ACTIONS)
+        pairs = [(key[action.id], action.title) for action in HISTORY_ACTIONS if action.hinted]
         self._keys.update(fitting(pairs[:3], 36) + Content("\n") + fitting(pairs[3:], 36))
         self._filling = True
         self._list.set_options(_options(rows, self._current, max(12, self._list.size.width - 3), utc_now()))

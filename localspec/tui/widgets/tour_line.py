@@ -33,6 +33,28 @@ class TourLine(Horizontal):
         yield self._hint
         yield self._ways
 
+    def go_on(self) -> str:
+        """Begin the tour, or go to its next step; what there is to say about it."""
+        begins = self.tour.step is None
+        said = self.tour.go_on() or ("Esc leaves the tour." if begins else "")
+        self.draw()
+        return said
+
+    def did(self, handler: str, *, opened: bool) -> str:
+        """As ``Tour.did``."""
+        if self.tour.step is None:
+            return ""
+        said = self.tour.did(handler, opened=opened)
+        self.draw()
+        return said
+
+    def leave(self) -> bool:
+        """End the tour; whether there was one."""
+        left = self.tour.leave()
+        if left:
+            self.draw()
+        return left
+
     def use(self, keymap: Keymap) -> None:
         """Name these keys."""
         self._keymap = keymap

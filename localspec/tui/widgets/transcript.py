@@ -14,11 +14,10 @@ from textual.widget import Widget
 
 from localspec.tui.exchange import Exchange
 from localspec.tui.truth import Ghosts, Showing
-from localspec.tui.widgets.near_pages import NearPages
-from localspec.tui.widgets.page import Page, grouped
 from localspec.tui.widgets.reading_place import ReadingPlace
 from localspec.tui.widgets.steady import SteadyPane
 from localspec.tui.widgets.turn import TurnView
+from localspec.tui.widgets.turn_pages import TurnPages
 
 
 class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children=False):
@@ -57,16 +56,17 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     def __init__(self, make: Callable[[Exchange], TurnView]) -> None:
         """``make`` draws an exchange as it stands."""
         super().__init__()
-        self.showing = Showing()
-        """How replies are shown that have no way of their own."""
-        self.ghosts = Ghosts.BRIEF
-        self.selected: TurnView | None = None
-        """The turn that the reader has chosen, if one."""
-        self._make = make
-        self._views: dict[Exchange, TurnView] = {}
         self._following = True
-        self._unsettled: list[TurnView] = []
-        self.near = NearPages(self, self._fill, self._release, self._place)
+        self._pages = TurnPages(
+            self,
+            make,
+            self._place,
+            shown=lambda: self.post_message(self.Shown()),
+            let_go=lambda exchange: self.post_message(self.LetGo(exchange)),
+        )
+        self.near = self._pages.near
+        self._dressing = self._pages.dressing
+        self._selection = self._pages.selection
 
     @property
     def following(self) -> bool:
@@ -76,30 +76,22 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     @property
     def turns(self) -> list[TurnView]:
         """The turns that are there as widgets, oldest first."""
-        return [turn for page in self._pages for turn in page.turns]
+        return self._pages.turns
 
     @property
     def exchanges(self) -> list[Exchange]:
         """All that is shown, near or far."""
-        return [exchange for page in self._pages for exchange in page.exchanges]
+        return self._pages.exchanges
 
     def view(self, exchange: Exchange) -> TurnView | None:
         """The widget of an exchange, while there is one."""
-        return self._views.get(exchange)
+        return self._pages.view(exchange)
 
     # What is shown
 
     async def add_turn(self, exchange: Exchange) -> TurnView:
         """Append a turn and go to it."""
-        pages = self._pages
-        async with self.near.held():
-            page = pages[-1] if pages and not pages[-1].full else Page()
-            if not page.is_attached:
-                await self.mount(page)
-            page.exchanges.append(exchange)
-            view = self._view_for(exchange)
-            await page.mount(view)
-            await self._dress(view)
+        view = await self._pages.add(exchange)
         self.follow()
         return view
 
@@ -110,113 +102,99 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     async def clear(self) -> None:
         """Remove everything."""
-        async with self.near.held():
-            self._unsettled.clear()
-            self._views.clear()
-            self.selected = None
-            await self.remove_children()
+        await self._pages.clear()
 
     async def sync(self, exchanges: Sequence[Exchange]) -> None:
         """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
-        shown = self.exchanges
-        same = (a is b for a, b in zip(shown, exchanges, strict=False))
-        kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(exchanges)))
-        async with self.near.held():
-            await self._cut(kept_n)
-        rest = exchanges[kept_n:]
-        width = max(20, min(self.size.width, 92) - 6)
-        pages = [
-            Page(rest[group], sum(exchange.rows(width) for exchange in rest[group]))
-            for group in grouped([exchange.size for exchange in rest])
-        ]
-        if pages:
-            await self.mount_all(pages)
-        if last := self._pages[-1:]:
-            await self.near.open(last[0])
+        await self._pages.sync(exchanges)
         self.follow()
         self.call_after_refresh(self.near.look)
 
     async def remake(self, exchange: Exchange) -> None:
         """Draw an exchange anew."""
-        async with self.near.held():
-            old = self._views.get(exchange)
-            if old is None or not isinstance(old.parent, Page):
-                return  # it is far away, and drawn when it comes near
-            chosen = self.selected is old
-            view = self._view_for(exchange)
-            await old.parent.mount(view, after=old)
-            await old.remove()
-            await self._dress(view)
-        if chosen:
-            self._choose(view)
+        await self._pages.remake(exchange)
 
     async def discard(self, exchange: Exchange) -> None:
         """Take one away, for example a message that was withdrawn."""
-        async with self.near.held():
-            view = self._views.pop(exchange, None)
-            for page in self._pages:
-                if exchange in page.exchanges:
-                    page.exchanges.remove(exchange)
-            if view is not None:
-                await view.remove()
+        await self._pages.discard(exchange)
 
     async def reveal(self, exchange: Exchange) -> None:
         """Choose a turn, however far away, and go to it."""
-        for page in self._pages:
-            if exchange in page.exchanges:
-                self._anchor_released = True
-                await self.near.open(page)
-                self._choose(self._views[exchange])
-                # Where it is can be told once the page is laid out.
-                self.call_after_refresh(self._go_to, self._views[exchange])
+        if exchange in self.exchanges:
+            self._anchor_released = True
+            view = await self._pages.open(exchange)
+            self.choose(view)
+            # Where it is can be told once the page is laid out.
+            self.call_after_refresh(self._go_to, view)
 
-    def settle(self, turn: TurnView) -> None:
-        """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
-        self._unsettled.append(turn)
-        if self._following:
-            self.run_worker(self._settle())
+    # How it is shown
+
+    @property
+    def showing(self) -> Showing:
+        """How replies are shown that have no way of their own."""
+        return self._dressing.showing
+
+    @property
+    def ghosts(self) -> Ghosts:
+        """What becomes of rejected proposals."""
+        return self._dressing.ghosts
+
+    @property
+    def shown(self) -> Showing:
+        """How the selected turn is shown, or else the others."""
+        return self._dressing.of(self.selected) if self.selected else self.showing
 
     def show(self, showing: Showing) -> None:
         """Show the selected turn so, or else all, and forget what single turns had for themselves."""
         if self.selected is not None:
             self.selected.own_showing = showing
         else:
-            self.showing = showing
-            for turn in self.turns:
-                turn.own_showing = None
+            self._dressing.show_all(showing, self.turns)
         self._redress()
 
     def show_ghosts(self, ghosts: Ghosts) -> None:
         """Show rejected proposals so, in all turns."""
-        self.ghosts = ghosts
+        self._dressing.ghosts = ghosts
         self._redress()
 
+    def settle(self, turn: TurnView) -> None:
+        """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
+        self._dressing.put_off(turn)
+        if self._following:
+            self.run_worker(self._dressing.settle())
+
+    def _redress(self) -> None:
+        self.run_worker(self._show(), group="view", exclusive=True)
+
+    async def _show(self) -> None:
+        """Give all replies the view in force; what the reader looks at stays where it is."""
+        place = self._place()
+        await self._dressing.dress_near()
+        self.call_after_refresh(self._keep, place)
+        self.post_message(self.Shown())
+
+    # Which turn is chosen
+
     @property
-    def shown(self) -> Showing:
-        """How the selected turn is shown, or else the others."""
-        return (self.selected.own_showing if self.selected else None) or self.showing
+    def selected(self) -> TurnView | None:
+        """The turn that the reader has chosen, if one."""
+        return self._selection.turn
 
     def select(self, step: int) -> TurnView | None:
         """Choose the turn before or after the one chosen, at first the newest; past the last none is."""
-        turns = self.turns
-        at = turns.index(self.selected) if self.selected in turns else len(turns)
-        at = max(0, at + step)
-        self.unselect()
-        if at < len(turns):
-            self._choose(turns[at])
-            self.scroll_to_widget(turns[at], animate=False)
+        turn = self._selection.step(self.turns, step)
+        if turn is not None:
+            self.scroll_to_widget(turn, animate=False)
             self._moved()
-        return self.selected
+        return turn
 
     def choose(self, view: TurnView) -> None:
         """Choose a turn that is there; the view stays where it is."""
-        self._choose(view)
+        self._selection.choose(view)
 
     def unselect(self) -> None:
         """Choose no turn."""
-        if self.selected is not None:
-            self.selected.choose(False)
-            self.selected = None
+        self._selection.clear()
 
     def _go_to(self, turn: TurnView) -> None:
         self.scroll_to_widget(turn, animate=False, top=True)
@@ -234,70 +212,6 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         """Scroll by nearly a page, keeping two lines for the eye."""
         distance = max(1, self.size.height - 2)
         self.scroll_relative(y=direction * distance, animate=False)
-
-    @property
-    def _pages(self) -> list[Page]:
-        return self.near.pages
-
-    def _view_for(self, exchange: Exchange) -> TurnView:
-        view = self._views[exchange] = self._make(exchange)
-        return view
-
-    def _choose(self, view: TurnView) -> None:
-        self.unselect()
-        self.selected = view
-        view.choose(True)
-
-    async def _cut(self, kept_n: int) -> None:
-        """Remove what comes after the first ``kept_n`` exchanges."""
-        for page in self._pages:
-            gone, page.exchanges = page.exchanges[max(0, kept_n) :], page.exchanges[: max(0, kept_n)]
-            kept_n -= len(page.exchanges) + len(gone)
-            for exchange in gone:
-                view = self._views.pop(exchange, None)
-                if view is self.selected:
-                    self.unselect()
-                if view is not None and page.exchanges:
-                    await view.remove()
-            if not page.exchanges:
-                await page.remove()
-
-    async def _settle(self) -> None:
-        async with self.near.held():
-            while self._unsettled:
-                await self._dress(self._unsettled.pop(0))
-
-    def _redress(self) -> None:
-        """Show every turn as it is to be shown; those folded away when they are next seen."""
-        self.run_worker(self._show(), group="view", exclusive=True)
-
-    async def _dress(self, turn: TurnView) -> None:
-        """To be called while ``near`` is held."""
-        if turn.is_attached:
-            await turn.reply.show(turn.own_showing or self.showing, self.ghosts)
-
-    async def _show(self) -> None:
-        """Give all replies the view in force; what the reader looks at stays where it is."""
-        place = self._place()
-        async with self.near.held():
-            for page in self._pages:
-                for turn in page.turns if not page.folded else ():
-                    await self._dress(turn)
-        self.call_after_refresh(self._keep, place)
-        self.post_message(self.Shown())
-
-    async def _fill(self, page: Page) -> None:
-        """Give a page its turns."""
-        missing = [exchange for exchange in page.exchanges if exchange not in self._views]
-        await page.mount_all([self._view_for(exchange) for exchange in missing])
-        for turn in page.turns:
-            await self._dress(turn)
-        self.post_message(self.Shown())
-
-    def _release(self, turn: TurnView) -> None:
-        """A turn is about to have no widget any more."""
-        self._views.pop(turn.exchange, None)
-        self.post_message(self.LetGo(turn.exchange))
 
     # Where the reader is
 
@@ -320,7 +234,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     def _hold_on(self) -> None:
         """Anchor to the bottom once there are more turns than fit: before that, text starts at the top."""
-        overflows = bool(self._pages) and self.virtual_size.height > self.container_size.height
+        overflows = bool(self._pages.pages) and self.virtual_size.height > self.container_size.height
         if overflows != self._anchored:
             self.anchor(overflows)
             self.refresh(layout=True)
@@ -337,5 +251,5 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self._following = following
             self.styles.scrollbar_visibility = "hidden" if following else "visible"
             self.post_message(self.Followed(following))
-            if following and self._unsettled:
-                self.run_worker(self._settle())
+            if following and self._dressing.unsettled:
+                self.run_worker(self._dressing.settle())

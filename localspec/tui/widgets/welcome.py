@@ -93,7 +93,7 @@ class Welcome(Vertical):
         yield self._pair
         yield self._offer
         yield self._legend
-        yield Static("Try", classes="heading")
+        yield Static("Try, or type /tour for a minute of what there is to see", classes="heading")
         for example in self.examples:
             yield Example(example)
 

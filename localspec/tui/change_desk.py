@@ -1,0 +1,71 @@
+"""What becomes of each thing the session says: in the conversation, in the prompt, and around both."""
+
+from __future__ import annotations
+
+from localspec.tui.changes import Began, Change, Counted, Ended, LoadFailed, PairReady, Wrote
+from localspec.tui.complaint import Complaint
+from localspec.tui.exchange import Exchange
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.quiet_line import QuietLine
+from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.summary_desk import SummaryDesk
+from localspec.tui.turn_desk import TurnDesk
+from localspec.tui.unanswered import Unanswered
+from localspec.tui.widgets.prompt import Prompt
+
+
+class ChangeDesk:
+    """Keeps nothing: everybody it tells keeps what is theirs."""
+
+    def __init__(
+        self,
+        turns: TurnDesk,
+        summaries: SummaryDesk,
+        prompt: Prompt,
+        unanswered: Unanswered,
+        pairs: PairDesk,
+        settings: SettingsDesk,
+        quiet: QuietLine,
+    ) -> None:
+        self.complaint = Complaint(turns.transcript)
+        """About the pair that is wanted."""
+        self._turns = turns
+        self._summaries = summaries
+        self._prompt = prompt
+        self._unanswered = unanswered
+        self._pairs = pairs
+        self._settings = settings
+        self._quiet = quiet
+
+    def show(self, change: Change) -> None:
+        """Tell those whom it concerns."""
+        match change:
+            case Began(exchange):
+                self._unanswered.begun(exchange)
+                self._turns.begin(exchange)
+            case Wrote():
+                self._turns.write(change)
+            case Ended(exchange):
+                self._end(exchange)
+            case Counted(token_n):
+                self._prompt.counted(token_n)
+            case LoadFailed(error):
+                self._prompt.fit(None)
+                self._quiet.said = ""
+                self.complaint.show(error, self._pairs.way_back())
+                self._pairs.begin()
+            case PairReady(info):
+                self._prompt.fit(info.n_ctx)
+                self.complaint.withdraw()
+                self._settings.pace()
+                self._quiet.say(self._pairs.ready() or self._quiet.said)
+                self._pairs.begin()
+
+    def _end(self, exchange: Exchange) -> None:
+        if exchange.is_summary:
+            self._turns.glimpse.end()
+            self._turns.transcript.run_worker(self._summaries.end(exchange))
+            return
+        self._settings.adopt_promoted()
+        self._turns.close(exchange)
+        self._prompt.weigh()

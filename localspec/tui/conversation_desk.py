@@ -1,0 +1,87 @@
+"""Which conversation is open, and going to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from localspec.errors import LocalSpecError
+from localspec.store import StoredConversation
+from localspec.tui.exchange import Exchange
+from localspec.tui.session import Session
+from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.turn_desk import TurnDesk
+from localspec.tui.unanswered import Unanswered
+from localspec.tui.whereabouts import Whereabouts
+from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.welcome import Welcome
+
+
+class ConversationDesk:
+    """With a conversation go its unsent message, its settings, and the messages that still wait."""
+
+    def __init__(
+        self,
+        session: Session,
+        settings: SettingsDesk,
+        turns: TurnDesk,
+        prompt: Prompt,
+        where: Whereabouts,
+        unanswered: Unanswered,
+        welcome: Callable[[], Welcome],
+    ) -> None:
+        """``welcome`` is shown where nothing was said yet."""
+        self._session = session
+        self._settings = settings
+        self._turns = turns
+        self._prompt = prompt
+        self._where = where
+        self._unanswered = unanswered
+        self._welcome = welcome
+
+    @property
+    def open_id(self) -> str:
+        """The id of the conversation that is open."""
+        return self._session.talk.stored.id
+
+    @property
+    def title(self) -> str:
+        """Of the conversation that is open; empty while nothing was said."""
+        stored = self._session.talk.stored
+        return stored.title if stored.path else ""
+
+    async def go_to(self, conversation: str, message: str | None = None) -> None:
+        """Open one, at a message in it; if that is not possible, say why."""
+        try:
+            await self._turn_to(self._session.store.open_conversation(conversation), message)
+            self._settings.turn_to(begun=False)
+        except LocalSpecError as error:
+            self._turns.say(str(error))
+
+    async def begin_with(self, conversation: str) -> None:
+        """Open the one that the app was started with."""
+        await self.go_to(conversation)
+        self._settings.use_system_said()
+
+    async def begin_anew(self) -> None:
+        """Open one in which nothing was said."""
+        await self._turn_to(self._session.store.begin(self._session.launch.system))
+        self._settings.turn_to(begun=True)
+
+    def give_back(self, withdrawn: Iterable[Exchange]) -> None:
+        """Put messages that waited into the prompt."""
+        written = self._unanswered.taken_back(withdrawn)
+        if written:
+            self._prompt.put_back(written)
+            self._turns.say("The messages that waited are back in the prompt.")
+
+    async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
+        self._where.leave_editing()
+        self._turns.say("")
+        self._prompt.open(conversation.id if conversation.path else "")
+        self.give_back(await self._turns.turn_to(conversation, message))
+        if not self._session.talk.exchanges:
+            await self._turns.transcript.add(self._welcome())
+        if message is None:
+            self._where.go_to_prompt()
+        else:
+            self._where.read()

@@ -1,0 +1,38 @@
+"""What the quiet line says: first what was just done, then what goes on by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from localspec.tui.news import NewsLine
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.session import Session
+from localspec.tui.status import pace_note, pause_note
+from localspec.tui.turn_notes import storage_note
+
+
+class QuietLine:
+    """One sentence at a time; ``show`` puts it where it is read."""
+
+    def __init__(self, session: Session, desk: PairDesk, show: Callable[[str], None]) -> None:
+        self.said = ""
+        """What was just done; empty once the reader has gone on."""
+        self.news = NewsLine(session.witness)
+        self._session = session
+        self._desk = desk
+        self._show = show
+
+    def say(self, text: str) -> None:
+        """Say it until something else is said; nothing if empty."""
+        self.said = text
+        self.draw()
+
+    def draw(self) -> None:
+        """Say what there is to say now."""
+        self._show(self.note)
+
+    @property
+    def note(self) -> str:
+        session = self._session
+        said = self.said or storage_note(session) or self.news.note
+        return said or pace_note(session) or pause_note(session) or self._desk.news()

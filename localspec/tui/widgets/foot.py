@@ -1,0 +1,75 @@
+"""Below the conversation: the tour, the quiet line, the prompt, the live line, and the keys that matter now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.palette import Palette
+from localspec.tui.preferences import Preferences
+from localspec.tui.quiet_line import QuietLine
+from localspec.tui.session import Session
+from localspec.tui.status import live_state
+from localspec.tui.truth import Mode
+from localspec.tui.turn_notes import context_note
+from localspec.tui.widgets.hints import Hints
+from localspec.tui.widgets.live_line import LiveLine
+from localspec.tui.widgets.notice import Notice
+from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.widgets.tour_line import TourLine
+
+
+class Foot(Vertical):
+    """What is said and typed here concerns these rows alone, but for what is sent."""
+
+    DEFAULT_CSS = """
+    Foot { height: auto; align-horizontal: center; padding: 0 1 0 0; }
+    Foot Notice, Foot Prompt, Foot LiveLine, Foot Hints { width: 100%; max-width: 92; }
+    Foot LiveLine { padding: 0 2; }
+    """
+
+    def __init__(self, session: Session, desk: PairDesk, palette: Callable[[], Palette], prompt: Prompt) -> None:
+        super().__init__(id="foot")
+        self.hints = Hints()
+        self.tour = TourLine()
+        self._session = session
+        self._notice = Notice()
+        self._prompt = prompt
+        self._live = LiveLine(palette)
+        self.quiet = QuietLine(session, desk, self._notice.say)
+
+    def compose(self) -> ComposeResult:
+        yield self.tour
+        yield self._notice
+        yield self._prompt
+        yield self._live
+        yield self.hints
+
+    def draw(self, mode: Mode) -> None:
+        """The figures as they are now, while tokens are marked in this mode."""
+        self._live.show(live_state(self._session, mode))
+        self.quiet.draw()
+        self._notice.measure(context_note(self._session))
+
+    def use(self, preferences: Preferences) -> None:
+        """Name these keys, and move as much as this."""
+        self.hints.use(preferences.keymap)
+        self.tour.use(preferences.keymap)
+        self._prompt.set_calm(preferences.reduced_motion)
+
+    def point(self, *, to_newest: bool) -> None:
+        """Point the way back to the newest text, or no more."""
+        self._notice.cue("↓ new" if to_newest else "")
+
+    def on_prompt_typed(self, event: Prompt.Typed) -> None:
+        if self.quiet.said and event.text and event.by_hand:
+            self.quiet.say("")
+
+    def on_prompt_said(self, event: Prompt.Said) -> None:
+        self.quiet.say(event.text)
+
+    def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
+        self.hints.weigh(event.text)

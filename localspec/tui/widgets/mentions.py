@@ -1,0 +1,72 @@
+"""The files that the prompt's text mentions: read beside the typing, and attached to the message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localspec.compose.attachment import Attachment
+from localspec.compose.mentions import written as written_path
+from localspec.compose.message import Enclosures, Written
+from localspec.tui.attaching import Attaching
+from localspec.tui.commands import is_command
+from localspec.tui.weighing import Weighing
+
+if TYPE_CHECKING:
+    from localspec.tui.widgets.prompt import Prompt
+
+
+class Mentions:
+    """Follows what is written, and holds a message back until its files are read."""
+
+    def __init__(self, prompt: Prompt, enclosures: Enclosures, weighing: Weighing) -> None:
+        self._prompt = prompt
+        self._weighing = weighing
+        self._attaching = Attaching(enclosures)
+
+    def follow(self, text: str) -> None:
+        """Read what is mentioned now and was not before."""
+        if untried := self._attaching.claim(text):
+            self._begin(untried)
+
+    def hold(self, written: Written) -> bool:
+        """Whether a message has to wait for its files; then it is sent as soon as they are read."""
+        untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
+        if not untried and not self._attaching.busy:
+            return False
+        self._begin(untried, then_send=True)
+        return True
+
+    def attach(self, path: str) -> None:
+        """Attach what lies at ``path``, which the text mentions."""
+        self._attaching.claim_path(path)
+        self._begin([path], meant=True)
+
+    def write(self, path: str = "") -> None:
+        """Mention what lies at ``path`` and attach it, or begin to look for a file."""
+        area = self._prompt.area
+        area.focus()
+        before = self._prompt.text[: area.index]
+        gap = "" if not before or before[-1].isspace() else " "
+        path = path.strip("\"'")
+        self._prompt.insert(f"{gap}{written_path(path)} " if path else f"{gap}@")
+        if path:
+            self.attach(path)
+
+    def take_off(self, attachment: Attachment) -> None:
+        """Not to be sent after all; its name stays in the text."""
+        self._attaching.refuse(attachment.path)
+
+    def clear(self) -> None:
+        """The message was sent."""
+        self._attaching.clear()
+
+    def _begin(self, paths: list[str], *, meant: bool = False, then_send: bool = False) -> None:
+        self._prompt.run_worker(self._read(paths, meant=meant, then_send=then_send))
+
+    async def _read(self, paths: list[str], *, meant: bool, then_send: bool) -> None:
+        errors = await self._attaching.attach(paths, self._weighing.n_ctx, meant=meant)
+        if errors:
+            self._prompt.complain("\n".join(map(str, errors)))
+        self._prompt.weigh()
+        if then_send and not self._prompt.troubled:
+            self._prompt.send()

@@ -1,0 +1,95 @@
+"""Lists whose rows are drawn anew only where they differ; what is typed or pressed beside them moves the highlight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from textual.content import Content
+from textual.message import Message
+from textual.widgets.option_list import Option
+
+from localspec.tui.widgets.bar import ReadableBar
+
+
+class Row(Protocol):
+    """What tells a row from others."""
+
+    @property
+    def id(self) -> str: ...
+
+
+R = TypeVar("R", bound=Row)
+
+
+class QuietList(ReadableBar, can_focus=False):
+    """How lists look. Never takes the focus: whoever types, types into the field beside it."""
+
+    DEFAULT_CSS = """
+    QuietList {
+        border: none; padding: 0; background: $background; color: $foreground; height: 1fr;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-background: $background;
+        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-background-hover: $background; scrollbar-background-active: $background;
+    }
+    QuietList > .option-list--option { padding: 0 1; }
+    QuietList > .option-list--option-highlighted { background: $panel; color: $foreground; }
+    QuietList:ansi > .option-list--option-highlighted {
+        background: $block-cursor-background; color: $block-cursor-foreground;
+    }
+    QuietList > .option-list--option-hover { background: $surface; }
+    """
+
+
+class RowList(QuietList, Generic[R], can_focus=False):
+    """Rows, one of them highlighted; a row may be a heading, which cannot be."""
+
+    DEFAULT_CSS = """
+    RowList > .option-list--option-highlighted { text-style: bold; }
+    RowList > .option-list--option-disabled { color: $foreground; }
+    """
+
+    class Marked(Message):
+        """The reader has gone to a row. Each list has its own, so that its screen can tell whose it is."""
+
+        def __init__(self, row_id: str) -> None:
+            super().__init__()
+            self.row_id = row_id
+
+    def __init__(self, draw: Callable[[R], Content], is_heading: Callable[[R], bool] = lambda row: False) -> None:
+        super().__init__(markup=False)
+        self._draw = draw
+        self._is_heading = is_heading
+        self._rows: list[R] = []
+        self._filling = False
+
+    def fill(self, rows: Sequence[R], marked: str | None) -> None:
+        """Draw what differs, and highlight the row of this id."""
+        self._filling = True
+        ids = [row.id for row in rows]
+        if ids == [row.id for row in self._rows]:
+            for index, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
+                if old != new:
+                    self.replace_option_prompt_at_index(index, self._draw(new))
+        else:
+            self.set_options([Option(self._draw(row), id=row.id, disabled=self._is_heading(row)) for row in rows])
+        self._rows = list(rows)
+        at = ids.index(marked) if marked in ids else None
+        if self.highlighted != at:
+            self.highlighted = at
+        self._filling = False
+
+    def move(self, step: int) -> None:
+        """Go up or down by so many rows, past headings, and stay at the ends."""
+        open_rows = [index for index, row in enumerate(self._rows) if not self._is_heading(row)]
+        if self.highlighted not in open_rows:
+            return
+        at = open_rows.index(self.highlighted) + step
+        self.highlighted = open_rows[max(0, min(len(open_rows) - 1, at))]
+        if 0 < self.highlighted == open_rows[0]:
+            self.scroll_home(animate=False)  # to the heading
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        super().watch_highlighted(highlighted)
+        if highlighted is not None and not self._filling:
+            self.post_message(self.Marked(str(self.get_option_at_index(highlighted).id)))

@@ -1,0 +1,145 @@
+"""Rows of keys: whatever keys there are, they name those and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from localspec.chat import ReplyOptions
+from localspec.config import read_config
+from localspec.tui.actions import key_label
+from localspec.tui.app import ChatApp
+from localspec.tui.exchange import Exchange
+from localspec.tui.keymap import resolve_keymap
+from localspec.tui.links import Link
+from localspec.tui.phase import Phase
+from localspec.tui.race import Race
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.links import LinksScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.tables import KNOWN
+from localspec.tui.truth import Showing
+from localspec.tui.widgets.hints import fitting
+from tests.config.support import configure
+from tests.tui.pairs_support import shelf_of
+from tests.tui.settings_support import launch
+from tests.tui.stats_support import full_store
+from tests.tui.support import FakeEngine, make_round, session, wait_until
+
+OLD = {key_label(key) for action in KNOWN.values() for key in action.keys.split(",")}
+ARROWS = set("←→↑↓")
+
+
+def new_keys() -> Iterator[str]:
+    """Keys that no action has of itself, as many as are needed."""
+    for modifier, number in product(("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+"), range(1, 25)):
+        yield f"{modifier}f{number}"
+
+
+NEW = dict(zip(KNOWN, new_keys(), strict=False))
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[ChatApp]:
+    """Every action has another key."""
+    configure("[keys]\n" + "\n".join(f'{action} = "{key}"' for action, key in NEW.items()))
+    keymap = resolve_keymap(read_config())
+    assert not keymap.problems
+    assert {key_label(key) for key in keymap.keys.values()}.isdisjoint(OLD)
+    engine, store = FakeEngine(), full_store(tmp_path / "history.db")
+    yield ChatApp(launch(), engine, engine.inbox, count().__next__, shelf_of(), store)
+    store.close()
+
+
+async def begin(app: ChatApp, pilot: Pilot[Any]) -> None:
+    engine = session(pilot)._engine
+    engine.load()
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+
+
+async def prompt(app: ChatApp, pilot: Pilot[Any]) -> str:
+    return "Hints"
+
+
+async def turn(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await type_and_send(app, pilot)
+    await pilot.press(NEW["previous"])
+    return "Hints"
+
+
+async def type_and_send(app: ChatApp, pilot: Pilot[Any]) -> None:
+    await pilot.press("h", "i", NEW["send"])
+    engine = session(pilot)._engine
+    await wait_until(pilot, lambda: len(engine.prompts) == 1)
+    engine.reply("Hello.")
+    await wait_until(pilot, lambda: session(pilot).free)
+
+
+async def conversations(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["conversations"])
+    return "#sidebar-keys"
+
+
+async def pairs(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["pairs"])
+    return "#pairs-keys"
+
+
+async def stats(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["stats"])
+    return "#stats-keys"
+
+
+async def settings(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["settings"])
+    return "#settings-keys"
+
+
+async def links(app: ChatApp, pilot: Pilot[Any]) -> str:
+    app.push_screen(LinksScreen([Link("a page", "https://a.org")]))
+    return ".links-quiet"
+
+
+async def race(app: ChatApp, pilot: Pilot[Any]) -> str:
+    app.push_screen(RaceScreen(Race(lambda request: None, lambda: 1, "Hello", ReplyOptions(), 1), app._palette))
+    return "#race-hints"
+
+
+async def inspector(app: ChatApp, pilot: Pilot[Any]) -> str:
+    exchange = Exchange("Hello")
+    exchange.trace.extend([make_round(["One", " two"])])
+    app.push_screen(InspectorScreen(exchange, session(pilot).insights, app._palette, Showing(), wake=lambda: None))
+    return "#inspector-hints"
+
+
+PLACES: tuple[Callable[[ChatApp, Pilot[Any]], Awaitable[str]], ...] = (
+    *(prompt, turn, conversations, pairs, stats, settings, links, race, inspector),
+)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+async def test_no_row_names_a_key_that_was_changed(
+    app: ChatApp, place: Callable[[ChatApp, Pilot[Any]], Awaitable[str]]
+) -> None:
+    """On every screen and list that has such a row; and the row is not empty."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        await begin(app, pilot)
+        row = await place(app, pilot)
+
+        def words() -> set[str]:
+            drawn = str(app.screen.query(row).only_one(Widget).render()) if app.screen.query(row) else ""
+            return set(drawn.replace("/", " ").split())
+
+        await wait_until(pilot, lambda: words() & {key_label(key) for key in NEW.values()})
+        assert not words() & OLD
+        assert not set("".join(words())) & ARROWS
+
+
+def test_an_action_without_a_key_is_in_no_row() -> None:
+    assert str(fitting([("F1", "help"), ("", "nowhere"), ("F2", "")], 80)) == "F1 help   F2"

@@ -1,0 +1,58 @@
+"""The quiet line says one thing at a time: what was just done before what goes on by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from localspec.engine.events import Event
+from localspec.errors import InputError, LocalSpecError
+from localspec.store import ReplyAbout
+from localspec.tui.pacing import Pacer
+from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.quiet_line import QuietLine
+from localspec.tui.session import Session
+from localspec.witness import News, ReplyWitness
+from tests.tui.pairs_support import FakeWorld, shelf_of
+from tests.tui.support import LAUNCH, Clock, FakeEngine
+
+
+@dataclass
+class Follower:
+    """Has news when a test says so."""
+
+    told: list[News] = field(default_factory=list)
+
+    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+        return Nobody()
+
+    def news(self, wait_s: float = 0.0) -> list[News]:
+        told, self.told = self.told, []
+        return told
+
+
+class Nobody:
+    def receive(self, event: Event) -> None: ...
+
+    def fail(self, error: LocalSpecError) -> None: ...
+
+
+def line_of(shown: list[str], follower: Follower) -> QuietLine:
+    session = Session(LAUNCH, FakeEngine(), Pacer(None, Clock()), witness=follower)
+    shelf = shelf_of(FakeWorld(remember_error=InputError("The disk is full.", "Free some space.")))
+    shelf.remember("builtin")
+    return QuietLine(session, PairDesk(shelf, session), shown.append)
+
+
+def test_what_was_just_done_goes_before_news_and_news_before_what_goes_on() -> None:
+    """And each of them is there again when what stood before it has been read."""
+    shown: list[str] = []
+    follower = Follower()
+    line = line_of(shown, follower)
+    line.draw()
+    about_pairs = "The next start will not remember this pair: The disk is full."
+    follower.told.append(News("It became worse."))
+    line.say("Written to talk.md.")
+    line.say("")
+    line.news.read()
+    line.draw()
+    assert shown == [about_pairs, "Written to talk.md.", "It became worse.", about_pairs]
