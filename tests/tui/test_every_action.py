@@ -11,7 +11,7 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.binding import Binding
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from localspec.tui.actions import ACTIONS, Action
 from localspec.tui.app import ChatApp
@@ -24,6 +24,7 @@ from localspec.tui.screens.search import SearchScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
 from localspec.tui.tables import KNOWN, TABLES
+from localspec.tui.widgets.glossary import Glossary
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, send, session, wait_until
@@ -244,7 +245,7 @@ async def test_help_has_every_action(name: str) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(HelpScreen(app._palette(), keymap))
         await pilot.pause()
-        lines = "\n".join(str(each.content) for each in app.screen.query(Static)).splitlines()
+        lines = [line.plain for each in app.screen.query(Glossary) for line in each.lines(200)]
     for action in ACTIONS:
         key, said = f"{keymap.label(action)} ", f" {action.help}"
         assert any(line.startswith(key) and line.endswith(said) for line in lines), action.id

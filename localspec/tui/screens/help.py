@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,14 +13,16 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS
+from localspec.tui.actions import ACTIONS, Action
 from localspec.tui.keymap import Keymap
 from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
 from localspec.tui.tables import TABLES
 from localspec.tui.truth import MODES
+from localspec.tui.widgets.glossary import Glossary
 
 _KEY_CELLS = 17
 """Room for the longest name of a key, Ctrl+Shift+Down."""
+_WORD_CELLS, _COMMAND_CELLS = 12, 16
 FIGURES = (
     ("tokens/s", "how fast the reply is being written, measured by the engine"),
     ("plain", "how much faster that is than the target alone on this machine"),
@@ -45,7 +48,7 @@ class HelpScreen(ModalScreen[None]):
     DEFAULT_CSS = """
     HelpScreen { background: $background; align: center top; }
     HelpScreen VerticalScroll { align-horizontal: center; scrollbar-size-vertical: 1; }
-    HelpScreen Static { width: 100%; max-width: 92; height: auto; padding: 1 2 0 2; }
+    HelpScreen Glossary, HelpScreen Static { width: 100%; max-width: 92; height: auto; padding: 1 2 0 2; }
     """
 
     def __init__(self, palette: Palette, keymap: Keymap | None = None) -> None:
@@ -55,29 +58,25 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(_section("Colours", self._colours()))
-            yield Static(_section("Ways of marking tokens", [_row(mode, said, 12) for mode, said in MODES.items()]))
-            yield Static(_section("Keys", [_row(self._keymap.label(a), a.help, _KEY_CELLS) for a in ACTIONS]))
-            yield Static(_section("Commands", [_row(f"/{a.command}", a.help, 16) for a in ACTIONS if a.command]))
-            yield Static(_section("The live line", [_row(word, meaning, 12) for word, meaning in FIGURES]))
-            yield Static(_section("The inspector", [_row(word, meaning, 12) for word, meaning in INSPECTOR]))
+            yield Glossary("Colours", self._colours(), _WORD_CELLS)
+            yield Glossary("Ways of marking tokens", _rows(MODES.items()), _WORD_CELLS)
+            yield Glossary("Keys", self._keys(ACTIONS), _KEY_CELLS)
+            yield Glossary("Commands", _rows((f"/{a.command}", a.help) for a in ACTIONS if a.command), _COMMAND_CELLS)
+            yield Glossary("The live line", _rows(FIGURES), _WORD_CELLS)
+            yield Glossary("The inspector", _rows(INSPECTOR), _WORD_CELLS)
             for table in TABLES[1:]:
-                rows = [_row(self._keymap.label(a), a.help, _KEY_CELLS) for a in table.actions]
-                yield Static(_section(table.title, rows))
+                yield Glossary(table.title, self._keys(table.actions), _KEY_CELLS)
             yield Static(Content.styled("Esc closes this page.\n", "$quiet"))
 
-    def _colours(self) -> list[Content]:
+    def _colours(self) -> list[tuple[Content, str]]:
         rows = [
-            Content.assemble((f"{origin}", self._palette.look(origin)), " " * (12 - len(origin)), (meaning, "$quiet"))
-            for origin, meaning in MEANINGS.items()
+            (Content.styled(f"{origin}", self._palette.look(origin)), meaning) for origin, meaning in MEANINGS.items()
         ]
-        ghost = Style.from_rich_style(self._palette.ghost)
-        return [*rows, Content.assemble(("rejected", ghost), "    ", (GHOST_MEANING, "$quiet"))]
+        return [*rows, (Content.styled("rejected", Style.from_rich_style(self._palette.ghost)), GHOST_MEANING)]
+
+    def _keys(self, actions: Iterable[Action]) -> list[tuple[Content, str]]:
+        return _rows((self._keymap.label(action), action.help) for action in actions)
 
 
-def _section(title: str, rows: list[Content]) -> Content:
-    return Content("\n").join([Content.styled(title, "$accent bold"), *rows])
-
-
-def _row(word: str, meaning: str, width: int) -> Content:
-    return Content.assemble(f"{word:<{width}}", (meaning, "$quiet"))
+def _rows(rows: Iterable[tuple[str, str]]) -> list[tuple[Content, str]]:
+    return [(Content(word), meaning) for word, meaning in rows]
