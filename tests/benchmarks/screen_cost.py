@@ -59,6 +59,8 @@ def report(without: list[float], beside: list[float], keys: list[float]) -> None
         f"median ratio {statistics.median(ratios):.3f} (from {min(ratios):.3f} to {max(ratios):.3f}), n = {len(ratios)}"
     )
     print(f"ratio of medians {statistics.median(beside) / statistics.median(without):.3f}")
+    if not keys:
+        return
     p95 = keys[int(0.95 * (len(keys) - 1))]
     middle = statistics.median(keys)
     print(f"key to paint: median {middle:.0f} ms, p95 {p95:.0f} ms, max {keys[-1]:.0f} ms, n = {len(keys)}")
@@ -87,10 +89,16 @@ def chat_speed(arguments: argparse.Namespace, home: str) -> tuple[float, list[fl
     try:
         terminal.wait_for("plain speed", 120)
         terminal.type(PROMPT + "\r")
-        latencies = _press_keys(terminal, figures)
+        latencies = _press_keys(terminal, figures) if arguments.keys else _watch(terminal, figures)
         return float(json.loads(figures.read_text())["predicted_per_second"]), latencies
     finally:
         terminal.close()
+
+
+def _watch(terminal: Terminal, figures: Path) -> list[float]:
+    while not figures.exists():
+        terminal.read(0.2)
+    return []
 
 
 def _press_keys(terminal: Terminal, figures: Path) -> list[float]:
@@ -125,6 +133,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--keys", action=argparse.BooleanOptionalAction, default=True, help="type during the reply")
     parser.add_argument("--truth", nargs="+", choices=["all", *Mode], default=[Mode.ORIGIN], metavar="MODE")
     parser.add_argument("--ghosts", choices=list(Ghosts), default=Ghosts.BRIEF)
     return parser.parse_args()

@@ -28,6 +28,7 @@ from localspec.tui.clipboard import copy
 from localspec.tui.commands import command_parts, find_command, is_command, no_such_command
 from localspec.tui.conversation_desk import ConversationDesk
 from localspec.tui.editing_desk import EditingDesk
+from localspec.tui.frame_rate import FRAME_S, FrameRate
 from localspec.tui.history import History
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import screen_bindings
@@ -58,7 +59,6 @@ from localspec.tui.widgets.welcome import Welcome
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
-FRAME_S = 1 / 10
 FRAMES_PER_FIGURES = 3
 """Figures are drawn at every third frame: faster, nobody could read them."""
 
@@ -103,6 +103,7 @@ class ChatScreen(Screen[None]):
         self._inbox = inbox
         self._palette = palette
         self._preferences = Preferences()
+        self._rate = FrameRate()
         self._frame_n = 0
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
         self._foot = Foot(session, desk, palette, self._prompt)
@@ -129,7 +130,7 @@ class ChatScreen(Screen[None]):
         yield self._foot
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(FRAME_S, self._frame, pause=True)
+        self._timer = self.set_interval(FRAME_S, self._tick, pause=True)
         self._title = TerminalTitle(terminal_write(self.app, os.environ))
         self._where.write()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
@@ -366,7 +367,12 @@ class ChatScreen(Screen[None]):
         self._timer.resume()
         self._prompt.set_calm(True)
         self._frame_n = -1
+        self._rate.begin()
         self._frame()
+
+    def _tick(self) -> None:
+        if self._rate.due():
+            self._frame()
 
     def _frame(self) -> None:
         for answer in self._inbox.take():
