@@ -12,7 +12,7 @@ from collections.abc import Callable
 FRAME_S = 1 / 10
 SHARE = 0.03
 """Of one core."""
-LEEWAY_S = 0.1
+LEEWAY_S = 0.03
 """For what is drawn at once: a conversation that opens, the first words of a reply."""
 
 
