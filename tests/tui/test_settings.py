@@ -362,7 +362,7 @@ async def test_the_palette_and_help_show_the_keys_in_force() -> None:
         assert commands["New"].endswith("(F21)")
         chat(pilot).action_help()
         await pilot.pause()
-        page = "\n".join(str(widget.render()) for widget in pilot.app.screen.query("Static"))
+        page = "\n".join(str(widget.render()) for widget in pilot.app.screen.query("Glossary"))
         assert "F21" in page
         assert "Ctrl+N" not in page
 
