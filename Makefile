@@ -9,6 +9,8 @@ PIP := $(BIN)/python -m pip
 CONSTRAINTS := .ci/constraints.txt
 # For a GPU build, for example: make chat CMAKE_ARGS=-DGGML_CUDA=on
 export CMAKE_ARGS
+# Where it is set, every program that the tests start compiles the whole package again: half a second each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help chat test lint types contracts unit format snapshots docs clean
 

@@ -103,17 +103,19 @@ def place_of(mention: Mention, known: Listing | None) -> Place:
     return Place("", mention.path)
 
 
-def file_offer(mention: Mention, place: Place, listing: Listing | None) -> Offer:
-    """Files and folders that may be meant."""
+def file_offer(mention: Mention, place: Place, listing: Listing | None, keys: tuple[str, str]) -> Offer:
+    """Files and folders that may be meant; ``keys`` attach one, and look into a folder."""
     if listing is None:
         return Offer(Kind.FILE, (), mention.start, empty="Looking for files…")
+    attach, into = keys
+    note = ", ".join(filter(None, (attach and f"{attach} attaches the folder", into and f"{into} looks into it")))
     hidden_wanted = place.query.startswith(".")
     candidates = (path for path in listing.paths if hidden_wanted or not path.startswith("."))
     choices = tuple(
         Choice(
             written(f"{place.folder}{path}"),
             f"{place.folder}{path}",
-            "Enter attaches the folder, Tab looks into it" if path.endswith("/") else "",
+            note if path.endswith("/") else "",
             final=not path.endswith("/"),
         )
         for path in best(place.query, candidates, MAX_CHOICES)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from localspec.compose.message import Written
 from localspec.tui.exchange import Exchange
 from localspec.tui.session import Session
-from localspec.tui.turn_desk import BUSY, TurnDesk
+from localspec.tui.turn_desk import TurnDesk
 from localspec.tui.turn_notes import unfinished
 from localspec.tui.widgets.prompt import Prompt
 
-EDITING = "Enter asks this as another version; Esc leaves it."
-REWRITING = "Enter keeps this as another version of the reply; Esc leaves it."
+_EDITING = "{send} asks this as another version; {stop} leaves it."
+_REWRITING = "{send} keeps this as another version of the reply; {stop} leaves it."
 SUMMARY = "This stands for turns that were summarised; /undo brings them back, and then they can be changed."
 
 
@@ -105,7 +105,7 @@ class EditingDesk:
         before = self._editing[2] if self._editing else self._prompt.written
         self._editing = (exchange, reply, before)
         self._prompt.set_text(text)
-        self._say(REWRITING if reply else EDITING)
+        self._say(self._turns.keymap.worded(_REWRITING if reply else _EDITING))
 
     async def _follow(self, exchange: Exchange) -> None:
         await self._turns.show()
@@ -143,7 +143,7 @@ class EditingDesk:
     async def undo(self) -> None:
         """Bring back the turn deleted last, or those that were summarised."""
         if not self._session.free:
-            self._say(BUSY)
+            self._say(self._turns.busy)
             return
         was_told_short = any(exchange.is_summary for exchange in self._session.talk.exchanges)
         exchange = self._session.talk.undo()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 FRAME_S = 1 / 10
-SHARE = 0.03
+SHARE = 0.025
 """Of one core."""
 LEEWAY_S = 0.03
 """For what is drawn at once: a conversation that opens, the first words of a reply."""
@@ -20,9 +20,9 @@ class FrameRate:
     """To be asked every ``FRAME_S``; of two frames that follow each other, one is always drawn."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, spent_s: Callable[[], float] = time.thread_time
+        self, clock: Callable[[], float] = time.monotonic, spent_s: Callable[[], float] = time.process_time
     ) -> None:
-        """``spent_s`` is the processor time of the thread that draws."""
+        """``spent_s`` is the processor time of the app, the thread that writes to the terminal included."""
         self._clock = clock
         self._spent_s = spent_s
         self.begin()

@@ -6,6 +6,7 @@ Keys are named as Textual names them; what cannot be told apart in a terminal is
 from __future__ import annotations
 
 import os
+import re
 import string
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -93,6 +94,7 @@ AS_OTHERS_IN_BROWSERS = {
 }
 """Keys that the terminal in the page, xterm.js, sends as others; the first two not on a Mac."""
 
+_NAMED_ACTION = re.compile(r"\{([a-z-]+)\}")
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "hyper", "meta")
 _SHORT = {
     "solidus": "slash",
@@ -138,6 +140,14 @@ class Keymap:
         """The key that is shown for an action, as people write it; empty if it has none."""
         keys = self.keys.get(action.id, action.keys)
         return key_label(keys) if keys else ""
+
+    def way(self, action: Action) -> str:
+        """What to press, or where it has no key what to write, or where to look."""
+        return self.label(action) or (f"/{action.command}" if action.command else f"{action.title!r} in the palette")
+
+    def worded(self, text: str) -> str:
+        """A sentence of ours with the ways of the actions that it names, as in "{stop} leaves it."."""
+        return _NAMED_ACTION.sub(lambda named: self.way(KNOWN[named[1]]), text)
 
 
 def usual_set(environ: Mapping[str, str]) -> str:

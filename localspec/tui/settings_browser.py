@@ -257,7 +257,7 @@ class SettingsBrowser:
     @property
     def empty(self) -> str:
         """What to say where nothing passes the filter."""
-        return "" if self._mark else f"No setting is called {self.text!r}, or says so; Esc clears the filter."
+        return "" if self._mark else f"No setting is called {self.text!r}, or says so; Backspace widens the filter."
 
     def set(self, setting: Setting, value: Value | None) -> Config:
         """Write a value, or take it out of the file or of the conversation. Raises LocalSpecError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localspec.store import KEPT_TURNS_N
 from localspec.tui.exchange import Exchange
 from localspec.tui.phase import Phase
-from localspec.tui.turn_desk import BUSY, NOTHING_SAID, TurnDesk
+from localspec.tui.turn_desk import NOTHING_SAID, TurnDesk
 
 
 class SummaryDesk:
@@ -52,7 +52,7 @@ class SummaryDesk:
         if not self._session.talk.exchanges:
             return NOTHING_SAID
         if not self._session.free:
-            return BUSY
+            return self._turns.busy
         if self._session.phase is not Phase.IDLE:
             return "The pair that is to write the summary is not loaded yet."
         return ""

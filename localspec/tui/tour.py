@@ -79,4 +79,4 @@ class Tour:
         if step is None:
             return "", ""
         action = next(each for each in ACTIONS if each.id == step.action)
-        return keymap.label(action) or f"/{action.command}", step.hint
+        return keymap.way(action), step.hint

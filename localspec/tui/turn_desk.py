@@ -11,6 +11,7 @@ from localspec.store import StoredConversation
 from localspec.tui.changes import Wrote
 from localspec.tui.exchange import Exchange
 from localspec.tui.glimpse import Glimpse
+from localspec.tui.keymap import Keymap
 from localspec.tui.palette import Palette
 from localspec.tui.session import Session
 from localspec.tui.status import closing_note
@@ -21,7 +22,7 @@ from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.turn import TurnView
 
 NOTHING_SAID = "Nothing has been said yet."
-BUSY = "A reply is under way; Esc stops it, then this is possible."
+_BUSY = "A reply is under way; {stop} stops it, then this is possible."
 
 Say = Callable[[str], None]
 
@@ -37,6 +38,8 @@ class TurnDesk:
         """Of what was rejected, where that is shown briefly."""
         self.transcript = Transcript(self._make)
         self.say = say
+        self.keymap = Keymap({})
+        """The keys that are named in what is said."""
         self._palette = palette
 
     @property
@@ -47,13 +50,18 @@ class TurnDesk:
         said = self.session.talk.exchanges
         return said[-1] if said else None
 
+    @property
+    def busy(self) -> str:
+        """Why something is not possible now."""
+        return self.keymap.worded(_BUSY)
+
     def free_to_change(self) -> Exchange | None:
         """What keys are about, if it can be changed now; else that is said."""
         exchange = self.chosen
         if exchange is None:
             self.say(NOTHING_SAID)
         elif not self.session.free:
-            self.say(BUSY)
+            self.say(self.busy)
             return None
         return exchange
 

@@ -4,9 +4,9 @@
 
 Alternates ``localspec run --json`` without a terminal and the chat on a pseudo-terminal, same prompt,
 same options, and compares the engine's own tokens per second. While the chat streams, keys are typed
-at random moments, and the time until each is painted is taken. With several ways of marking tokens (``--truth all`` or
-``--truth off heat``), each repetition runs all of them beside one ``localspec run``. Run it on an otherwise idle
-machine.
+at random moments, and the time until each is painted is taken. Several ways of marking tokens (``--truth all`` or
+``--truth off heat``) take turns, each chat beside a ``localspec run`` of its own, now before and now after it. Run it
+on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -35,21 +35,28 @@ def main() -> None:
     arguments = _parse()
     home = tempfile.mkdtemp(prefix="localspec-bench-")
     modes = list(Mode) if "all" in arguments.truth else [Mode(mode) for mode in arguments.truth]
-    without: list[float] = []
+    without: dict[Mode, list[float]] = {mode: [] for mode in modes}
     beside: dict[Mode, list[float]] = {mode: [] for mode in modes}
     keys: dict[Mode, list[float]] = {mode: [] for mode in modes}
     for repeat in range(arguments.repeats):
-        without.append(run_speed(arguments, home))
         for mode in modes:
             show_tokens(Path(home), mode, arguments.ghosts)
+            before = run_speed(arguments, home) if repeat % 2 else None
             speed, latencies = chat_speed(arguments, home)
+            run = before or run_speed(arguments, home)
+            without[mode].append(run)
             beside[mode].append(speed)
             keys[mode] += latencies
-            ratio = f"run {without[-1]:.1f} tokens/s, chat {speed:.1f}, ratio {speed / without[-1]:.3f}"
+            ratio = f"run {run:.1f} tokens/s, chat {speed:.1f}, ratio {speed / run:.3f}"
             print(f"{repeat + 1}: {mode}, ghosts {arguments.ghosts}: {ratio}", flush=True)
     for mode in modes:
         print(f"{mode}, ghosts {arguments.ghosts}")
-        report(without, beside[mode], sorted(keys[mode]))
+        report(without[mode], beside[mode], sorted(keys[mode]))
+    if len(modes) > 1:
+        print("all together")
+        report(
+            [each for mode in modes for each in without[mode]], [each for mode in modes for each in beside[mode]], []
+        )
 
 
 def report(without: list[float], beside: list[float], keys: list[float]) -> None:

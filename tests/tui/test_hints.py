@@ -16,21 +16,24 @@ from localspec.config import read_config
 from localspec.tui.actions import key_label
 from localspec.tui.app import ChatApp
 from localspec.tui.exchange import Exchange
-from localspec.tui.keymap import resolve_keymap
+from localspec.tui.keymap import Keymap, resolve_keymap
 from localspec.tui.links import Link
 from localspec.tui.phase import Phase
 from localspec.tui.race import Race
+from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.race import RaceScreen
+from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.tables import KNOWN
 from localspec.tui.truth import Showing
+from localspec.tui.widgets.glossary import Glossary
 from localspec.tui.widgets.hints import fitting
 from tests.config.support import configure
 from tests.tui.pairs_support import shelf_of
 from tests.tui.settings_support import launch
 from tests.tui.stats_support import full_store
-from tests.tui.support import FakeEngine, make_round, session, wait_until
+from tests.tui.support import FakeEngine, make_round, notice_text, session, wait_until
 
 OLD = {key_label(key) for action in KNOWN.values() for key in action.keys.split(",")}
 ARROWS = set("←→↑↓")
@@ -139,6 +142,61 @@ async def test_no_row_names_a_key_that_was_changed(
         await wait_until(pilot, lambda: words() & {key_label(key) for key in NEW.values()})
         assert not words() & OLD
         assert not set("".join(words())) & ARROWS
+
+
+async def busy(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press("h", "i", NEW["send"])
+    await wait_until(pilot, lambda: not session(pilot).free)
+    await pilot.press(NEW["previous"], NEW["delete"])
+    return notice_text(pilot)
+
+
+async def editing(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await type_and_send(app, pilot)
+    await pilot.press(NEW["previous"], NEW["edit"])
+    return notice_text(pilot)
+
+
+async def tour(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["tour"])
+    return notice_text(pilot)
+
+
+async def help_page(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["help"])
+    await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
+    return " ".join(str(each.render()) for each in app.screen.query(Glossary))
+
+
+@pytest.mark.parametrize("said", [busy, editing, tour, help_page], ids=lambda said: said.__name__)
+async def test_no_sentence_names_a_key_that_was_changed(
+    app: ChatApp, said: Callable[[ChatApp, Pilot[Any]], Awaitable[str]]
+) -> None:
+    """But for keys of the places where a sentence is about keys that nobody can change."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        await begin(app, pilot)
+        words = (await said(app, pilot)).replace(";", " ").replace(".", " ").split()
+        assert set(words) & {key_label(key) for key in NEW.values()}
+        assert not set(words) & {"Esc", "Enter", "Tab"}
+
+
+async def test_enter_in_a_filter_is_as_free_as_any_other_key(app: ChatApp) -> None:
+    """The list of pairs is left by the key that takes one, and by no other."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        await begin(app, pilot)
+        await pilot.press(NEW["settings"])
+        await wait_until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        await pilot.press(*"theme", "enter")
+        await pilot.pause()
+        assert "screen.theme" not in read_config().values
+        await pilot.press(NEW["setting-change"])
+        await wait_until(pilot, lambda: "screen.theme" in read_config().values)
+
+
+def test_where_an_action_has_no_key_its_command_is_named_or_the_palette() -> None:
+    keymap = Keymap({"stop": "", "pairs": "", "send": "f9"})
+    assert keymap.worded("{send} or {pairs}") == "F9 or /pairs"
+    assert keymap.worded("{stop} leaves it.") == "'stop' in the palette leaves it."
 
 
 def test_an_action_without_a_key_is_in_no_row() -> None:

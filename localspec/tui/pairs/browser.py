@@ -79,22 +79,26 @@ def deed_words(entry: Entry | None) -> str:
     return str(entry.deed)
 
 
-def details(entry: Entry, cells: int) -> list[Line]:
-    """All that is known of a pair, in lines of at most ``cells``: what happens now first."""
-    lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", _news(entry), cells, _look(entry))]
+def details(entry: Entry, cells: int, take: str = "") -> list[Line]:
+    """All that is known of a pair, in lines of at most ``cells``: what happens now first.
+
+    ``take`` is the key that does with it what can be done; empty if there is none.
+    """
+    lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", _news(entry, take), cells, _look(entry))]
     for name, text in _ordered(entry):
         lines += _wrapped(name, text, cells)
     return lines
 
 
-def _news(entry: Entry) -> str:
+def _news(entry: Entry, take: str) -> str:
     """What is going on, or what stands in the way, and what to do about it."""
     download, pair = entry.download, entry.pair
     if download is not None and not pair.available and download.stage is not Stage.DONE:
         if download.error is not None:
-            return f"{download.error} Enter tries again."
+            return f"{download.error} {take} tries again." if take else str(download.error)
         if not download.active:
-            return f"{download.line.capitalize()}. What has arrived is kept; Enter goes on."
+            kept = f"{download.line.capitalize()}. What has arrived is kept"
+            return f"{kept}; {take} goes on." if take else f"{kept}."
         return download.line
     if pair.state == MISSING:
         return f"{pair.reason} {pair.hint}"

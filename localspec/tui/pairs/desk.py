@@ -100,4 +100,4 @@ class PairDesk:
         return f"You are talking to {name_of(launch)} now."
 
     def _key(self, action: str) -> str:
-        return self.keymap.label(_ACTIONS[action]) or f"/{_ACTIONS[action].command}"
+        return self.keymap.way(_ACTIONS[action])

@@ -346,6 +346,7 @@ class ChatScreen(Screen[None]):
         """Look and move as the settings say from now on; what was switched by key and is not set anew stays."""
         before, self._preferences = self._preferences, preferences
         self._foot.use(preferences)
+        self._turns.keymap = preferences.keymap
         if preferences.mode != before.mode:
             self._transcript.unselect()
             self._transcript.show(preferences.showing(self._transcript.showing))

@@ -16,6 +16,7 @@ from localspec.tui.pair_actions import PAIR_ACTIONS
 from localspec.tui.pairs.browser import Browser, deed_words
 from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.pairs.entry import Deed
+from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
@@ -56,7 +57,7 @@ class PairsScreen(Screen[str | None]):
         super().__init__()
         self._desk = desk
         self._browser = browser
-        self._filter = Input(placeholder="Type to filter: a name, a licence, here, fits", compact=True)
+        self._filter = Field(placeholder="Type to filter: a name, a licence, here, fits", compact=True)
         self._list = PairList()
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
@@ -103,9 +104,6 @@ class PairsScreen(Screen[str | None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         self._browser.text = event.value
         self.show_pairs()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.action_take()
 
     def on_pair_list_marked(self, event: PairList.Marked) -> None:
         self._browser.mark(event.pair_id)

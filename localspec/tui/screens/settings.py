@@ -19,6 +19,7 @@ from localspec.launch import Layer
 from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.setting_actions import SETTING_ACTIONS
 from localspec.tui.settings_browser import SettingsBrowser
+from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.setting_list import LOOKS, SettingList
 
@@ -62,8 +63,8 @@ class SettingsScreen(Screen[None]):
         self._browser = browser
         self._apply = apply
         self._load = load
-        self._filter = Input(placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter")
-        self._field = Input(compact=True, id="settings-field")
+        self._filter = Field(placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter")
+        self._field = Field(compact=True, id="settings-field")
         self._field_name = Static("")
         self._list = SettingList()
         self._title = Static("", id="settings-title")
@@ -100,9 +101,6 @@ class SettingsScreen(Screen[None]):
             self._draw()
         elif self._changing is not None:
             self._check(self._changing, event.value)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.action_change()
 
     def on_setting_list_marked(self, event: SettingList.Marked) -> None:
         self._browser.mark(event.row_id)

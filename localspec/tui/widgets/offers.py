@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from localspec.compose.file_tree import Listing
 from localspec.compose.message import Written
+from localspec.tui.actions import ACTIONS
 from localspec.tui.completing import (
     Choice,
     Kind,
@@ -19,6 +20,7 @@ from localspec.tui.completing import (
     place_of,
     sent_offer,
 )
+from localspec.tui.keys import labels_of
 from localspec.tui.widgets.completion import CompletionList
 
 if TYPE_CHECKING:
@@ -125,7 +127,9 @@ class Offers:
         place = place_of(mention, self._listings.get(""))
         if place.folder not in self._listings:
             self._look(place)
-        return file_offer(mention, place, self._listings.get(place.folder))
+        key = labels_of(prompt, ACTIONS)
+        keys = key["send"], key["complete"]
+        return file_offer(mention, place, self._listings.get(place.folder), keys)
 
     def _look(self, place: Place) -> None:
         if self._looking != place.folder:

@@ -7,6 +7,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.tui.keys import labels_of
+from localspec.tui.pair_actions import PAIR_ACTIONS
 from localspec.tui.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
 from localspec.tui.pairs.entry import Entry
 
@@ -42,7 +44,9 @@ class PairDetails(VerticalScroll):
             return
         before, _ = self._shown
         self._shown = state
-        lines = details(entry, max(30, self.size.width - 1)) if entry else []
+        lines = (
+            details(entry, max(30, self.size.width - 1), labels_of(self, PAIR_ACTIONS)["pair-take"]) if entry else []
+        )
         parts = []
         for line in lines:
             name, text = line_text(line)

@@ -21,6 +21,7 @@ from localspec.tui.history import History, Row, age
 from localspec.tui.history_actions import HISTORY_ACTIONS
 from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.widgets.bar import ReadableBar
+from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 
 
@@ -85,7 +86,7 @@ class Sidebar(Vertical):
         self._history = history
         self._current = current
         self._renaming: str | None = None
-        self._filter = Input(placeholder="Type to filter", compact=True)
+        self._filter = Field(placeholder="Type to filter", compact=True)
         self._list = ConversationList(markup=False)
         self._empty = Static("", id="sidebar-empty")
         self._said = Static("", id="sidebar-said")
@@ -117,10 +118,6 @@ class Sidebar(Vertical):
         if self._renaming is None:
             self._history.filter(event.value)
             self._draw()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_open()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()

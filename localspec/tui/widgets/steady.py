@@ -22,9 +22,20 @@ class Steady(Widget):
 class SteadyPane(Steady):
     """A steady container, with nothing but background behind its children, so that no line of it is composed."""
 
+    _blank: Strip | None = None
+
     def render_lines(self, crop: Region) -> list[Strip]:
+        if self._blank is None or self._blank.cell_length != crop.width:
+            self._blank = self._background(crop.width)
+        return [self._blank] * crop.height
+
+    def _background(self, width: int) -> Strip:
         background = self.background_colors[1]
-        strip = Strip.blank(crop.width, self.visual_style.rich_style)
+        strip = Strip.blank(width, self.visual_style.rich_style)
         for line_filter in self.get_line_filters():
             strip = strip.apply_filter(line_filter, background)
-        return [strip] * crop.height
+        return strip
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._blank = None

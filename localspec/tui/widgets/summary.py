@@ -7,7 +7,9 @@ from collections.abc import Callable
 from textual import events
 from textual.content import Content
 
+from localspec.tui.actions import ACTIONS
 from localspec.tui.exchange import Exchange
+from localspec.tui.keys import labels_of
 from localspec.tui.palette import Palette
 from localspec.tui.widgets.turn import TurnView
 
@@ -38,10 +40,13 @@ class SummaryView(TurnView):
 
     def _asked(self) -> Content:
         n = self.exchange.stands_for_n
+        key = labels_of(self, ACTIONS)
         turns = "1 turn" if n == 1 else f"{n:,} turns"
         if self.exchange.old is not None:
-            return Content.assemble(("▾ ", "$accent"), f"summarising {turns}; Esc stops it, and nothing changes")
+            stops = f"; {key['stop']} stops it, and nothing changes" if key["stop"] else ""
+            return Content.assemble(("▾ ", "$accent"), f"summarising {turns}{stops}")
         folded = self.has_class("-folded")
         mark = "▶ " if self.has_class("-selected") else "▸ " if folded else "▾ "
-        hint = "" if not folded else "  z or a click shows the summary, /undo brings them back"
+        ways = f"{key['thoughts']} or a click" if key["thoughts"] else "a click"
+        hint = "" if not folded else f"  {ways} shows the summary, /undo brings them back"
         return Content.assemble((mark, "$accent"), (f"{turns} summarised", "$foreground bold"), hint)

@@ -36,7 +36,7 @@ class TourLine(Horizontal):
     def go_on(self) -> str:
         """Begin the tour, or go to its next step; what there is to say about it."""
         begins = self.tour.step is None
-        said = self.tour.go_on() or ("Esc leaves the tour." if begins else "")
+        said = self.tour.go_on() or (self._keymap.worded("{stop} leaves the tour.") if begins else "")
         self.draw()
         return said
 
@@ -66,4 +66,4 @@ class TourLine(Horizontal):
         self.set_class(bool(self.tour.place), "-on")
         self._hint.update(Content.assemble((self.tour.place, "$accent"), "  ", (key, "$foreground bold"), f" {hint}"))
         onward = next(action for action in ACTIONS if action.id == "tour")
-        self._ways.update(Content.assemble((self._keymap.label(onward) or "/tour", "$foreground"), " next"))
+        self._ways.update(Content.assemble((self._keymap.way(onward), "$foreground"), " next"))
