@@ -351,13 +351,13 @@ def test_details_keep_within_their_width(cells: int) -> None:
 def test_what_stands_in_the_way_comes_first() -> None:
     failed = Download("qwen3-8b", "Q", Stage.FAILED, error=FULL)
     _, second, *_ = details(entry("qwen3-8b", download=failed), 100)
-    assert second[1:] == (f"{FULL} Enter tries again.", ERROR) or second[2] == ERROR
-    told = text_of(details(entry("qwen3-8b", download=failed), 76))
+    assert second[1:] == (f"{FULL} F9 tries again.", ERROR) or second[2] == ERROR
+    told = text_of(details(entry("qwen3-8b", download=failed), 76, "F9"))
     assert str(FULL) in told
-    assert "Enter tries again." in told
+    assert "F9 tries again." in told
     stopped = Download("q", "Q", Stage.STOPPED).told(progressed(2312 * MB))
-    told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.STOPPED)), 76))
-    assert "Stopped at 40 %. What has arrived is kept; Enter goes on." in told
+    told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.STOPPED)), 76, "F9"))
+    assert "Stopped at 40 %. What has arrived is kept; F9 goes on." in told
     assert "mount that" in text_of(details(entry("mine"), 76))
     assert "cannot run MTP heads yet" in text_of(details(entry("gemma-4-e4b-mtp"), 76))
     assert "too big to be used here" in text_of(details(entry("llama-3.3-70b"), 76))
