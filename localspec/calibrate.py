@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median
+from functools import partial
+from statistics import fmean, median
 from typing import Protocol
 
 from localspec.engine.cancel import Cancellation
@@ -31,6 +32,10 @@ _BATCHES = (4, 2, 8, 16, 3, 5, 6, 7, 9, 12, 17)
 _BATCHES_S = 2.0
 _CATCH_UP_N = 16
 """Tokens of the batch by which catching up is priced."""
+_VERIFIED_N = 4
+"""Tokens of the verification by which taking back is priced."""
+_REFUSALS_N = 12
+"""Refusals in a row to measure: copies of a recurrent state are made every few tokens, so they cost by turns."""
 _REPEATS = 3
 _CLEARLY = 0.93
 """Fewer threads must take less than this share of the time to be preferred."""
@@ -43,6 +48,16 @@ class Tunable(Model, Protocol):
 
     @property
     def threads(self) -> int: ...
+
+    @property
+    def replay_n(self) -> int:
+        """How many tokens are read again, about, when some just evaluated are taken back."""
+        ...
+
+    @property
+    def forgets_freely(self) -> bool:
+        """Whether the latest tokens can be forgotten at no cost, however often."""
+        ...
 
     def set_threads(self, n: int) -> None:
         """Evaluate with ``n`` CPU threads from now on."""
@@ -81,8 +96,8 @@ def choose_threads(model: Tunable, prompt: Sequence[int], batch: int) -> int:
 
 
 def measure_costs(
-    target: Model,
-    draft: Model | None,
+    target: Tunable,
+    draft: Tunable | None,
     prompt: Sequence[int],
     plain_s: float,
     largest: int,
@@ -101,6 +116,9 @@ def measure_costs(
             break
         rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch)
         progress((done_n + 1) / (len(batches) + 1))
+    rollback_s = 0.0
+    if target.replay_n and _VERIFIED_N in rounds_s:
+        rollback_s = _rollback_s(target, prompt, rounds_s[_VERIFIED_N] - host_s)
     if largest not in rounds_s and len(rounds_s) > 1:
         rounds_s[largest] = _extrapolated(rounds_s, largest)
     looks = {}
@@ -109,7 +127,7 @@ def measure_costs(
         catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
         all_s = _catch_up_s(draft, prompt, catch_up_n)
         looks["draft"] = LookCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
-    return Costs(rounds_s, looks)
+    return Costs(rounds_s, looks, rollback_s)
 
 
 def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
@@ -125,20 +143,54 @@ def is_steady(target: Model, prompt: Sequence[int]) -> bool:
     return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
 
 
-def _evaluation_s(model: Model, prompt: Sequence[int], batch: int) -> float:
+def _evaluation_s(model: Tunable, prompt: Sequence[int], batch: int) -> float:
     """The median time for scoring the last ``batch`` tokens of the prompt."""
+    if not model.forgets_freely:
+        return _onward_s(model, prompt, batch, batch)
     model.logits(prompt, batch)
     return median(_timed(lambda: model.logits(prompt, batch)) for _ in range(_REPEATS))
 
 
-def _catch_up_s(model: Model, prompt: Sequence[int], n: int) -> float:
+def _catch_up_s(model: Tunable, prompt: Sequence[int], n: int) -> float:
     """The median time for reading the last ``n`` tokens and scoring the last of them."""
+    if not model.forgets_freely:
+        return _onward_s(model, prompt, n, 1)
     spent_s = []
     for _ in range(_REPEATS):
         # Another last token in place of what is read makes the cache forget it.
         model.logits([*prompt[:-n], prompt[-n] ^ 1], 0)
         spent_s.append(_timed(lambda: model.logits(prompt, 1)))
     return median(spent_s)
+
+
+def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int) -> float:
+    """The median time for reading ``n`` tokens behind others and scoring the ``last`` of them.
+
+    For a model that would have to read much again to be asked the same twice: it goes back in between, at a place
+    that it is led to remember.
+    """
+    begin = max(0, len(prompt) - max(_BATCHES) - 1)
+    other = prompt[begin] ^ 1
+    spent_s = []
+    for _ in range(1 + _REPEATS):
+        if model.held([*prompt[:begin], other]) < begin:
+            model.logits([prompt[0] ^ 1], 0)
+            model.logits(prompt[:begin], 0)
+        model.logits(prompt[: begin + 1], 1)
+        spent_s.append(_timed(lambda: model.logits(prompt[: begin + 1 + n], last)))
+    return median(spent_s[1:])
+
+
+def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float:
+    """What a round takes on average after one whose proposals were all refused, beyond the ``verified_s`` it takes."""
+    rounds_n = min(_REFUSALS_N, len(prompt) - 2)
+    ends = range(len(prompt) - rounds_n, len(prompt))
+    model.logits(prompt[: ends[0] - 1], 0)
+    spent_s = [
+        _timed(partial(model.logits, [*prompt[:end], *[prompt[end] ^ 1] * (_VERIFIED_N - 1)], _VERIFIED_N))
+        for end in ends
+    ]
+    return max(0.0, fmean(spent_s[1:]) - verified_s)
 
 
 def _timed(work: Callable[[], object]) -> float:

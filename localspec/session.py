@@ -19,6 +19,7 @@ from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama import LlamaModel
 from localspec.engine.backends.llama_load import LoadSettings
 from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
@@ -246,7 +247,9 @@ def _fit(
     progress(0.0)
     files = [file for file in (options.target, options.draft) if file is not None]
     how = replace(options, target=Path(), draft=None)
-    file = CalibrationFile(user_paths().data / "calibration", calibration_key(files, (how, target.device)))
+    file = CalibrationFile(
+        user_paths().data / "calibration", calibration_key(files, (how, target.device, native().build))
+    )
     tuning = Tuning(
         target,
         draft,

@@ -16,6 +16,7 @@ from localspec.engine.events import Event, Finished, Origin, Round, Started
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.errors import CapacityError, InputError, ModelFileError, NotFoundError, PairMismatchError, UsageError
+from localspec.file_identity import FileIdentity, identify
 from localspec.load import MAX_DEPTH, LoadOptions, OpenPair, open_pair
 from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters
@@ -45,6 +46,10 @@ class TestInfo:
         assert info.draft_name == "LocalSpec tour draft"
         assert info.target_size_bytes == TARGET.stat().st_size
         assert info.draft_size_bytes == DRAFT.stat().st_size
+        assert (identify(TARGET), identify(DRAFT)) == (
+            FileIdentity(str(info.target_sample), info.target_sha256),
+            FileIdentity(str(info.draft_sample), info.draft_sha256),
+        )
         assert info.has_template
         assert info.threads >= 1
         assert info.device

@@ -15,8 +15,10 @@ from localspec.calibrate import choose_threads, measure_costs
 from localspec.calibration_file import CalibrationFile, calibration_key
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, LookCost
-from localspec.engine.model import Logits
+from localspec.engine.model import Cancelled, Logits
+from localspec.load import LoadOptions, open_pair
 from localspec.tuning import Tuning
+from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters
 
 PROMPT = list(range(24))
@@ -54,6 +56,8 @@ class Timed(TableModel):
     clock: Clock = field(default_factory=Clock)
     price_s: Callable[[int, int], float] = lambda batch, threads: float(batch)
     threads: int = 4
+    replay_n: int = 0
+    forgets_freely: bool = True
 
     def set_threads(self, n: int) -> None:
         self.threads = n
@@ -97,6 +101,62 @@ def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     costs = measure_costs(target, None, PROMPT, 2.0, 17, lambda part: None)
     assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
     assert costs.round_s(17) == pytest.approx(18.0)
+
+
+@dataclass(slots=True)
+class Onward(Timed):
+    """A model that cannot forget its latest tokens: asked for anything else, it reads everything again."""
+
+    forgets_freely: bool = False
+
+    def held(self, context: Sequence[int]) -> int:
+        return len(self._held) if list(context[: len(self._held)]) == self._held else 0
+
+    def read_again_n(self, context: Sequence[int], last: int) -> int:
+        known_n = self.held(context)
+        return known_n if known_n > len(context) - last else 0
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        new_n = len(context) - self.held(context) + self.read_again_n(context, last)
+        rows = TableModel.logits(self, context, last)
+        self.clock.now_s += self.price_s(new_n, self.threads)
+        return rows
+
+
+@dataclass(slots=True)
+class Replaying(Onward):
+    """One that reads eight tokens again instead."""
+
+    replay_n: int = 8
+
+    def held(self, context: Sequence[int]) -> int:
+        return TableModel.held(self, context)
+
+    def read_again_n(self, context: Sequence[int], last: int) -> int:
+        known_n = min(self.held(context), len(context) - last)
+        return self.held(context) - known_n + (self.replay_n if known_n < len(self._held) else 0)
+
+
+def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
+    """What it takes to be asked the same again, as measuring has to, is none of its prices."""
+    clock = Clock()
+    target = Onward(letters(40), clock=clock, price_s=stairs)
+    draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.perf_counter", clock)
+        costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, lambda part: None)
+    assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
+        [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
+    )
+    assert (costs.look_s("draft", 1), costs.look_s("draft", 11)) == pytest.approx((1.1e-4, 2.1e-4), rel=0.05)
+
+
+@pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
+def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: type[Timed], expected_s: float) -> None:
+    target = kind(letters(40), clock=clock, price_s=lambda batch, threads: 0.01 * batch)
+    costs = measure_costs(target, None, PROMPT, 0.01, 17, lambda part: None)
+    assert costs.rollback_s == pytest.approx(expected_s)
+    assert costs.round_s(4) == pytest.approx(0.04)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +243,40 @@ class TestMemory:
         file.save(Costs({1: 2.0}, {"draft": LookCost(1.0, 1.0)}), {"draft": 4})
         assert [path.name for path in tmp_path.iterdir()] == ["key.json"]
         assert (tmp_path / "key.json").read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("build", "options"),
+        [
+            ("AVX512 = 1", LoadOptions(TARGET, n_ctx=64)),
+            ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64, threads=1)),
+            ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64, cache_type_k="q8_0")),
+            ("AVX2 = 1", LoadOptions(TARGET, DRAFT, n_ctx=64)),
+        ],
+        ids=["build", "threads", "cache", "draft"],
+    )
+    def test_another_build_or_way_of_loading_is_not_taken_for_the_same(
+        self, monkeypatch: pytest.MonkeyPatch, build: str, options: LoadOptions
+    ) -> None:
+        """Rebuilt for the processor, llama.cpp has other prices under the same version."""
+        keys: list[str] = []
+
+        class Known(CalibrationFile):
+            def __init__(self, folder: Path, key: str) -> None:
+                keys.append(key)
+
+            def load(self) -> tuple[Costs, dict[str, int]]:
+                raise Cancelled  # the key is all that is wanted
+
+        monkeypatch.setattr("localspec.session.CalibrationFile", Known)
+        for words, how in (
+            ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64)),
+            ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64)),
+            (build, options),
+        ):
+            monkeypatch.setattr("localspec.engine.backends.native.Native.build", words)
+            with pytest.raises(Cancelled):
+                open_pair(how, Cancellation())
+        assert keys[0] == keys[1] != keys[2]
 
     def test_another_model_or_another_way_has_another_key(self, tmp_path: Path) -> None:
         one, two = tmp_path / "one", tmp_path / "two"

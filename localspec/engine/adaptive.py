@@ -26,6 +26,8 @@ _MOOD_RATE = 0.3
 """How fast the expectation of a drafter's next outlook follows its latest ones."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
+_TRY_WORTH_N = 64
+"""A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
 
 
 @dataclass(slots=True)
@@ -96,7 +98,8 @@ class AdaptiveDepth:
         return self._moods.setdefault(drafter, _Mood())
 
     def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
-        self.costs.observe_round(round_.proposed_n + 1, round_.total_s - round_.draft_s)
+        spent_s = round_.total_s - round_.draft_s
+        self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
         self.likelihoods.observe(outlooks, accepted)
         self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
         self._seconds = self._seconds * _RATE_MEMORY + round_.total_s
@@ -130,14 +133,19 @@ class _AdaptivePlan:
             return True
         mood = self._policy.mood(drafter)
         expected = mood.later if self._proposed_n else mood.first
-        if self._proposed_n == 0 and mood.idle_n >= mood.pause_n:
+        # By what a look takes without catching up, which takes the longer the longer it is put off.
+        pause_n = max(mood.pause_n, _TRY_WORTH_N * self._costs.look_s(drafter, 1) / self._costs.plain_s)
+        if self._proposed_n == 0 and mood.idle_n >= pause_n:
             mood.pause_n = min(2 * mood.pause_n, _LONGEST_PAUSE_N)
             return True  # it has not been asked for long: see whether it has got better
         price = self._costs.look_s(drafter, lag) / self._costs.plain_s
         instead = self._saved(best, best, 0.0) if best else 0.0
-        if expected * self._survival - instead > price:
+        # Looks are worth less where the next batches are dear: no more than what a certain proposal would save here.
+        certain = self._saved(1.0, mood.chance, self._costs.look_s(drafter, 1))
+        worth = min(expected * self._survival, certain)
+        if worth - instead > price:
             return True
-        self._refused = f"a look of {drafter} saves {expected * self._survival:.2f} tokens' time and costs {price:.2f}"
+        self._refused = f"a look of {drafter} saves {worth:.2f} tokens' time and costs {price:.2f}"
         self.why = f"{self._said()}: {self._refused}"
         return False
 
@@ -160,7 +168,8 @@ class _AdaptivePlan:
             later, step_s = self._policy.mood(paid).chance, self._costs.look_s(paid, 1)
         if self._saved(chance, later, step_s) <= 0:
             instead = f", and {self._refused}" if self._refused else ""
-            self.why = f"{self._said()}: the next has {chance:.0%}, too little for the pass{instead}"
+            undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
+            self.why = f"{self._said()}: the next has {chance:.0%}, too little for the pass{undoing}{instead}"
             return False
         self._refused = ""
         self._proposed_n += 1
@@ -184,10 +193,11 @@ class _AdaptivePlan:
         batch = self._proposed_n + 1
         now_s = self._costs.round_s(batch)
         best, gained, survival, spent_s = 0.0, 0.0, self._survival * chance, 0.0
-        token_s = 1 / self._rate
+        token_s, rollback_s = 1 / self._rate, self._costs.rollback_s
         for round_s in self._costs.larger(batch, self.limit - self._proposed_n):
             gained += survival
-            saved_s = gained * token_s - spent_s - round_s + now_s
+            refusal = self._survival - survival  # how much likelier it is that something is refused
+            saved_s = gained * token_s - spent_s - round_s + now_s - rollback_s * refusal
             if saved_s > best:
                 best = saved_s
             survival *= later

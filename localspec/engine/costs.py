@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 _OWN_RATE = 0.12
@@ -50,7 +51,11 @@ class Costs:
     rounds_s: dict[int, float]
     """Measured seconds for verifying so many tokens at once, host work included; 1 is plain decoding."""
     looks: dict[str, LookCost] = field(default_factory=dict)
+    rollback_s: float = 0.0
+    """What refused proposals cost the round after them, where the target's memory cannot just forget tokens."""
     _table: list[float] = field(init=False, default_factory=list)
+    _owing: bool = field(init=False, default=False, compare=False)
+    """Whether the next round takes back what this one left."""
 
     def __post_init__(self) -> None:
         self._table = _filled(self.rounds_s)
@@ -94,11 +99,14 @@ class Costs:
         cost = self.looks.get(drafter)
         return cost.of(lag) if cost else 0.0
 
-    def observe_round(self, batch: int, spent_s: float) -> None:
-        """A round of ``batch`` tokens has cost this much, drafting apart."""
+    def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
+        """A round of ``batch`` tokens has cost this much, drafting apart; whether any of its proposals was refused."""
+        taken_back, self._owing = self._owing and self.rollback_s > 0, refused
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
-        surprise = spent_s / self._table[batch]
+        surprise = spent_s / (self._table[batch] + taken_back * self.rollback_s)
+        if taken_back:
+            self.rollback_s *= _drift(surprise, _OWN_RATE)
         shared = _drift(surprise, _SHARED_RATE)
         self._table = [entry * shared for entry in self._table]
         self._table[batch] *= _drift(surprise, _OWN_RATE)
@@ -111,13 +119,15 @@ class Costs:
     def scaled(self, factor: float) -> Costs:
         """The same on a machine that takes ``factor`` times as long today."""
         looks = {name: LookCost(cost.step_s * factor, cost.catch_up_s * factor) for name, cost in self.looks.items()}
-        return Costs({batch: seconds * factor for batch, seconds in self.rounds_s.items()}, looks)
+        rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
+        return Costs(rounds_s, looks, self.rollback_s * factor)
 
     def to_dict(self) -> dict[str, Any]:
         """As measured at first, for the disk."""
         return {
             "rounds_s": {str(batch): seconds for batch, seconds in self.rounds_s.items()},
             "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.looks.items()},
+            "rollback_s": self.rollback_s,
         }
 
     @staticmethod
@@ -125,9 +135,12 @@ class Costs:
         """Undo ``to_dict``. Raises KeyError, TypeError or ValueError if it is something else."""
         rounds = {int(batch): float(seconds) for batch, seconds in data["rounds_s"].items()}
         looks = {str(name): LookCost(float(step), float(more)) for name, (step, more) in data["looks"].items()}
+        rollback_s = float(data["rollback_s"])
         if 1 not in rounds or min(rounds.values()) <= 0 or any(look.step_s <= 0 for look in looks.values()):
             raise ValueError("these are no costs")
-        return Costs(rounds, looks)
+        if not 0 <= rollback_s < inf:
+            raise ValueError("this is no price")
+        return Costs(rounds, looks, rollback_s)
 
 
 def _drift(surprise: float, rate: float) -> float:

@@ -60,7 +60,8 @@ class FixedDepth:
 
     def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
         if self.costs:
-            self.costs.observe_round(round_.proposed_n + 1, round_.total_s - round_.draft_s)
+            spent_s = round_.total_s - round_.draft_s
+            self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
 
 
 @dataclass(frozen=True, slots=True)

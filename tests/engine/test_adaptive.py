@@ -36,6 +36,8 @@ class World:
     surenesses: Sequence[float]
     step_s: float = STEP_S
     seed: int = 1
+    rollback_s: float = 0.0
+    """What every round pays that follows a refusal."""
 
     def play(self, policy: AdaptiveDepth | None, fixed: int = 0, tokens_n: int = 3000) -> float:
         """Tokens a second under a policy, or at a fixed depth."""
@@ -63,13 +65,14 @@ class World:
             if policy:
                 round_ = made(index, accepted, len(outlooks), drafted_s, verify_s)
                 policy.observe(round_, outlooks[: accepted + 1], accepted)
-            clock_s += drafted_s + verify_s
+            clock_s += drafted_s + verify_s + self.rollback_s * (accepted < len(outlooks))
             done_n += accepted + 1
             index += 1
         return done_n / clock_s
 
     def policy(self) -> AdaptiveDepth:
-        return AdaptiveDepth(Costs(self.rounds_s, {"draft": LookCost(self.step_s, self.step_s / 10)}), DEEPEST)
+        looks = {"draft": LookCost(self.step_s, self.step_s / 10)}
+        return AdaptiveDepth(Costs(self.rounds_s, looks, self.rollback_s), DEEPEST)
 
 
 def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float) -> Round:
@@ -99,6 +102,36 @@ def test_it_stops_speculating_where_it_never_pays() -> None:
     assert world.play(world.policy()) > 0.985 / STEEP[1]
 
 
+@pytest.mark.parametrize("sureness", [0.02, 0.5, 0.97])
+@pytest.mark.parametrize("step_s", [1.0, 2.0, 5.0])
+@pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
+def test_a_draft_dearer_than_plain_decoding_costs_next_to_nothing(
+    rounds_s: dict[int, float], step_s: float, sureness: float
+) -> None:
+    """However right it is: the dearer a look, the more seldom it is tried."""
+    world = World(rounds_s, [sureness], step_s=step_s)
+    assert world.play(world.policy(), tokens_n=1000) > 0.98
+
+
+@pytest.mark.parametrize("sureness", [0.5, 0.9, 0.97])
+@pytest.mark.parametrize("step_s", [0.3, 0.6, 0.7, 0.9])
+def test_a_dear_draft_is_not_asked_where_even_a_certain_proposal_would_not_pay(step_s: float, sureness: float) -> None:
+    """Looks pay up to the end of a step of the staircase, and not beyond: plain speed is kept all the same."""
+    world = World(STAIRS, [sureness], step_s=step_s)
+    assert world.play(world.policy(), tokens_n=1500) > 0.97
+
+
+@pytest.mark.parametrize("catch_up_s", [0.01, 0.1, 1.0])
+def test_a_draft_far_behind_is_tried_again_all_the_same(catch_up_s: float) -> None:
+    """Putting it off makes catching up longer, so that must not be a reason to put it off."""
+    policy = AdaptiveDepth(Costs(FLAT, {"draft": LookCost(STEP_S, catch_up_s)}), DEEPEST)
+    mood = policy.mood("draft")
+    mood.first, mood.pause_n, mood.idle_n = 0.0, 64, 63
+    assert not policy.plan(8).looks("draft", 64, 0.0)
+    mood.idle_n = 64
+    assert policy.plan(8).looks("draft", 65, 0.0)
+
+
 def test_it_comes_back_when_the_text_gets_easy() -> None:
     """After two thousand lost tokens, most of the gain of the next two thousand is had."""
     world = World(FLAT, [0.03] * 2000 + [0.98] * 2000)
@@ -113,6 +146,35 @@ def test_free_proposals_go_on_where_paid_ones_do_not_pay() -> None:
     plan = policy.plan(8)
     assert plan.looks("suffix", 0, 0.0)
     assert not plan.looks("draft", 1, 0.0)
+
+
+@pytest.mark.parametrize("surenesses", [[0.5], [0.9], [0.97] * 40 + [0.1] * 40])
+def test_where_taking_back_is_dear_it_keeps_up_too(surenesses: list[float]) -> None:
+    """A recurrent state has to read again what was refused: as good as the best depth for that price."""
+    world = World(FLAT, surenesses, rollback_s=1.5)
+    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    assert world.play(world.policy()) > 0.875 * best
+
+
+@pytest.mark.parametrize(("chance", "cheap", "dear"), [(0.2, True, False), (0.6, True, False), (0.97, True, True)])
+def test_what_a_refusal_costs_is_known_before_the_first(chance: float, cheap: bool, dear: bool) -> None:
+    """The same machine and the same guess: proposed where refusals cost nothing, only if it is sure where they do."""
+    for rollback_s, proposed in ((0.0, cheap), (4.0, dear)):
+        policy = World(FLAT, [chance], rollback_s=rollback_s).policy()
+        plan = policy.plan(1)
+        assert plan.looks("draft", 1, 0.0)
+        assert plan.adds(chance) is proposed
+        assert ("taking back" in policy.explain()) is not proposed
+
+
+def test_a_drafter_that_did_not_pay_is_tried_again_where_the_text_changes_its_character() -> None:
+    """Long before its pause is over."""
+    policy = World(STEEP, [0.05]).policy()
+    mood = policy.mood("draft")
+    mood.first, mood.pause_n, mood.idle_n = 0.0, 64, 1
+    for text, looks in (("so it goes", False), (" on", False), ("\n```", True)):
+        policy.observe(Round(0, None, 0, (Token(0, text, Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
+        assert policy.plan(8).looks("draft", 1, 0.0) is looks
 
 
 def test_a_cheap_batch_size_is_filled() -> None:
@@ -158,17 +220,44 @@ class TestCosts:
         costs.observe_round(4, 500.0)
         assert costs.round_s(4) < 2.3
 
+    def test_a_round_that_takes_back_says_nothing_about_the_price_of_its_batch(self) -> None:
+        """Only those after a refusal pay for it."""
+        costs = Costs({1: 1.0, 4: 2.0}, rollback_s=3.0)
+        for _ in range(100):
+            costs.observe_round(4, 2.0, refused=True)
+            costs.observe_round(4, 5.0, refused=False)
+        assert (costs.round_s(4), costs.plain_s, costs.rollback_s) == pytest.approx((2.0, 1.0, 3.0))
+
+    def test_what_taking_back_costs_follows_what_happens(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0}, rollback_s=3.0)
+        for _ in range(200):
+            costs.observe_round(4, 2.0, refused=True)
+            costs.observe_round(4, 8.0, refused=False)
+        assert costs.rollback_s == pytest.approx(6.0, rel=0.2)
+        assert costs.round_s(4) == pytest.approx(2.0, rel=0.2)
+
+    def test_a_slower_day_makes_taking_back_dearer_as_well(self) -> None:
+        assert Costs({1: 1.0}, rollback_s=3.0).scaled(2.0) == Costs({1: 2.0}, rollback_s=6.0)
+
     def test_batches_are_evaluated_as_larger_ones_that_take_clearly_less(self) -> None:
         costs = Costs({1: 20.0, 2: 33.0, 3: 47.0, 4: 32.0, 5: 46.0, 6: 61.0, 7: 75.0, 8: 58.0})
         assert costs.pad() == {3: 4, 7: 8}
         assert [costs.round_s(batch) for batch in range(1, 9)] == [20, 33, 32, 32, 46, 61, 58, 58]
 
     def test_they_survive_the_disk(self) -> None:
-        costs = Costs(STAIRS, {"draft": LookCost(0.1, 0.01)})
+        costs = Costs(STAIRS, {"draft": LookCost(0.1, 0.01)}, 0.25)
         assert Costs.from_dict(costs.to_dict()) == costs
 
     @pytest.mark.parametrize(
-        "data", [{}, {"rounds_s": {}, "looks": {}}, {"rounds_s": {"1": 0}, "looks": {}}, {"rounds_s": 3}]
+        "data",
+        [
+            {},
+            {"rounds_s": {}, "looks": {}, "rollback_s": 0},
+            {"rounds_s": {"1": 0}, "looks": {}, "rollback_s": 0},
+            {"rounds_s": 3},
+            {"rounds_s": {"1": 1}, "looks": {}},
+            {"rounds_s": {"1": 1}, "looks": {}, "rollback_s": -1},
+        ],
     )
     def test_nonsense_is_refused(self, data: dict[str, object]) -> None:
         with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):

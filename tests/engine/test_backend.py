@@ -552,6 +552,18 @@ class TestSampler:
         assert self.same(make_sampler(keep_all(), 500).dist(row[:300]), Softmax().dist(row[:300]))
 
 
+def test_scores_are_read_where_llama_cpp_keeps_them(llama: LlamaModel) -> None:
+    """Two answers lie in the same memory, so neither is a copy; that is why rows are good until the next call only."""
+    first = llama.logits(tokens(9), 1)
+    assert np.shares_memory(first, llama.logits(tokens(12), 1))
+
+
+def test_one_batch_serves_all_evaluations(llama: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native().c, "llama_batch_init", None)
+    for n, last in ((30, 0), (31, 1), (36, 4)):
+        llama.logits(tokens(n, seed=n), last)
+
+
 def test_padding_changes_no_scores_and_stays_in_no_cache(llama: LlamaModel, padded: LlamaModel) -> None:
     context = tokens(40)
     for end, last in ((20, 0), (21, 1), (24, 2), (33, 4), (36, 3), (30, 1), (40, 1)):

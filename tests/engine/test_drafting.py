@@ -189,6 +189,20 @@ def test_every_accepted_token_names_its_drafter() -> None:
     assert {token.drafter for token in own} == {None}
 
 
+def test_free_proposals_go_on_where_the_draft_model_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draft as dear as fifty tokens is left alone; what repeats is proposed all the same."""
+    monkeypatch.setattr("time.perf_counter", lambda: 0.0)
+    vocab = letters(6)
+    draft = TableModel(vocab, seed=1, order=1)
+    policy = AdaptiveDepth(Costs({1: 1.0, 9: 1.1}, {"draft": LookCost(50.0, 50.0)}), 8)
+    request = loop.Request([0], Greedy(), SeededChance(0), policy, max_tokens=120)
+    drafters: list[Drafter] = [SuffixDrafter(), DraftModel(draft)]
+    events = loop.generate(TableModel(vocab, seed=1, order=1), drafters, request, Cancellation())
+    tokens = [token for event in events if isinstance(event, Round) for token in event.tokens]
+    assert sum(token.drafter == "suffix" for token in tokens) > 90
+    assert not any(last for _, last in draft.calls)
+
+
 def test_the_more_promising_outlook_proposes() -> None:
     """By the plan's own reckoning, not by the order of the drafters."""
 

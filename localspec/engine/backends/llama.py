@@ -111,6 +111,11 @@ class LlamaModel:
         return self._memory.replay_n
 
     @property
+    def forgets_freely(self) -> bool:
+        """Whether the latest tokens can be forgotten at no cost, however often and without regard to what was asked."""
+        return self._memory.forgets_freely
+
+    @property
     def size_bytes(self) -> int:
         """All its tensors together."""
         return int(self._c.llama_model_size(self._loaded.model))

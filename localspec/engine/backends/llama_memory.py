@@ -48,6 +48,8 @@ class Memory:
     can_be_saved = True
     can_pad = True
     """Whether tokens of no meaning may be evaluated behind others, and taken back at once."""
+    forgets_freely = True
+    """Whether the latest tokens can be forgotten at no cost, however often."""
     fold_n = sys.maxsize
     """Up to so many tokens are read again together with new ones; more of them alone, before the new ones."""
 
@@ -173,6 +175,7 @@ class StateMemory(Memory):
     made: of where the last prompt ended and of where the text was last known to go on.
     """
 
+    forgets_freely = False
     fold_n = 8
     can_pad = False
     _PROMPT_N = 32

@@ -96,6 +96,20 @@ class Native:
         self.abort_if_set = _atoi_as(c.ggml_abort_callback)
         """Stops a graph once its data, a C string, reads "1"."""
 
+    @property
+    def build(self) -> str:
+        """Which build this is, and what it uses of the processor, in llama.cpp's own words."""
+        words = [self.c.llama_print_system_info(), *map(self._word, ("ggml_version", "ggml_commit"))]
+        return " ".join(word.decode(errors="replace") for word in words)
+
+    def _word(self, function_name: str) -> bytes:
+        """What a function without arguments says; nothing where the library has no such function."""
+        function = getattr(self.c._lib, function_name, None)
+        if function is None:
+            return b""
+        function.restype, function.argtypes = ctypes.c_char_p, []
+        return function() or b""
+
 
 def _ggml(c: Any) -> Any:
     """The functions of ggml that llama_cpp does not declare; they lie in the library it has loaded."""

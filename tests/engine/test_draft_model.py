@@ -1,0 +1,133 @@
+"""The draft model as a drafter: it guesses by the user's own rules, and in the way that the target accepts most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.drafters.draft import DraftModel
+from localspec.engine.drafting import draft_round
+from localspec.engine.events import Round
+from localspec.engine.loop import Request, generate
+from localspec.engine.model import Logits
+from localspec.engine.proposal import FAVOURITE, ProposalLaw
+from localspec.engine.sampling import Greedy
+from tests.fakes import ExactModel, ExactSampler, Softmax, TableModel, enumerate_law, letters
+
+PROMPT = [0, 1]
+
+
+@dataclass
+class Once:
+    """Greedy, but no token twice: what a penalty without mercy would do."""
+
+    stateless = False
+
+    said: set[int] = field(default_factory=set)
+
+    def dist(self, row: Logits) -> Dist:
+        return Dist.point(max((i for i in range(len(row)) if i not in self.said), key=lambda i: float(row[i])))
+
+    def accept(self, token: int) -> None:
+        self.said.add(token)
+
+    def fork(self) -> Once:
+        return Once(set(self.said))
+
+
+def proposals(drafter: DraftModel, sampler: Any, depth: int) -> list[int]:
+    plan = FixedDepth(depth).plan(depth)
+    return draft_round([drafter], PROMPT, plan, sampler, SeededChance(0), lambda token: False).tokens
+
+
+def test_it_guesses_by_the_users_rules_along_its_own_guesses() -> None:
+    """Each guess is what the user's sampler makes of the draft's scores, had the guesses before it been accepted."""
+    model, sampler = TableModel(letters(6), seed=3, order=1), Once({0, 1})
+    ahead, rules, expected = list(PROMPT), sampler.fork(), []
+    for _ in range(4):
+        token = int(rules.dist(model.logits(ahead, 1)[0]).ids[0])
+        rules.accept(token)
+        ahead.append(token)
+        expected.append(token)
+    assert proposals(DraftModel(model), sampler, 4) == expected
+    assert sorted(expected) == [2, 3, 4, 5]
+    assert sampler.said == {0, 1}, "a guess is not yet said"
+    assert proposals(DraftModel(model), Greedy(), 4) != expected
+
+
+@pytest.mark.parametrize(("sharpness", "law"), [(12.0, FAVOURITE), (0.5, "drawn")])
+def test_it_learns_from_the_targets_rows_how_to_propose(sharpness: float, law: str) -> None:
+    """A target far surer than the draft accepts favourites; one as open as the draft accepts what is drawn alike."""
+    vocab = letters(8)
+    drafter = DraftModel(TableModel(vocab, seed=1, sharpness=0.5))
+    request = Request(PROMPT, Softmax(), SeededChance(0), FixedDepth(2), max_tokens=150)
+    for _ in generate(TableModel(vocab, seed=1, sharpness=sharpness), [drafter], request, Cancellation()):
+        pass
+    plan = FixedDepth(1).plan(1)
+    (outlook,) = draft_round([drafter], PROMPT, plan, Softmax(), SeededChance(0), vocab.is_end).outlooks
+    assert outlook.evidence.rpartition(" ")[0] == law
+
+
+class Filtered(ExactSampler):
+    """The likeliest tokens alone, the likely ones made likelier: top-k and a temperature of a half, in fractions."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+
+    def dist(self, row: Any) -> Dist:
+        kept = sorted(range(len(row)), key=lambda token: (-row[token], token))[: self._k]
+        return Dist.of(np.array(kept, dtype=np.int64), np.array([row[token] ** 2 for token in kept], dtype=object))
+
+
+def law_of_plain(model: ExactModel, sampler: ExactSampler, length: int) -> dict[tuple[int, ...], Fraction]:
+    law: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
+    for _ in range(length):
+        law = {
+            (*tokens, int(token)): weight * prob
+            for tokens, weight in law.items()
+            for token, prob in _pairs(sampler.dist(model.logits([*PROMPT, *tokens], 1)[0]))
+        }
+    return law
+
+
+def _pairs(dist: Dist) -> Sequence[tuple[Any, Any]]:
+    return list(zip(dist.ids, dist.probs, strict=True))
+
+
+@given(seed=st.integers(0, 10_000), k=st.integers(1, 3), law=st.sampled_from([FAVOURITE, "drawn"]))
+@settings(max_examples=40, deadline=None)
+def test_the_reply_has_the_filtered_targets_law(seed: int, k: int, law: str) -> None:
+    """Every outcome enumerated, with the same filters on both sides, as point masses and drawn, judged as a block."""
+    vocab = letters(3)
+    model, sampler = ExactModel(vocab, seed=seed), Filtered(k)
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        drafter = DraftModel(ExactModel(vocab, seed=seed + 1, zeros=False))
+        drafter._law = Always(law)
+        request = Request(PROMPT, sampler, chance, FixedDepth(2), max_tokens=3)
+        rounds = [e for e in generate(model, [drafter], request, Cancellation()) if isinstance(e, Round)]
+        return tuple(token.id for round_ in rounds for token in round_.tokens)
+
+    assert enumerate_law(run) == law_of_plain(model, sampler, 3)
+
+
+class Always(ProposalLaw):
+    """Has decided."""
+
+    def __init__(self, law: str) -> None:
+        super().__init__()
+        self._law = law
+
+    @property
+    def best(self) -> str:
+        return self._law
