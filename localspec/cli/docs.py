@@ -31,6 +31,8 @@ def options_table(command: click.Command) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
+    # A command keeps the help option it was first asked for, whatever that was called there.
+    command = click.Command(command.name, params=list(command.params))
     context = click.Context(command, help_option_names=list(HELP_OPTIONS))
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)

@@ -11,6 +11,7 @@ import click
 
 from localspec.cli.history_disagreements import disagreements
 from localspec.cli.history_files import export, import_
+from localspec.cli.history_heading import pin, rename
 from localspec.cli.history_rm import restore, rm
 from localspec.cli.history_store import open_history
 from localspec.cli.values import Number
@@ -141,5 +142,5 @@ def search(words: Sequence[str], limit: int, as_json: bool) -> None:
             print(f"Nothing that was said has {query!r} in it. Fewer words, or only their beginnings, find more.")
 
 
-for _command in (export, import_, disagreements, rm, restore):
+for _command in (export, import_, disagreements, rename, pin, rm, restore):
     history.add_command(_command)

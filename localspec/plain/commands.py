@@ -45,7 +45,13 @@ def help_(state: State, argument: str) -> None:
 COMMANDS: tuple[Command, ...] = (
     Command("help", "List the commands, or explain one.", help_, "[COMMAND]"),
     Command("new", "Begin a new conversation.", conversations.new),
-    Command("list", "List conversations, or those with these letters in the title.", conversations.list_, "[LETTERS]"),
+    Command(
+        "list",
+        "List conversations, or those with these letters in the title.",
+        conversations.list_,
+        "[LETTERS]",
+        ("conversations",),
+    ),
     Command("open", "Open a conversation by its number in the list, or by its id.", conversations.open_, "NUMBER"),
     Command("show", "Read the last turn, or all of the conversation.", conversations.show, "[all]"),
     Command("search", "Find words in everything that was said.", conversations.search, "WORDS"),
@@ -86,6 +92,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("pair", "Talk to another pair, or list those there are.", choices.pair, "[ID]", ("pairs", "model")),
     Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit",)),
 )
+SCREEN_ONLY = frozenset(
+    (
+        *("accept", "code", "copy", "editor", "fast", "ghosts", "inspect", "links"),
+        *("race", "recall", "rewrite", "settings", "thoughts", "tokens", "tour"),
+    )
+)
+"""What the chat screen has besides: ways to look, to copy and to change by hand that lines have no use for."""
 _ABOUT = (
     "Everything else is said to the model. A line that ends with a backslash goes on in the next; lines between "
     '""" and """ are one message. In what you type, @FILE attaches a file.',
@@ -118,6 +131,8 @@ def names() -> list[str]:
 
 def no_such_command(word: str) -> UsageError:
     """What to say about ``/wrod``."""
+    if word.lower() in SCREEN_ONLY:
+        return UsageError(f"/{word.lower()} is there on the chat screen only.", "/help lists what there is here.")
     near = nearest(word, [name for command in COMMANDS for name in (command.name, *command.other_names)])
     return UsageError(f"There is no command /{word}.", f"Did you mean /{near}?" if near else "/help lists them.")
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from localspec.chat import Role
-from localspec.errors import NotFoundError, StoreError, UsageError
+from localspec.errors import NotFoundError, UsageError
 from localspec.plain.compacting import bring_back
 from localspec.plain.state import State
 from localspec.store import Node, ReplyState, StoredConversation, fuzzy
@@ -143,26 +143,13 @@ def undo(state: State, argument: str) -> None:
 
 def export(state: State, argument: str) -> None:
     """Write the conversation to a file that is not there yet."""
-    from localspec.store.files import to_json, to_markdown, to_ndjson
+    from localspec.store.files import write_new
 
     if not argument:
         hint = "For example /export talk.md; .json has every version, .ndjson every token."
         raise UsageError("/export needs the name of a file.", hint)
-    document, path = state.talk.document(), Path(argument)
-    if path.suffix == ".json":
-        text = to_json([document]) + "\n"
-    elif path.suffix == ".ndjson":
-        text = "".join(f"{line}\n" for line in to_ndjson(document))
-    else:
-        text = to_markdown(document)
-    try:
-        with path.expanduser().open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already.", "Choose another name.") from None
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise StoreError(f"{path} cannot be written: {reason}.", "Choose another place.") from None
+    path = Path(argument)
+    write_new(state.talk.document(), path)
     state.voice.say(f"The conversation is written to {path}.", file=str(path))
 
 

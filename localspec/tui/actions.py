@@ -289,7 +289,16 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("search", "ctrl+s", "search", "Search everything that was said.", "screen.search", "search"),
     Action("rename", "alt+t", "rename", "Give this conversation a title.", "screen.rename", "rename", takes="TITLE"),
-    Action("export", "alt+e", "export", "Write this conversation to a Markdown file.", "screen.export", "export"),
+    Action(
+        "export",
+        "alt+e",
+        "export",
+        "Write this conversation to a Markdown file; /export json has every version, /export ndjson every token, "
+        "and /export FILE goes by its ending.",
+        "screen.export",
+        "export",
+        takes="FILE",
+    ),
     Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
     Action("pairs", "ctrl+l", "pairs", "Show all pairs: what fits here, to download or to use.", "app.pairs", "pairs"),
     Action(

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
-from localspec.errors import NotFoundError, StoreError
+from localspec.errors import NotFoundError, StoreError, UsageError
 from localspec.store import Store, StoredConversation
-from localspec.store.files import to_markdown
+from localspec.store.files import write_new
 
+KINDS = {"markdown": ".md", "md": ".md", "json": ".json", "ndjson": ".ndjson"}
+"""Words for what is written, and how such files end."""
 _MAX_NAME = 60
 
 
-def export_markdown(store: Store, conversation: StoredConversation, folder: Path) -> Path:
-    """Write the branch that is shown; no file that is there already is touched.
+def export(store: Store, conversation: StoredConversation, folder: Path, name: str = "") -> Path:
+    """Write it to a file that is not there yet; ``name`` is that of the file, or only of its kind.
 
-    Raises NotFoundError if nothing was said, StoreError if the conversation cannot be read or the file not be written.
+    Raises NotFoundError if nothing was said, UsageError if the file is there, StoreError if the conversation cannot be
+    read or the file not be written.
     """
     if not conversation.path:
-        raise NotFoundError("There is nothing to export: nothing has been said yet.")
+        raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
     conversation.flush()
-    text = to_markdown(store.document(conversation.id))
-    name = file_name(conversation.title)
-    try:
-        for number in range(1, 1000):
-            path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
-            try:
-                with path.open("x", encoding="utf-8", errors="replace") as file:
-                    file.write(text)
-            except FileExistsError:
-                continue
-            return path
-    except OSError as error:
-        raise StoreError(
-            f"{folder} cannot be written: {error.strerror or error}.", "Start in another folder."
-        ) from None
+    document = store.document(conversation.id)
+    if name and name not in KINDS:
+        return write_new(document, Path(name) if name.startswith("~") else folder / name)
+    title, suffix = file_name(conversation.title), KINDS.get(name, ".md")
+    for number in range(1, 1000):
+        with suppress(UsageError):
+            return write_new(document, folder / f"{title}{'' if number == 1 else f'-{number}'}{suffix}")
     raise StoreError(f"{folder} is full of exports of this name.", "Give the conversation another title.")
 
 

@@ -1,7 +1,8 @@
 """How tokens look in every mode: a colour, and a second cue that survives without colour.
 
-The hues are Okabe and Ito's, told apart by colour-blind readers too; each is moved in lightness until
-it has a contrast of 4.5:1 against the background at hand. Without colour, underline and bold remain.
+The hues are Okabe and Ito's, and on white so dark or light that colour-blind readers tell them apart there too; each
+is moved in lightness until it has a contrast of 4.5:1 against the background at hand. Without colour, underline and
+bold remain.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ MIN_CONTRAST = 4.5
 """WCAG's threshold for text."""
 
 _DARK = {Origin.ACCEPTED: "#56B4E9", Origin.CORRECTED: "#E8743B", Origin.BONUS: "#F0E442"}
-_LIGHT = {Origin.ACCEPTED: "#0072B2", Origin.CORRECTED: "#C04A00", Origin.BONUS: "#8A7400"}
+_LIGHT = {Origin.ACCEPTED: "#0072B2", Origin.CORRECTED: "#862000", Origin.BONUS: "#887000"}
 _ANSI_DARK = {Origin.ACCEPTED: "bright_cyan", Origin.CORRECTED: "bright_red", Origin.BONUS: "bright_yellow"}
-_ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "yellow"}
+_ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "magenta"}
+"""The others of the sixteen are too bright to be read on white."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +43,14 @@ _HUES = {
         ("#56B4E9", "#2FB58C", "#D98CB8"), (None, "#F0E442", "#E69F00", "#E8743B", "#E8743B"), "#56B4E9"
     ),
     (False, False): _Hues(
-        ("#0072B2", "#007A5A", "#A3447F"), (None, "#7A6A00", "#9A6200", "#C04A00", "#C04A00"), "#0072B2"
+        ("#0072B2", "#006E50", "#943C73"), (None, "#7A6A00", "#9A6200", "#C04A00", "#C04A00"), "#0072B2"
     ),
     (True, True): _Hues(
         ("bright_cyan", "bright_green", "bright_magenta"),
-        (None, "bright_yellow", "yellow", "bright_red", "bright_red"),
+        (None, "bright_yellow", "bright_yellow", "bright_red", "bright_red"),
         "bright_cyan",
     ),
-    (False, True): _Hues(("blue", "green", "magenta"), (None, "yellow", "red", "red", "red"), "blue"),
+    (False, True): _Hues(("blue", "red", "magenta"), (None, "magenta", "magenta", "red", "red"), "blue"),
 }
 """By whether the theme is dark, and whether it leaves colours to the terminal."""
 

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from localspec.errors import LocalSpecError
 from localspec.tui.exchange import Exchange
-from localspec.tui.exporting import export_markdown
+from localspec.tui.exporting import export
 from localspec.tui.fences import code_blocks
 from localspec.tui.links import Link, links_of
 from localspec.tui.session import Session
@@ -40,10 +40,10 @@ class ReadingDesk:
         stored.rename(title)
         return f"This conversation is called “{stored.title}”."
 
-    def export(self, folder: Path) -> str:
-        """Write it to a Markdown file there; where that is, or why not."""
+    def export(self, folder: Path, name: str = "") -> str:
+        """Write it to a file there, called after its title if no name is given; where that is, or why not."""
         try:
-            return f"Written to {export_markdown(self._session.store, self._session.talk.stored, folder)}."
+            return f"Written to {export(self._session.store, self._session.talk.stored, folder, name)}."
         except LocalSpecError as error:
             return str(error)
 

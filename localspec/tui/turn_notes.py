@@ -66,10 +66,9 @@ def _saved_n(talk: Talk, exchange: Exchange) -> int:
     return max(0, round(summary.reply.prompt.prompt_n - kept_n - summary.reply.timings.predicted_n))
 
 
-def copied_note(text: str, arrival: Arrival, *, code: bool) -> str:
+def copied_note(text: str, arrival: Arrival, what: str) -> str:
     """What became of a text that was copied, and how else it is had."""
     lines_n = text.rstrip("\n").count("\n") + 1
-    what = "code" if code else "reply"
     length = f"{lines_n} lines" if lines_n > 1 else f"{len(text.rstrip())} characters"
     return copied(f"The {what} is copied, {length}", arrival, "try /export")
 

@@ -191,3 +191,14 @@ def test_a_log_that_cannot_be_written_hides_nothing(localspec: Localspec, own_ho
     assert done.code == 1
     assert "Traceback" in done.err
     assert "cannot be written" in done.err
+
+
+def test_the_options_table_does_not_depend_on_who_asked_before() -> None:
+    """A command asked by itself, outside of the program, has no -h."""
+
+    @click.command
+    def something() -> None:
+        pass
+
+    something.get_params(click.Context(something))
+    assert "| `-h, --help` |" in options_table(something)

@@ -158,6 +158,35 @@ def test_what_is_deleted_can_be_restored(localspec: Localspec, ids: tuple[str, s
     assert ids[0] in localspec("history", "list", "--json").out
 
 
+def test_a_title_is_given_and_taken_back(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """Without one, it is made from the question again; and no other conversation is touched."""
+
+    def titles() -> set[str]:
+        return {record["title"] for record in json.loads(localspec("history", "list", "--json").out)}
+
+    before = titles()
+    assert (
+        localspec("history", "rename", ids[0][:8], "Colours", "of", "heaven").out == "The title is: Colours of heaven\n"
+    )
+    assert titles() == before - {"Why is the sky blue?"} | {"Colours of heaven"}
+    localspec("history", "rename", ids[0])
+    assert titles() == before
+    assert localspec("history", "rename", "zz", "x").code == 4
+
+
+def test_what_is_pinned_stands_first(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """Until it is let go."""
+
+    def listed() -> list[str]:
+        return [record["id"] for record in json.loads(localspec("history", "list", "--json").out)]
+
+    assert listed() == [ids[1], ids[0]]
+    assert localspec("history", "pin", ids[0]).out == "Pinned: Why is the sky blue?\n"
+    assert listed() == [ids[0], ids[1]]
+    localspec("history", "pin", ids[0], "--off")
+    assert listed() == [ids[1], ids[0]]
+
+
 @pytest.mark.parametrize(("answer", "left"), [(b"n\n", 2), (b"\n", 2), (b"y\n", 1)])
 def test_a_person_is_asked(localspec: Localspec, ids: tuple[str, str], answer: bytes, left: int) -> None:
     """Only yes deletes."""

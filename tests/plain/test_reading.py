@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from localspec.errors import InputError, UsageError
-from localspec.plain.commands import COMMANDS, find_command, names
+from localspec.plain.commands import COMMANDS, SCREEN_ONLY, find_command, names
 from localspec.plain.reading import GOES_ON, INVITATION, Said, read_said
+from localspec.tui.actions import ACTIONS
 
 
 class Script:
@@ -94,3 +95,13 @@ def test_every_command_is_explained() -> None:
     for command in COMMANDS:
         assert command.help[0].isupper()
         assert command.help.endswith(".")
+
+
+def test_the_commands_are_those_of_the_screen() -> None:
+    """Each is here, under its own name or as another, but for those that need a screen; and these say so."""
+    known = {name for command in COMMANDS for name in (command.name, *command.other_names)}
+    on_screen = {action.command for action in ACTIONS if action.command}
+    assert on_screen - known == SCREEN_ONLY
+    for name in SCREEN_ONLY:
+        with pytest.raises(UsageError, match="on the chat screen only"):
+            find_command(f"/{name}")

@@ -8,6 +8,7 @@ from itertools import groupby
 from rich.cells import cell_len
 from textual.app import App
 from textual.color import Color
+from textual.geometry import Region
 
 from localspec.tui.palette import MIN_CONTRAST, contrast
 
@@ -67,10 +68,15 @@ def _letter(n: int) -> str:
     return "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[n]
 
 
-def faint(app: App[object], least: float = MIN_CONTRAST) -> set[str]:
-    """Words whose cells have less contrast than this; blank cells, bars and lines are no text."""
+def faint(app: App[object], least: float = MIN_CONTRAST, within: Region | None = None) -> set[str]:
+    """Words whose cells have less contrast than this; blank cells, bars and lines are no text.
+
+    ``within`` is the part that is to be read; all of the screen by default.
+    """
     found = set()
-    for line in cells(app):
+    part = within or app.screen.region
+    for whole in cells(app)[part.y : part.bottom]:
+        line = whole[part.x : part.right]
         for look, run in groupby(line, key=lambda cell: cell.look):
             word = "".join(cell.character for cell in run).strip()
             if any(each.isalnum() for each in word) and _contrast(line, look) < least:

@@ -10,9 +10,11 @@ import pytest
 
 from localspec.tui import clipboard as clipboards
 from localspec.tui.clipboard import Arrival, Clipboard, copied
+from localspec.tui.screens.chat import COPIED
 from localspec.tui.screens.links import copied_link
 from localspec.tui.turn_notes import copied_note
-from tests.tui.support import FakeEngine, make_app, notice_text, wait_until
+from localspec.tui.widgets.prompt import Prompt
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, turns, wait_until
 from tests.tui.test_conversations import ready, say
 
 SEAT = {"DISPLAY": ":0", "TERM": "xterm-256color"}
@@ -88,7 +90,8 @@ def test_what_is_said_is_what_is_known() -> None:
     nowhere = copied("It is copied", Arrival.NOWHERE, "try /export")
     assert nowhere.startswith("Nothing is copied")
     assert nowhere.endswith("try /export.")
-    assert all(len(copied_note("x" * 10**6, arrival, code=False)) <= 76 for arrival in Arrival), "it fits 80 columns"
+    for what in (*COPIED.values(), "text"):
+        assert all(len(copied_note("x" * 10**6, arrival, what)) <= 76 for arrival in Arrival), "it fits 80 columns"
     assert "https://a.org" in copied_link("https://a.org", Arrival.NOWHERE)
 
 
@@ -106,3 +109,34 @@ async def test_a_console_without_a_clipboard_offers_a_file(monkeypatch: pytest.M
         await pilot.press("alt+up", "y")
         await wait_until(pilot, lambda: "Nothing is copied" in notice_text(pilot))
         assert "try /export." in notice_text(pilot)
+
+
+@pytest.mark.parametrize("tokens", [False, True], ids=["markdown", "tokens"])
+async def test_what_is_marked_with_the_mouse_is_copied(tokens: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the terminal's own way and by the program, as a reply is; the prompt keeps the keys, and ghosts stay out."""
+    given: list[str] = []
+
+    def take(clipboard: Clipboard, text: str) -> Arrival:
+        given.append(text)
+        return Arrival.SURE
+
+    monkeypatch.setattr(Clipboard, "take", take)
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(100, 30)) as pilot:
+        monkeypatch.setattr(type(app), "is_headless", False)
+        await ready(pilot, engine)
+        await say(pilot, engine, "Hello", "Once upon a time.")
+        if tokens:
+            await send(pilot, "/tokens")
+            await pilot.press("f4")
+        view = turns(pilot)[0].reply
+        await wait_until(pilot, lambda: view.tokens.display is tokens)
+        place = view.tokens if tokens else chat(pilot).query_one("MarkdownParagraph")
+        await pilot.mouse_down(place, offset=(5, 0))
+        await pilot.hover(place, offset=(8, 0))
+        await pilot.mouse_up(place, offset=(8, 0))
+        assert chat(pilot).query_one(Prompt).area.has_focus
+        await pilot.press("ctrl+c")
+        await wait_until(pilot, lambda: "The text is copied" in notice_text(pilot))
+        assert (app.clipboard, given) == ("upon", ["upon"])

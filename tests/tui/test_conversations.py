@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
+from localspec.chat import ReplyOptions
 from localspec.engine.events import FinishReason
-from localspec.store import Store
-from localspec.tui.screens.search import HitList, SearchScreen
+from localspec.engine.settings import Sampling
+from localspec.store import ModelFile, Store
+from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
 from localspec.tui.session import Phase
 from localspec.tui.widgets.page import Page
 from localspec.tui.widgets.prompt import Prompt
@@ -20,7 +24,10 @@ from localspec.tui.widgets.sidebar import ConversationList, Sidebar
 from localspec.tui.widgets.thought import Thought
 from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.welcome import Welcome
+from localspec.worker.messages import Loaded
 from tests.tui.support import (
+    INFO,
+    LAUNCH,
     FakeEngine,
     chat,
     make_app,
@@ -91,6 +98,26 @@ async def test_what_is_said_is_stored(store: Store) -> None:
     reply = talk.reply(talk.path[1].id)
     assert reply is not None
     assert (reply.text, reply.tokens) == ("Because of **light**.", tuple(tokens))
+
+
+async def test_a_reply_keeps_what_it_was_made_with(store: Store) -> None:
+    """Both models, with the hashes of their files, the sampler, and the figures that stood below it."""
+    engine, launch = FakeEngine(), replace(LAUNCH, reply=ReplyOptions(Sampling(temperature=0.3, top_k=7), seed=5))
+    info = replace(INFO, target_sha256="ab" * 32, draft_sha256="cd" * 32, target_sample="ef" * 8)
+    async with make_app(engine, launch, store=store).run_test() as pilot:
+        engine.inbox.put(Loaded(info))
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+        await say(pilot, engine, "Hello", "Hi there.")
+        timings = session(pilot).last.reply.timings
+    talk = store.open_conversation(store.conversations()[0].heading.id)
+    reply = talk.reply(talk.path[1].id)
+    assert reply is not None
+    (part,) = reply.parts
+    assert part.about.target == ModelFile("target.gguf", "ab" * 32, info.target_size_bytes, "ef" * 8)
+    assert part.about.draft == ModelFile("draft.gguf", "cd" * 32, info.draft_size_bytes)
+    assert part.about.options == launch.reply
+    assert part.finished is not None
+    assert part.finished.timings == timings
 
 
 async def test_a_disk_that_refuses_costs_one_sentence(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +225,28 @@ async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
     reply = talk.reply(talk.path[1].id)
     assert reply is not None
     assert (reply.text, len(reply.tokens)) == ("One, two, three.", marked)
+
+
+async def test_a_reply_that_was_changed_by_hand_is_gone_on_with(store: Store) -> None:
+    """The reply is in the prompt, to be changed; the model goes on from there, and the first one is a key away."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Count", "One, two, three.")
+        await pilot.press("alt+up", "E")
+        assert prompt_of(pilot).text == "One, two, three."
+        prompt_of(pilot).set_text("One, zwei,")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: shown(pilot) == [("Count", "One, zwei,")])
+        assert len(engine.prompts) == 1, "nothing is asked until the reader says so"
+        assert "reply 2/2" in str(turns(pilot)[0].query_one(".note").render())
+        await pilot.press("alt+up", "c")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, zwei,")
+        await answer(pilot, engine, 1, " drei.")
+        assert shown(pilot) == [("Count", "One, zwei, drei.")]
+        await pilot.press("alt+up", "left")
+        await wait_until(pilot, lambda: shown(pilot) == [("Count", "One, two, three.")])
 
 
 async def test_a_deleted_turn_comes_back(store: Store) -> None:
@@ -336,6 +385,10 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         await pilot.press(*"scarl")
         await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
         assert "scarlet" in str(pilot.app.screen.query_one(HitList).get_option_at_index(0).prompt)
+        await pilot.press("x")
+        await wait_until(pilot, lambda: NOTHING_FOUND in str(pilot.app.screen.query_one("#search-said").render()))
+        await pilot.press("backspace")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
         await pilot.press("enter")
         await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Some are scarlet.")])
         assert transcript_of(pilot).selected is turns(pilot)[0]
@@ -397,6 +450,10 @@ async def test_a_conversation_is_titled_and_exported(
         assert "nothing has been said" in notice_text(pilot)
         await say(pilot, engine, "Apples?", "Red.")
         await send(pilot, "/rename Fruit salad")
-        await send(pilot, "/export")
-        assert "fruit-salad.md" in notice_text(pilot)
+        for command, file in (("/export", "fruit-salad.md"), ("/export ndjson", "fruit-salad.ndjson")):
+            await send(pilot, command)
+            assert file in notice_text(pilot)
     assert "Red." in (tmp_path / "fruit-salad.md").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in (tmp_path / "fruit-salad.ndjson").read_text("utf-8").splitlines()]
+    rounds = [record for record in records if record.get("event") == "round"]
+    assert "".join(token["text"] for record in rounds for token in record["tokens"]) == "Red."

@@ -18,6 +18,7 @@ from localspec.tui.app import ChatApp
 from localspec.tui.keymap import AS_OTHERS_IN_BROWSERS, KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
@@ -39,6 +40,7 @@ ELSEWHERE = {
     "stats": StatsScreen,
     "help": HelpScreen,
     "conversations": Sidebar,
+    "links": LinksScreen,
 }
 """Screens and panels with keys of their own, by the action that leads to them."""
 
@@ -79,7 +81,7 @@ async def answered(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     """One question, one reply."""
     engine.load()
     await send(pilot, "Tell me a story about a fox")
-    engine.reply("Once upon a time there was a fox.")
+    engine.reply("Once upon a time there was a fox: https://a.org.")
     await wait_until(pilot, lambda: engine.prompts and session(pilot).last is not None and not session(pilot).busy)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+from math import dist
+
 import pytest
 from rich.color import ColorSystem
 from rich.style import Style
@@ -10,8 +14,9 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from localspec.engine.events import Origin
 from localspec.tui.palette import MEANINGS, MIN_CONTRAST, contrast, palette_for
-from localspec.tui.theme import DARK, LIGHT, theme_for
+from localspec.tui.theme import DARK, LIGHT, OWN_THEMES, theme_for
 from localspec.tui.truth import KINDS, UNKNOWN, Mode
+from tests.tui.test_themes import SIXTEEN, in_256
 
 THEMES = [DARK, LIGHT, *(theme for theme in BUILTIN_THEMES.values() if not theme.ansi)]
 
@@ -107,16 +112,79 @@ def test_no_marks_are_no_marks() -> None:
     assert all(palette.mark(Mode.OFF, kind) == Style() for kind in KINDS[Mode.OFF])
 
 
-@pytest.mark.parametrize(("system", "n"), [(ColorSystem.EIGHT_BIT, 2.5), (ColorSystem.STANDARD, 1.5)])
-def test_fewer_colours_keep_the_marks_visible(system: ColorSystem, n: float) -> None:
-    """With 256 or 16 colours the nearest ones still stand out from our dark background; the cues stay as they are."""
+@pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: str(theme.name))
+def test_256_colours_are_as_readable(theme: Theme) -> None:
+    """The nearest of them, on the nearest to the background."""
+    background = Color.parse(str(theme.background))
+    palette = palette_for(background, dark=theme.dark)
+    for mode, kind in MARKED:
+        mark = palette.mark(mode, kind).color
+        if mark is not None:
+            ratio = contrast(in_256(Color(*mark.get_truecolor())), in_256(background))
+            assert ratio >= MIN_CONTRAST, (mode, kind)
+
+
+@pytest.mark.parametrize("terminal", SIXTEEN)
+@pytest.mark.parametrize("dark", [True, False])
+def test_a_terminal_s_own_sixteen_are_as_readable(terminal: str, dark: bool) -> None:
+    """On black or white, as two kinds of terminal mix them: what is taken where there are no more."""
+    sixteen, background = SIXTEEN[terminal], Color.parse("#000000" if dark else "#ffffff")
+    palette = palette_for(background, dark=dark, ansi=True)
+    for mode, kind in MARKED:
+        mark = palette.mark(mode, kind).color
+        if mark is not None:
+            assert mark.number is not None
+            assert contrast(Color(*sixteen[mark.number]), background) >= MIN_CONTRAST, (mode, kind)
+
+
+def test_a_theme_that_is_insisted_on_stays_visible_in_sixteen_colours() -> None:
+    """The nearest ones still stand out from our dark background; the cues stay as they are."""
     background = Color.parse(str(DARK.background))
     palette = palette_for(background, dark=True)
     for mode, kind in MARKED:
         mark = palette.mark(mode, kind).color
         if mark is not None:
-            nearest = mark.downgrade(system).get_truecolor()
-            assert contrast(Color(*nearest), background) >= n, (mode, kind)
+            nearest = mark.downgrade(ColorSystem.STANDARD).get_truecolor()
+            assert contrast(Color(*nearest), background) >= 3, (mode, kind)
+
+
+SEEN_BY = {
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
+}
+"""What becomes of linear red, green and blue (Machado, Oliveira and Fernandes, 2009, severity 1)."""
+_XYZ = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+_WHITE = (0.9505, 1.0, 1.089)
+
+
+def lab(colour: Color, reader: str) -> tuple[float, float, float]:
+    """CIELAB of what this reader sees."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized]
+    seen = [min(1.0, max(0.0, sumprod(row, linear))) for row in SEEN_BY[reader]]
+    x, y, z = (_root(sumprod(row, seen) / white) for row, white in zip(_XYZ, _WHITE, strict=True))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def sumprod(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _root(value: float) -> float:
+    return float(value ** (1 / 3)) if value > 0.008856 else 7.787 * value + 16 / 116
+
+
+@pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: str(theme.name))
+@pytest.mark.parametrize("reader", SEEN_BY)
+def test_colour_blind_readers_tell_origins_apart(theme: Theme, reader: str) -> None:
+    """By colour alone, from each other and from the text: several times what is just noticed (a distance of 2.3)."""
+    palette = palette_for(Color.parse(str(theme.background)), dark=theme.dark)
+    seen = []
+    for origin in Origin:
+        mark = palette.style(origin).color
+        seen.append(Color(*mark.get_truecolor()) if mark is not None else Color.parse(str(theme.foreground)))
+    for one, other in combinations(seen, 2):
+        assert dist(lab(one, reader), lab(other, reader)) >= 15, (one, other)
 
 
 def cue(style: Style) -> tuple[bool, bool, bool]:

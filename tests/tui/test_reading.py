@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from localspec.engine.events import Origin, Token
-from localspec.errors import NotFoundError, StoreError
+from localspec.errors import NotFoundError, StoreError, UsageError
 from localspec.store import Store
-from localspec.tui.exporting import export_markdown, file_name
+from localspec.tui.exporting import export, file_name
 from localspec.tui.fences import code_blocks
 from localspec.tui.history import History, age
 from localspec.tui.reasoning import Reasoning, tokens_before
@@ -163,9 +163,35 @@ def test_an_export_never_overwrites(tmp_path: Path) -> None:
     store, _ = history(tmp_path)
     talk = store.begin()
     with pytest.raises(NotFoundError, match="nothing has been said"):
-        export_markdown(store, talk, tmp_path)
+        export(store, talk, tmp_path)
     talk.ask("Apples")
-    assert [export_markdown(store, talk, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
-    with pytest.raises(StoreError, match="cannot be written"):
-        export_markdown(store, talk, tmp_path / "absent")
+    assert [export(store, talk, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
+    export(store, talk, tmp_path, "mine.json")
+    with pytest.raises(UsageError, match="is there already"):
+        export(store, talk, tmp_path, "mine.json")
+    for folder, name in ((tmp_path / "absent", ""), (tmp_path, "absent/a.md"), (tmp_path, "~nobody-of-this-name/a")):
+        with pytest.raises(StoreError, match="cannot be written"):
+            export(store, talk, folder, name)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "beginning"),
+    [
+        ("", "apples.md", "# Apples\n"),
+        ("markdown", "apples.md", "# Apples\n"),
+        ("json", "apples.json", '{\n "format": "localspec-conversations"'),
+        ("ndjson", "apples.ndjson", '{"kind": "conversation"'),
+        ("talk.json", "talk.json", '{\n "format": "localspec-conversations"'),
+        ("talk.txt", "talk.txt", "# Apples\n"),
+    ],
+)
+def test_an_export_is_of_the_kind_that_is_named(tmp_path: Path, name: str, file: str, beginning: str) -> None:
+    """By a word, or by the ending of the file."""
+    store, _ = history(tmp_path)
+    talk = store.begin()
+    talk.ask("Apples")
+    path = export(store, talk, tmp_path, name)
+    assert path == tmp_path / file
+    assert path.read_text(encoding="utf-8").startswith(beginning)
     store.close()

@@ -15,6 +15,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
 
 FRAMES_PER_FIGURES = 3
 """Figures are drawn at every third frame: faster, nobody could read them."""
+COPIED = {"text": "reply", "code": "code"}
+"""What is said to be copied, by the name of what gives it."""
 
 
 class EngineSpoke(Message):
@@ -275,8 +278,8 @@ class ChatScreen(Screen[None]):
     def action_rename(self, title: str = "") -> None:
         self.say(self._reading.rename(title))
 
-    def action_export(self) -> None:
-        self.say(self._reading.export(Path.cwd()))
+    def action_export(self, name: str = "") -> None:
+        self.say(self._reading.export(Path.cwd(), name))
 
     async def action_turn(self, what: str, *values: int) -> None:
         done = getattr(self._editing, what)(*values)
@@ -312,7 +315,17 @@ class ChatScreen(Screen[None]):
     async def action_copy(self, what: str) -> None:
         text: str = getattr(self._reading, what)()
         if text:
-            self._quiet.say(copied_note(text, await copy(self.app, text), code=what == "code"))
+            await self._copy(text, COPIED[what])
+
+    def action_copy_text(self) -> None:
+        """What is marked with the mouse, by Textual's own key; as a reply is copied."""
+        text = self.get_selected_text()
+        if text is None:
+            raise SkipAction
+        self.run_worker(self._copy(text, "text"))
+
+    async def _copy(self, text: str, what: str) -> None:
+        self._quiet.say(copied_note(text, await copy(self.app, text), what))
 
     def action_toggle_pace(self) -> None:
         self._quiet.say(self._session.pacer.toggle())

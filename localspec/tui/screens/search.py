@@ -19,7 +19,7 @@ from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.row_list import QuietList
 
 WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
-NOTHING_FOUND = "Nothing was said with all of these words."
+NOTHING_FOUND = "Nothing was said with all of these words. Fewer of them find more."
 _WHO = {"user": "you", "assistant": "model"}
 
 

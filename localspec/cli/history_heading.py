@@ -1,0 +1,31 @@
+"""``localspec history rename`` and ``pin``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from localspec.cli.history_store import open_history
+
+
+@click.command(short_help="Give a conversation a title.")
+@click.argument("beginning", metavar="ID")
+@click.argument("words", metavar="[TITLE...]", nargs=-1)
+def rename(beginning: str, words: Sequence[str]) -> None:
+    """Call the conversation ID by this TITLE; without one it gets its own, made from the first question."""
+    with open_history() as store:
+        conversation = store.find(beginning)
+        store.rename(conversation, " ".join(words))
+        print(f"The title is: {store.open_conversation(conversation).title}")
+
+
+@click.command(short_help="Keep conversations on top of the list.")
+@click.argument("beginnings", metavar="ID", nargs=-1, required=True)
+@click.option("--off", is_flag=True, help="Let them go back to their place.")
+def pin(beginnings: Sequence[str], off: bool) -> None:
+    """Keep the conversations ID on top of the list, here and in the app."""
+    with open_history() as store:
+        for conversation in dict.fromkeys(store.find(each) for each in beginnings):
+            store.pin(conversation, not off)
+            print(f"{'No longer pinned' if off else 'Pinned'}: {store.open_conversation(conversation).title}")
