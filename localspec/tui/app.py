@@ -19,7 +19,7 @@ from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
-from textual.widget import MountError
+from textual.widget import MountError, Widget
 
 from localspec.config import Config
 from localspec.errors import LocalSpecError
@@ -179,10 +179,10 @@ class ChatApp(App[None], inherit_bindings=False):
         return {"quiet": quiet_colour(self.current_theme)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the table, and the choice of a theme."""
+        """Every action of the table, and the choice of a theme; above another screen those that are not the chat's."""
         for action in ACTIONS:
-            if action.in_palette:
-                run = partial(self.run_action, action.handler)
+            if action.in_palette and (screen is self._chat or action.handler.startswith("app.")):
+                run = partial(self.run_action, action.handler, self._chat)
                 key = self._settings.preferences.keymap.label(action)
                 yield SystemCommand(action.title.capitalize(), f"{action.help} ({key})" if key else action.help, run)
         yield SystemCommand("Theme", "Choose the colours of the app.", self.action_change_theme)
@@ -197,7 +197,13 @@ class ChatApp(App[None], inherit_bindings=False):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """As Textual's; all keys and commands come by here, so the tour hears of them here."""
+        """As Textual's; all keys and commands come by here, so the tour hears of them here.
+
+        By "screen" an action means the one it belongs to: meanwhile another may be on top, which means something else
+        by the same name.
+        """
+        if namespaces is None and isinstance(default_namespace, Widget) and default_namespace.is_attached:
+            namespaces = {"screen": default_namespace.screen}
         done = await super().run_action(action, default_namespace, namespaces)
         if done:
             handler = action if isinstance(action, str) else f"{action[0]}.{action[1]}"

@@ -166,7 +166,9 @@ class Use:
     def _last_words(self) -> str:
         while self._chat.read(0.2):
             pass
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._chat.painted.decode(errors="replace"))[-6000:]
+        painted = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._chat.painted.decode(errors="replace"))[-6000:]
+        logs = sorted(Path.cwd().glob("home/logs/localspec.log"))
+        return "\n".join([painted, *(log.read_text(errors="replace")[-6000:] for log in logs)])
 
 
 def bytes_of(key: str) -> str:

@@ -6,7 +6,8 @@ from textual.binding import Binding
 
 from localspec.tui.actions import ACTIONS, key_label
 from localspec.tui.keys import prompt_bindings, screen_bindings
-from tests.tui.support import FakeEngine, chat, make_app
+from localspec.tui.screens.stats import StatsScreen
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, wait_until
 
 
 def test_names_and_keys_are_unique() -> None:
@@ -41,6 +42,34 @@ async def test_the_palette_of_commands_offers_the_table() -> None:
     async with app.run_test():
         titles = {command.title for command in app.get_system_commands(app.screen)}
     assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette} | {"Theme"}
+
+
+async def test_above_another_screen_the_palette_offers_what_is_not_the_chats_alone() -> None:
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        await pilot.press("alt+s")
+        await wait_until(pilot, lambda: isinstance(app.screen, StatsScreen))
+        offered = {command.title for command in app.get_system_commands(app.screen)}
+    assert offered == {
+        action.title.capitalize() for action in ACTIONS if action.in_palette and action.handler.startswith("app.")
+    } | {"Theme"}
+
+
+async def test_an_action_of_the_chat_is_done_by_the_chat_whatever_came_on_top_meanwhile() -> None:
+    """The figures have an action of the same name, which takes something else."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        commands = {command.title: command.callback for command in app.get_system_commands(app.screen)}
+        area = app.focused
+        assert area is not None
+        await pilot.press("alt+s")
+        await wait_until(pilot, lambda: isinstance(app.screen, StatsScreen))
+        again = next(action for action in ACTIONS if action.id == "again")
+        await commands[again.title.capitalize()]()
+        assert "Nothing has been said yet" in notice_text(pilot)
+        chat(pilot).say("")
+        assert await app.run_action(again.handler, area)
+        assert "Nothing has been said yet" in notice_text(pilot)
 
 
 def test_keys_are_written_as_people_write_them() -> None:
