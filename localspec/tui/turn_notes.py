@@ -38,19 +38,23 @@ def storage_note(session: Session) -> str:
     return f"{trouble.message} {trouble.hint}" if trouble is not None else ""
 
 
-def context_note(session: Session) -> str:
-    """Tokens of the conversation and what the context holds, as wide for any number; empty before the first reply.
+def context_note(session: Session, written_n: int = 0) -> str:
+    """What the next turn will use and what the context holds, as wide for any number; empty while that is nothing.
 
-    With a sign for about where a summary has taken the place of turns since: the next reply will count anew.
+    With a sign for about where a message of so many tokens is being written, which the chat template adds to, and where
+    a summary has taken the place of turns since: the next reply will count anew.
     """
     exchange = session.current or session.last or next(reversed(session.talk.exchanges), None)
-    if session.info is None or exchange is None or exchange.reply.prompt is None:
+    held = exchange.reply.prompt if exchange is not None else None
+    if session.info is None or not (held or written_n):
         return ""
-    used_n = exchange.reply.prompt.prompt_n + exchange.reply.timings.predicted_n
-    saved_n = _saved_n(session.talk, exchange)
+    used_n, saved_n = written_n, 0
+    if exchange is not None and held is not None:
+        used_n += held.prompt_n + exchange.reply.timings.predicted_n
+        saved_n = _saved_n(session.talk, exchange)
     room = f"{session.info.n_ctx:,}"
-    used = f"~{max(0, used_n - saved_n):,}" if saved_n else f"{used_n:,}"
-    return f"{used:>{len(room)}} / {room} tokens"
+    used = f"{'~' if saved_n or written_n else ''}{max(0, used_n - saved_n):,}"
+    return f"{used:>{len(room) + 1}} / {room} tokens"
 
 
 def _saved_n(talk: Talk, exchange: Exchange) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from localspec.chat import Role
 from localspec.engine.events import FinishReason
@@ -206,7 +207,7 @@ async def test_the_meter_follows(store: Store) -> None:
         for question, reply in WHOLE:
             await say(pilot, engine, question, reply)
         session(pilot).last.reply.prompt = type(session(pilot).last.reply.prompt)(900, 0, 1)
-        assert context_note(session(pilot)).startswith("  9")
+        assert context_note(session(pilot)).startswith("   9")
         await begin(pilot, engine)
         engine.start(prompt_n=600)
         engine.write(rounds_of("They counted."))
@@ -217,6 +218,32 @@ async def test_the_meter_follows(store: Store) -> None:
         assert 300 < int(about.split()[0].strip("~")) < 450
         await say(pilot, engine, "Five?", "Five it is.")
         assert "~" not in context_note(session(pilot))
+
+
+async def test_the_meter_tells_what_the_next_turn_will_use(store: Store) -> None:
+    """With what is being written, about; sent or taken back, it is what the conversation holds."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
+        await ready(pilot, engine)
+        meter = chat(pilot).query_one("#notice-meter", Static)
+
+        def shown_n() -> str:
+            return str(meter.render()).partition("/")[0].strip()
+
+        assert shown_n() == ""
+        await pilot.press(*"Ten?")
+        await wait_until(pilot, lambda: shown_n().startswith("~"))
+        first_n = int(shown_n().strip("~"))
+        assert 0 < first_n < 5
+        await pilot.press("ctrl+u")
+        await wait_until(pilot, lambda: shown_n() == "")
+        await say(pilot, engine, "One?", "One it is.")
+        await wait_until(pilot, lambda: shown_n().isdecimal())
+        held_n = int(shown_n())
+        await pilot.press(*"Ten?")
+        await wait_until(pilot, lambda: shown_n() == f"~{held_n + first_n}")
+        await pilot.press("ctrl+u")
+        await wait_until(pilot, lambda: shown_n() == f"{held_n}")
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ class Prompt(Vertical):
     def _show_weight(self) -> None:
         written = self.written
         self._attached.show([(attachment, self._weighing.of(attachment)) for attachment in written.attachments])
-        total = "" if written.blank or is_command(written.text) else str(self._weighing.total)
+        total = None if written.blank or is_command(written.text) else self._weighing.total
         self.post_message(self.Weighed(total))
 
     # What the area hands on

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.message import Message
 
 from localspec.compose.message import Written
+from localspec.compose.token_counts import TokenCount
 
 
 class Submitted(Message, namespace="prompt"):
@@ -39,8 +40,13 @@ class Said(Message, namespace="prompt"):
 
 
 class Weighed(Message, namespace="prompt"):
-    """How many tokens the message has, in words; empty if there is no message."""
+    """How many tokens the message has; None if there is no message."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, count: TokenCount | None) -> None:
         super().__init__()
-        self.text = text
+        self.count = count
+
+    @property
+    def text(self) -> str:
+        """In words; empty if there is no message."""
+        return "" if self.count is None else str(self.count)
