@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from localspec.load import LoadOptions
 from localspec.paths import shipped
 from localspec.worker.client import EngineClient
 from localspec.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
-from tests.worker.test_client import Talk
+from tests.worker.test_client import Talk, signal_engine
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
 BRIEF = ReplyOptions(sampling=Sampling(temperature=0), depth=3, max_tokens=24)
@@ -35,7 +34,7 @@ def real_talk(log_file: Path) -> Iterator[Talk]:
     def deliver(answer: Answer) -> None:
         match answer:
             case Emitted(request_id=request_id, event=Round(index=0)) if request_id == DOOMED:
-                os.kill(client.pid or 0, signal.SIGKILL)
+                signal_engine(client, signal.SIGKILL)
         arriving.put(answer)
 
     with EngineClient(deliver, log_file) as client:

@@ -59,6 +59,13 @@ def ask(request_id: int, prompt: str) -> Generate:
     return Generate(request_id, prompt, ReplyOptions())
 
 
+def signal_engine(client: EngineClient, number: signal.Signals) -> None:
+    """To the process that runs now; where none does, to nobody, as 0 would mean all of ours."""
+    pid = client.pid
+    assert pid is not None, "no engine runs"
+    os.kill(pid, number)
+
+
 @dataclass
 class Talk:
     """A client, and everything it has delivered."""
@@ -271,7 +278,7 @@ def test_a_kill_from_outside_is_survived(talk: Talk) -> None:
     """Killed while it replies, with another prompt waiting: both are told, once each, and the next works."""
     talk.send(load(), ask(1, "count 3 then hang"), ask(2, "count 1"))
     talk.until_round(1, 2)
-    os.kill(talk.client.pid or 0, signal.SIGKILL)
+    signal_engine(talk.client, signal.SIGKILL)
     failures = [talk.until(Failed), talk.until(Failed)]
     assert [(failed.request_id, failed.died) for failed in failures] == [(1, True), (2, True)]
     assert "signal 9" in failures[0].message
@@ -285,7 +292,7 @@ def test_a_death_while_nothing_is_asked_is_told_once(talk: Talk) -> None:
     """An idle engine that dies is reported without a request, and a Cancel does not bring it back."""
     talk.send(load())
     talk.until(Loaded)
-    os.kill(talk.client.pid or 0, signal.SIGKILL)
+    signal_engine(talk.client, signal.SIGKILL)
     failed = talk.until(Failed)
     assert (failed.request_id, failed.died) == (None, True)
     talk.send(Cancel())
@@ -361,7 +368,7 @@ def test_closing_gets_past_an_engine_that_reads_nothing(
     talk = Talk(client, arriving)
     talk.send(load())
     talk.until(Loaded)
-    os.kill(client.pid or 0, signal.SIGSTOP)
+    signal_engine(client, signal.SIGSTOP)
     talk.send(ask(1, prompt), ask(2, "count 1"))
     client.close()
     assert client.pid is None
@@ -453,7 +460,7 @@ def test_counting_loads_nothing_and_starts_nothing(talk: Talk) -> None:
     """Without a pair there is no count; without an engine none is started for it."""
     talk.send(CountTokens("one"), load(), Unload(), CountTokens("one"))
     assert [talk.until(TokensCounted).token_n for _ in range(2)] == [None, None]
-    os.kill(talk.client.pid or 0, signal.SIGKILL)
+    signal_engine(talk.client, signal.SIGKILL)
     talk.until(Failed)
     talk.send(CountTokens("one"))
     assert talk.until(TokensCounted).token_n is None
