@@ -99,7 +99,7 @@ ACTIONS: tuple[Action, ...] = (
         "view",
         "ctrl+t",
         "tokens",
-        "Switch all replies between Markdown and tokens marked by origin.",
+        "Switch all replies between Markdown and tokens.",
         "screen.toggle_view",
         "tokens",
         hinted=True,

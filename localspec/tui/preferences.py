@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from localspec.config import Config
 from localspec.config.kinds import AUTO
@@ -27,7 +27,7 @@ class Preferences:
 
     def showing(self, now: Showing) -> Showing:
         """How replies are to be shown that are now shown so; no marks mean Markdown."""
-        return Showing(self.mode, markdown=now.markdown or self.mode is Mode.OFF)
+        return replace(now, mode=self.mode, markdown=now.markdown or self.mode is Mode.OFF)
 
     def pace_for(self, pairs_own: float | None) -> float | None:
         """Tokens a second at which a pair with this pace of its own is shown; None is no limit."""

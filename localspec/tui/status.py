@@ -80,10 +80,8 @@ def opening_note(reply: Reply) -> str:
 def showing_note(showing: Showing, *, one: bool) -> str:
     """How replies are shown from now on; ``one`` is about the chosen one only."""
     whose = "This reply is" if one else "Replies are"
-    if showing.markdown:
-        return f"{whose} shown as Markdown."
-    if showing.mode is Mode.OFF:
-        return f"{whose} shown as tokens, without marks."
+    if showing.marks is Mode.OFF:
+        return f"{whose} shown as {'Markdown' if showing.markdown else 'tokens, without marks'}."
     return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ class Mode(StrEnum):
 
 
 MODES: Mapping[Mode, str] = {
-    Mode.OFF: "no marks; finished replies are Markdown",
+    Mode.OFF: "no marks",
     Mode.SUBTLE: "origins without colour",
     Mode.ORIGIN: "who a token comes from",
     Mode.DRAFTER: "which drafter guessed it",
@@ -54,16 +54,21 @@ class Showing:
 
     mode: Mode = Mode.ORIGIN
     markdown: bool = True
+    marked: bool = False
+    """Whether Markdown has marks, too; tokens have them in any case."""
+
+    @property
+    def marks(self) -> Mode:
+        """How a finished reply is marked."""
+        return self.mode if self.marked or not self.markdown else Mode.OFF
 
     def next(self, *, hidden: bool) -> Showing:
-        """The next mode; but where Markdown has ``hidden`` the marks, they are brought out first.
+        """The next mode; but where clean Markdown has ``hidden`` the marks, they are brought out in it first.
 
-        Marks need tokens: Markdown drops and moves characters, so which of its characters is whose cannot be
-        told exactly. So a mode that marks shows tokens, and no marks mean Markdown.
+        What shows them, Markdown or tokens, stays as it is.
         """
-        if hidden and self.markdown and self.mode is not Mode.OFF:
-            return Showing(self.mode, markdown=False)
-        return Showing(self.mode.next, markdown=self.mode.next is Mode.OFF)
+        out = hidden and self.markdown and not self.marked and self.mode is not Mode.OFF
+        return replace(self, mode=self.mode if out else self.mode.next, marked=True)
 
 
 class Ghosts(StrEnum):

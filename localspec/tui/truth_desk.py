@@ -99,7 +99,7 @@ class TruthDesk:
         exchange, screen = change.exchange, self._app.screen
         view = self._transcript.view(exchange)
         if isinstance(change, Learned) and view is not None:
-            view.reply.tokens.learned()
+            view.reply.learned()
         if isinstance(change, Ended):
             self.weigh()
         if isinstance(screen, InspectorScreen) and screen.subject is exchange:
@@ -115,7 +115,7 @@ class TruthDesk:
 
     def _is_hot(self, turn: TurnView) -> bool:
         showing = turn.own_showing or self._transcript.showing
-        return showing.mode is Mode.HEAT and not showing.markdown
+        return showing.marks is Mode.HEAT
 
     def _exchange_of(self, view: TokenView | None) -> Exchange | None:
         selected = self._transcript.selected

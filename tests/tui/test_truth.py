@@ -103,14 +103,16 @@ def test_drafters_are_those_there_are() -> None:
     assert set(drafter_names()) | {OTHER, TARGET} == set(DRAFTER_KINDS)
 
 
-def test_one_key_goes_through_all_modes_and_ghosts() -> None:
-    """And comes back; each has a sentence."""
-    showing = Showing()
+@pytest.mark.parametrize("markdown", [True, False])
+def test_one_key_goes_through_all_modes_and_ghosts(markdown: bool) -> None:
+    """And comes back; each has a sentence. Markdown stays Markdown, tokens stay tokens, and both have the marks."""
+    showing = Showing(markdown=markdown)
     seen = []
     for _ in Mode:
         showing = showing.next(hidden=False)
         seen.append(showing.mode)
-        assert showing.markdown == (showing.mode is Mode.OFF), "marks need tokens; no marks mean Markdown"
+        assert showing.markdown == markdown
+        assert showing.marks is showing.mode
     assert set(seen) == set(Mode) == set(MODES)
     assert showing.mode is Showing().mode
     assert Ghosts.OFF.next.next.next is Ghosts.OFF
@@ -119,5 +121,15 @@ def test_one_key_goes_through_all_modes_and_ghosts() -> None:
 @pytest.mark.parametrize("mode", Mode)
 def test_marks_that_markdown_hides_are_brought_out_first(mode: Mode) -> None:
     """One press shows what is there; only then the next mode."""
-    shown = Showing(mode, markdown=True).next(hidden=True)
-    assert shown == (Showing(Mode.SUBTLE, False) if mode is Mode.OFF else Showing(mode, False))
+    clean = Showing(mode)
+    assert clean.marks is Mode.OFF
+    shown = clean.next(hidden=True)
+    assert shown == Showing(Mode.SUBTLE if mode is Mode.OFF else mode, marked=True)
+    assert shown.next(hidden=True).mode is shown.mode.next
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_nothing_that_is_hidden_is_not_brought_out(mode: Mode) -> None:
+    """Tokens have marks in any case, as a reply has that is being written: the key goes on at once."""
+    assert Showing(mode, markdown=False).next(hidden=True).mode is mode.next
+    assert Showing(mode).next(hidden=False).mode is mode.next

@@ -13,6 +13,7 @@ from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.truth import Mode
+from localspec.tui.widgets.marked_markdown import MarkedMarkdown
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.support import make_app, make_round, rounds_of, send, session, turns, wait_until
 from tests.tui.test_chat import answered, begin
@@ -21,6 +22,21 @@ from tests.tui.test_truth_view import LookingEngine, mark, numbered, open_inspec
 STORY = (
     "Once upon a time a fox lived at the edge of a quiet wood. Every morning she counted the stones.\n\n1. 漢字 café"
 )
+PAGE = """\
+## Two *planets*
+
+**Mars** and [Venus](https://a.org), by `size`; 漢字:
+
+- Venus &amp; Mars
+
+| Name | km |
+|---|---|
+| **Mars** | 6779 |
+
+```python
+return "Venus"
+```
+"""
 Scene = Callable[[LookingEngine, Pilot[Any]], Awaitable[None]]
 
 
@@ -42,6 +58,15 @@ async def rounds_with_ghosts(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await mark(pilot, Mode.ROUNDS)
     await pilot.press("f4")
     await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+
+
+async def markdown(engine: LookingEngine, pilot: Pilot[Any]) -> None:
+    await begin(pilot, engine, "Tell me about planets")
+    engine.write(numbered(rounds_of(PAGE)))
+    engine.finish()
+    await answered(pilot)
+    await pilot.press("f2")
+    await wait_until(pilot, lambda: turns(pilot)[0].reply.query_one(MarkedMarkdown).mode is Mode.ORIGIN)
 
 
 async def inspector(engine: LookingEngine, pilot: Pilot[Any]) -> None:
@@ -73,6 +98,9 @@ async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:
         (heat, MEDIUM, DARK.name),
         (heat, MEDIUM, NO_COLOR),
         (rounds_with_ghosts, MEDIUM, LIGHT.name),
+        (markdown, MEDIUM, DARK.name),
+        (markdown, MEDIUM, LIGHT.name),
+        (markdown, MEDIUM, NO_COLOR),
         (inspector, SMALL, LIGHT.name),
         (inspector, MEDIUM, DARK.name),
         (inspector, LARGE, "ansi-dark"),

@@ -15,7 +15,7 @@ from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.session import Phase
-from localspec.tui.truth import KINDS, UNKNOWN, Ghosts, Mode, Showing, heat_kind
+from localspec.tui.truth import KINDS, UNKNOWN, Ghosts, Mode, heat_kind
 from localspec.tui.widgets.token_view import TokenView
 from localspec.tui.widgets.transcript import Transcript
 from localspec.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
@@ -78,13 +78,15 @@ async def reply(pilot: Pilot[Any], engine: FakeEngine, rounds: list[Round]) -> l
 
 
 async def mark(pilot: Pilot[Any], mode: Mode) -> None:
-    """Press the key until tokens are marked in this mode."""
+    """Show tokens, and press the key until they are marked in this mode."""
     transcript = chat(pilot).query_one(Transcript)
-    for _ in range(2 * len(Mode)):
-        if transcript.showing == Showing(mode, markdown=mode is Mode.OFF):
+    if transcript.showing.markdown:
+        await pilot.press("ctrl+t")
+    for _ in Mode:
+        if transcript.showing.mode is mode:
             break
         await pilot.press("f2")
-    assert transcript.showing.mode is mode
+    assert transcript.showing.marks is mode
     await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.mode is mode and not session(pilot).busy)
 
 
@@ -135,7 +137,7 @@ async def test_in_every_mode_the_line_counts_what_is_marked(mode: Mode, seed: in
 
 
 async def test_one_key_goes_through_the_modes() -> None:
-    """First it brings out what Markdown hides, at last it comes back to Markdown; each step is named."""
+    """First it brings out what clean Markdown hides; all the while Markdown it is; each step is named."""
     engine = LookingEngine()
     async with make_app(engine).run_test() as pilot:
         await reply(pilot, engine, rounds_of(TEXT))
@@ -144,10 +146,12 @@ async def test_one_key_goes_through_the_modes() -> None:
         for _ in range(6):
             await pilot.press("f2")
             await pilot.pause()
-            seen.append((transcript.showing.mode, transcript.showing.markdown))
+            seen.append(transcript.showing.marks)
+            assert transcript.showing.markdown
+            assert not turns(pilot)[0].reply.tokens.display
             assert transcript.showing.mode in notice_text(pilot) or "Markdown" in notice_text(pilot)
         order = [Mode.ORIGIN, Mode.DRAFTER, Mode.HEAT, Mode.ROUNDS, Mode.OFF, Mode.SUBTLE]
-        assert seen == [(mode, mode is Mode.OFF) for mode in order]
+        assert seen == order
 
 
 async def test_a_chosen_turn_is_marked_alone() -> None:
@@ -161,12 +165,12 @@ async def test_a_chosen_turn_is_marked_alone() -> None:
         await answered(pilot, 2)
         await pilot.press("alt+up", "alt+up")
         assert chat(pilot).query_one(Transcript).selected is turns(pilot)[0]
-        await pilot.press("f2", "f2")
+        await pilot.press("ctrl+t", "f2")
         await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.mode is Mode.DRAFTER)
         assert "This reply" in notice_text(pilot)
         await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
         assert not turns(pilot)[1].reply.tokens.display
-        await pilot.press("escape", "f2")
+        await pilot.press("escape", "ctrl+t")
         await wait_until(pilot, lambda: turns(pilot)[1].reply.tokens.display)
         assert [turn.reply.tokens.mode for turn in turns(pilot)] == [Mode.ORIGIN, Mode.ORIGIN]
 
@@ -177,7 +181,7 @@ async def test_kept_ghosts_stand_where_they_were_made() -> None:
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         rounds = [make_round(["Once", " upon"], rejected=[" there", " was"]), make_round([" a", " time."])]
         await reply(pilot, engine, rounds)
-        await pilot.press("f4", "f2")
+        await pilot.press("f4", "ctrl+t")
         assert chat(pilot).query_one(Transcript).ghosts is Ghosts.KEEP
         view = turns(pilot)[0].reply.tokens
         await wait_until(pilot, lambda: "there" in view.render_line(0).text)

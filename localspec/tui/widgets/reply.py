@@ -1,7 +1,8 @@
-"""One reply: marked tokens while it is written, Markdown once it is complete, either on request."""
+"""One reply: marked tokens while it is written, Markdown once it is complete, marked or not; either on request."""
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from localspec.tui.widgets.thought import Thought
 from localspec.tui.widgets.token_view import TokenView
 
 if TYPE_CHECKING:
-    from textual.widgets import Markdown
+    from localspec.tui.widgets.marked_markdown import MarkedMarkdown
 
 MARKDOWN_CHARACTERS = 40_000
 """Longer replies stay tokens: as Markdown they would take the screen seconds."""
@@ -54,10 +55,11 @@ class ReplyView(Vertical, SteadyPane):
         """``exchange`` may have a reply already: it is drawn as far as it has got."""
         super().__init__()
         self.tokens = TokenView(palette, exchange.trace)
+        self._palette = palette
         self._exchange = exchange
         self._lead = Static(Content(exchange.lead), classes="lead")
         self._thought = Thought()
-        self._markdown: Markdown | None = None
+        self._markdown: MarkedMarkdown | None = None
         self._undrawn = list(exchange.trace.rounds)
         """Rounds of before, laid out as tokens when they are first to be seen so."""
         self._finished = False
@@ -105,8 +107,17 @@ class ReplyView(Vertical, SteadyPane):
         """Show the thoughts before the answer, or fold them away; whether there are any."""
         return self._thought.display and self._thought.turn()
 
+    def learned(self) -> None:
+        """More may be known about the tokens than when they were marked."""
+        self.tokens.learned()
+        if self._markdown is not None:
+            self._markdown.learned()
+
     async def show(self, showing: Showing, ghosts: Ghosts) -> None:
-        """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for."""
+        """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for.
+
+        Where too little of marked Markdown would be marked, tokens are shown in its place.
+        """
         text = self._exchange.text
         markdown = showing.markdown and len(text) <= MARKDOWN_CHARACTERS
         self.tokens.mark(showing.mode, keep_ghosts=ghosts is Ghosts.KEEP)
@@ -114,6 +125,8 @@ class ReplyView(Vertical, SteadyPane):
             return
         if markdown and self._markdown is None:
             await self._make_markdown(text)
+        if markdown and self._markdown is not None:
+            markdown = await self._markdown.mark(showing.marks)
         if not markdown:
             self._draw()
         with self.app.batch_update():
@@ -124,19 +137,23 @@ class ReplyView(Vertical, SteadyPane):
                 self._markdown.display = markdown
 
     async def _make_markdown(self, text: str) -> None:
-        from textual.widgets import Markdown
-
         from localspec.tui.widgets.linked import link_up
+        from localspec.tui.widgets.marked_markdown import MarkedMarkdown
 
         thought = Reasoning.find(text)
         if thought is not None:
             tokens_n = tokens_before(self._exchange.trace.tokens, thought.end - len(self._exchange.lead))
             self._thought.tell(thought, tokens_n)
-        self._markdown = Markdown("", open_links=False)
-        self._markdown.display = False
-        await self.mount(self._markdown)
-        await self._markdown.update(text[thought.end :].lstrip() if thought else text)
-        link_up(self._markdown)
+        markdown = MarkedMarkdown(self._palette, self._exchange)
+        markdown.display = False
+        try:
+            await self.mount(markdown)
+            await markdown.update(text[thought.end :].lstrip() if thought else text)
+        except CancelledError:
+            markdown.remove()
+            raise
+        link_up(markdown)
+        self._markdown = markdown
 
     def _draw(self) -> None:
         """Lay out the tokens of before."""
