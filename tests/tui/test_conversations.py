@@ -457,3 +457,19 @@ async def test_a_conversation_is_titled_and_exported(
     records = [json.loads(line) for line in (tmp_path / "fruit-salad.ndjson").read_text("utf-8").splitlines()]
     rounds = [record for record in records if record.get("event") == "round"]
     assert "".join(token["text"] for record in rounds for token in record["tokens"]) == "Red."
+
+
+async def test_the_list_may_be_closed_while_the_conversation_that_is_open_is_deleted(store: Store) -> None:
+    """A quick key after the one that deletes: another conversation is begun all the same."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+        deleted = session(pilot).talk.stored.id
+        await chat(pilot).query(Sidebar).remove()
+        chat(pilot).post_message(Sidebar.Deleted(deleted))
+        await wait_until(pilot, lambda: session(pilot).talk.stored.id != deleted)
+        await pilot.press("h", "i")
+        assert chat(pilot).query_one(Prompt).text == "hi"

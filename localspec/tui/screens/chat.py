@@ -253,7 +253,8 @@ class ChatScreen(Screen[None]):
     async def on_sidebar_deleted(self, event: Sidebar.Deleted) -> None:
         if event.conversation == self._conversations.open_id:
             await self.action_new_conversation()
-            self.query_one(Sidebar).query_one("Input").focus()
+            for field in self.query("Sidebar Input"):  # the list may have been closed meanwhile
+                field.focus()
 
     def on_sidebar_closed(self) -> None:
         self.query(Sidebar).remove()
