@@ -88,7 +88,7 @@ class RateInStretches(FrameRate):
             self.begin()
         self._drew = draws
         due = draws and super().due()
-        self._stretches.frames_n += due
+        self._stretches.frames_n += due and self._stretches.began_s is not None
         return due
 
 
