@@ -35,7 +35,7 @@ def marks() -> str:
     }
     rows = [f"| {origin} | {look} | {MEANINGS[origin]} |" for origin, look in looks.items()]
     rows.append(f"| rejected | dim, struck through | {GHOST_MEANING} |")
-    return "\n".join(["| Token | Looks | Means |", "| --- | --- | --- |", *rows])
+    return "\n".join(["| Token | Looks, on a dark ground | Means |", "| --- | --- | --- |", *rows])
 
 
 def run_options() -> str:

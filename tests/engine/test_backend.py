@@ -561,7 +561,7 @@ def test_scores_are_read_where_llama_cpp_keeps_them(llama: LlamaModel) -> None:
 def test_one_batch_serves_all_evaluations(llama: LlamaModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native().c, "llama_batch_init", None)
     for n, last in ((30, 0), (31, 1), (36, 4)):
-        llama.logits(tokens(n, seed=n), last)
+        assert len(llama.logits(tokens(n, seed=n), last)) == last
 
 
 def test_padding_changes_no_scores_and_stays_in_no_cache(llama: LlamaModel, padded: LlamaModel) -> None:
