@@ -1,7 +1,7 @@
 """How often the screen is drawn while a reply streams.
 
 The engine's threads wait for one another many times a token. What the screen takes of a core, a model on all
-cores loses nearly as much of its speed, so the screen keeps to a share of it, on slow machines by drawing less often.
+cores loses twice that of its speed, so the screen keeps to a share of it, on slow machines by drawing less often.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 FRAME_S = 1 / 10
-SHARE = 0.025
+SHARE = 0.015
 """Of one core."""
 LEEWAY_S = 0.03
 """For what is drawn at once: a conversation that opens, the first words of a reply."""
