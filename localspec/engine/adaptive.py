@@ -20,8 +20,8 @@ from localspec.engine.turns import Turning
 
 _RATE_MEMORY = 0.95
 """What is left of a round's weight in the going rate after another round."""
-_CAUTION = 0.9
-"""The share of the going rate that a proposal must beat: a lucky stretch must not make the next one choosy."""
+_PLAIN_BEFORE_N = 32
+"""A reply begins as if so many tokens had been decoded plainly before it: a lucky start must not make it choosy."""
 _MOOD_RATE = 0.3
 """How fast the expectation of a drafter's next outlook follows its latest ones."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
@@ -40,7 +40,7 @@ class _Mood:
 
     first: float = 1.0
     """What a round's first look saves, in plain tokens' time; at the beginning the benefit of the doubt."""
-    later: float = 1.0
+    later: float = 0.5
     """What a further look saves if all proposals before it are accepted."""
     chance: float = 0.7
     """The chance of a proposal after others."""
@@ -76,15 +76,15 @@ class AdaptiveDepth:
 
     @property
     def rate(self) -> float:
-        """Tokens a second to beat: nearly what the latest rounds brought, and no less than plain decoding."""
+        """Tokens a second to beat: what the latest rounds brought, and no less than plain decoding."""
         recent = self._tokens / self._seconds if self._seconds else 0.0
-        return max(_CAUTION * recent, self.plain_per_second)
+        return max(recent, self.plain_per_second)
 
     def begin(self) -> None:
         """A new reply: how the last one went says little about it. What was learned about costs and chances stays."""
         self._moods.clear()
         self.likelihoods.begin()
-        self._tokens = self._seconds = 0.0
+        self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
         self._turning = Turning()
 
     def plan(self, room: int) -> Plan:

@@ -9,7 +9,7 @@ from localspec.engine.drafters import Outlook
 
 _PRIOR_WEIGHT = 10.0
 """A kind's prior counts as so many judged proposals."""
-_PAIR_WEIGHT = 12.0
+_PAIR_WEIGHT = 6.0
 """What the pair did in other replies counts, in this one, as so many judged proposals at most."""
 _MEMORY = 300.0
 """So many judged proposals of other replies are remembered; older ones fade."""

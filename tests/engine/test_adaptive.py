@@ -42,6 +42,8 @@ class World:
     def play(self, policy: AdaptiveDepth | None, fixed: int = 0, tokens_n: int = 3000) -> float:
         """Tokens a second under a policy, or at a fixed depth."""
         costs, chance = Costs(self.rounds_s), random.Random(self.seed)
+        if policy:
+            policy.begin()
         done_n, clock_s, index = 0, 0.0, 0
         while done_n < tokens_n:
             drafted_s = 0.0

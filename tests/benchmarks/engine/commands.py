@@ -94,7 +94,7 @@ def replay(options: argparse.Namespace) -> None:
     priced = json.loads(options.prices.read_text())["prices"] if options.prices else content["prices"]
     own = {name.rpartition(":")[2]: _policy(name) for name in options.policy}
     found = [Trace.from_dict(trace) for trace in content["traces"]]
-    print(replayed.markdown(found, prices.Prices.from_dict(priced), own))
+    print(replayed.markdown(found, prices.Prices.from_dict(priced).padded(), own))
 
 
 def _pair(options: argparse.Namespace) -> Pair:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from localspec.engine.costs import Costs
 from localspec.engine.model import Model
 
 _REPEATS = 11
@@ -35,6 +36,13 @@ class Prices:
             return self.rounds_s[low]
         share = (batch - low) / (high - low)
         return self.rounds_s[low] + share * (self.rounds_s[high] - self.rounds_s[low])
+
+    def padded(self) -> Prices:
+        """Where a larger batch is clearly cheaper, it is evaluated instead, as the engine does."""
+        costs = Costs(dict(self.rounds_s))
+        costs.pad()
+        rounds_s = {batch: costs.round_s(batch) for batch in self.rounds_s}
+        return Prices(rounds_s, self.step_s, self.catch_up_s)
 
     def look_s(self, lag: int) -> float:
         """A look that reads ``lag`` tokens first."""
