@@ -104,7 +104,7 @@ class Use:
         self.done[kind] += 1
         getattr(self, f"_{kind}")()
         self._look(self._chance.expovariate(8))
-        assert self._chat.process.poll() is None, self._last_words()
+        self._still_there()
 
     def _key(self) -> None:
         action = self._chance.choice(self._actions)
@@ -139,6 +139,7 @@ class Use:
         self._quiet()
         self._chat.type("/new\r")
         self._look(0.5)
+        self._still_there()
         self.memory_mb.append(resident_mb(self._chat))
         things_n = sum(self.done.values())
         print(f"{things_n} things done, {self.memory_mb[-1]:.0f} MB, {cpu_s(self._chat):.0f} s", flush=True)
@@ -162,6 +163,10 @@ class Use:
         while (left := until - time.perf_counter()) > 0:
             self._chat.read(left)
         self._chat.painted = self._chat.painted[-20_000:]
+
+    def _still_there(self) -> None:
+        code = self._chat.process.poll()
+        assert code is None, f"ended with {code}\n{self._last_words()}"
 
     def _last_words(self) -> str:
         while self._chat.read(0.2):
