@@ -11,7 +11,8 @@ from tests.benchmarks.engine.prices import Prices
 from tests.benchmarks.engine.replay import MakePolicy, Policy, clairvoyant_s, fixed_policies, replay
 from tests.benchmarks.engine.traces import Trace
 
-HINDSIGHT, CLAIRVOYANT, KEPT = "best fixed for each prompt", "clairvoyant", ", kept"
+BEST_DEPTH, HINDSIGHT = "best depth for each prompt", "best depth and p_min for each prompt"
+CLAIRVOYANT, KEPT = "clairvoyant", ", kept"
 
 
 def markdown(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePolicy]) -> str:
@@ -21,7 +22,7 @@ def markdown(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePoli
         chosen = [trace for trace in traces if trace.temperature == temperature]
         found = speed_ups(chosen, prices, own)
         lines += [f"#### Temperature {temperature:g}, {len(chosen)} replies", "", *_table(found), ""]
-        lines += [*_by_prompt(chosen, found, [*_names(own), "depth 3", HINDSIGHT, CLAIRVOYANT]), ""]
+        lines += [*_by_prompt(chosen, found, [*_names(own), "depth 3", BEST_DEPTH, HINDSIGHT, CLAIRVOYANT]), ""]
     return "\n".join(lines)
 
 
@@ -43,11 +44,13 @@ def speed_ups(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePol
         return [plain / cost for plain, cost in zip(plain_s, spent, strict=True)]
 
     found = {name: ratios(repeat(make(prices))) for name, make in fixed_policies().items()}
+    depths = [ratio for name, ratio in found.items() if "p_min" not in name]
+    best_depth = [max(at) for at in zip(*depths, strict=True)]
     best = [max(at) for at in zip(*found.values(), strict=True)]
     for name, make in own.items():
         found[name] = ratios(make(prices) for _ in traces)
         found[name + KEPT] = ratios(repeat(make(prices)))
-    found[HINDSIGHT] = best
+    found[BEST_DEPTH], found[HINDSIGHT] = best_depth, best
     found[CLAIRVOYANT] = [plain / clairvoyant_s(trace, prices) for plain, trace in zip(plain_s, traces, strict=True)]
     return found
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.benchmarks.engine.prices import Prices
 from tests.benchmarks.engine.replay import Chain, clairvoyant_s, fixed, fixed_policies, replay
+from tests.benchmarks.engine.replayed import BEST_DEPTH, CLAIRVOYANT, HINDSIGHT, speed_ups
 from tests.benchmarks.engine.traces import DEEPEST, Place, Trace
 
 PRICES = Prices({1: 0.020, 2: 0.033, 4: 0.032, 8: 0.058, 16: 0.083}, step_s=0.0016, catch_up_s=0.0004)
@@ -70,3 +71,21 @@ def test_between_measured_sizes_prices_lie_on_a_line() -> None:
     assert PRICES.round_s(6) == pytest.approx(0.045)
     assert PRICES.round_s(40) == PRICES.round_s(16)
     assert Prices.from_dict(PRICES.to_dict()) == PRICES
+
+
+def test_padded_prices_are_those_of_the_larger_batch_that_takes_less() -> None:
+    prices = Prices({1: 0.020, 2: 0.040, 3: 0.033, 4: 0.032}, step_s=0.002, catch_up_s=0.001)
+    assert prices.padded().rounds_s == {1: 0.020, 2: 0.032, 3: 0.033, 4: 0.032}
+    assert prices.padded().look_s(3) == prices.look_s(3)
+
+
+def test_each_kind_of_hindsight_sees_more_than_the_one_before() -> None:
+    traces = [trace_of(random.Random(seed)) for seed in range(10)]
+    for place in traces[0].places:  # a draft that knows when it is right, so that a threshold is of use
+        place.top[:] = [0.9] * place.matched + [0.1] * (DEEPEST - place.matched)
+    found = speed_ups(traces, PRICES, {})
+    for single, depth, both, all_of_it in zip(
+        found["depth 3"], found[BEST_DEPTH], found[HINDSIGHT], found[CLAIRVOYANT], strict=True
+    ):
+        assert single <= depth <= both <= all_of_it + 1e-9
+    assert found[BEST_DEPTH][0] < found[HINDSIGHT][0]
