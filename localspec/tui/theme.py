@@ -71,14 +71,15 @@ def theme_for(choice: str, environ: Mapping[str, str], colours: str | None = Non
     """The name of the theme for what the settings say.
 
     ``COLORFGBG`` ends with the number of the terminal's background. ``colours`` is the terminal's range in Rich's
-    words: where there are only sixteen, ``auto`` takes those, since ours would come out as neighbours of theirs.
+    words: where there are only sixteen, every choice takes those, since ours would come out as neighbours of theirs
+    that cannot be told apart or read; what was chosen then says whether the terminal is dark or light.
     """
-    if choice in _CHOICES:
-        return _CHOICES[choice]
     light = environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_BACKGROUNDS
+    if choice in _CHOICES:
+        light = choice == "light"
     if choice == "terminal" or colours == _FEW_COLOURS:
         return TERMINAL_LIGHT if light else TERMINAL_DARK
-    return LIGHT.name if light else DARK.name
+    return _CHOICES.get(choice, LIGHT.name if light else DARK.name)
 
 
 def quiet_colour(theme: Theme) -> str:

@@ -94,9 +94,14 @@ def test_auto_follows_the_terminal() -> None:
 
 
 def test_a_chosen_theme_is_taken_at_its_word() -> None:
-    """Also where the terminal looks otherwise."""
-    assert theme_for("dark", {"COLORFGBG": "0;15"}, "standard") == DARK.name
-    assert theme_for("high-contrast", {}, "standard") == HIGH_CONTRAST.name
+    """Also where the terminal looks otherwise; where it has only sixteen colours, as to whether it is dark or light."""
+    light = {"COLORFGBG": "0;15"}
+    assert theme_for("dark", light, "256") == DARK.name
+    assert theme_for("high-contrast", light, "truecolor") == HIGH_CONTRAST.name
+    assert theme_for("light", {}, "256") == LIGHT.name
+    assert theme_for("dark", light, "standard") == TERMINAL_DARK
+    assert theme_for("high-contrast", light, "standard") == TERMINAL_DARK
+    assert theme_for("light", {}, "standard") == TERMINAL_LIGHT
 
 
 SIXTEEN = {
