@@ -52,7 +52,11 @@ def applied(name: str, base: Dist) -> Dist:
     if name == FAVOURITE:
         return Dist.point(int(base.ids[int(base.probs.argmax())]))
     power = _SHARPER[name]
-    return base if power == 1 else Dist.of(base.ids, base.probs**power)
+    if power == 1:
+        return base
+    weights = base.probs**power
+    # Some may be too small for a number, and a support has none of those.
+    return Dist(base.ids, weights / weights.sum()) if weights.min() > 0 else Dist.of(base.ids, weights)
 
 
 def overlap(p: Dist, q: Dist) -> float:

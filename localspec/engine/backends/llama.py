@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from localspec.engine.model import Cancelled, Logits
 from localspec.errors import CapacityError, EngineError
 
 _NO_SLOT, _ABORTED = 1, 2
+_MOST_VIEWS = 256
 
 
 class LlamaModel:
@@ -37,6 +41,7 @@ class LlamaModel:
         self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._padded_n: Mapping[int, int] = {}
+        self._views: dict[tuple[int, int], Logits] = {}
         self._closed = False
 
     @staticmethod
@@ -230,12 +235,22 @@ class LlamaModel:
         first = self._c.llama_get_logits_ith(self._context, self._batch.used - last)
         if not first:
             raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
-        rows: Logits = np.ctypeslib.as_array(first, (last, self._vocab.n_vocab))
+        rows = self._view(first, last)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
-        if not np.isfinite(rows.max(axis=1)).all():
+        if not isfinite(rows.max(axis=1).sum() if last > 1 else rows.max()):
             self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
             raise EngineError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")
         return rows[:, : self._n_scores]
+
+    def _view(self, first: Any, last: int) -> Logits:
+        """The numbers that begin at ``first``; they lie at the same few places each time."""
+        place = ctypes.addressof(first.contents), last
+        view = self._views.get(place)
+        if view is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            view = self._views[place] = np.ctypeslib.as_array(first, (last, self._vocab.n_vocab))
+        return view
 
 
 def common_prefix(a: list[int], b: list[int]) -> int:

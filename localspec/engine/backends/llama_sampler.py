@@ -149,7 +149,8 @@ class ChainSampler:
 
     def _law(self, view: Any) -> Dist:
         stages = self._stages
-        stages.bias.apply(view)
+        if len(stages.biased):
+            stages.bias.apply(view)
         if self._memory:
             self._memory.apply(view)
         for number, chain in enumerate(stages.filters):
