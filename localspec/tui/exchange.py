@@ -36,6 +36,8 @@ class Exchange:
     """What a restored reply was made with, if one run of the engine made all of it."""
     loaded: bool = True
     """Whether the reply has been read from where it is stored."""
+    looked_into: bool = False
+    """Whether somebody looks at its single tokens, so that they must stay."""
     cut_off: bool = False
     """Whether the program ended in the middle of the reply."""
     continued: bool = False

@@ -63,7 +63,8 @@ class Talk:
 
     def unload(self, exchange: Exchange) -> None:
         """Forget a reply that can be read again."""
-        if self.stored.trouble is None and exchange.answer is not None and exchange in self.exchanges:
+        stays = exchange.looked_into or self.stored.trouble is not None or exchange.answer is None
+        if not stays and exchange in self.exchanges:
             exchange.unload()
 
     # What is to be answered

@@ -71,8 +71,13 @@ class TruthDesk:
         turn = self._transcript.view(exchange)
         showing = (turn.own_showing if turn else None) or self._transcript.showing
         screen = InspectorScreen(exchange, self._session.insights, self._palette, showing, self._wake, index=index)
-        self._app.push_screen(screen, lambda _: self.weigh())
+        exchange.looked_into = True
+        self._app.push_screen(screen, lambda _: self._looked_into(exchange))
         return ""
+
+    def _looked_into(self, exchange: Exchange) -> None:
+        exchange.looked_into = False
+        self.weigh()
 
     def race(self, text: str = "") -> str:
         """Answer this text, or the latest message again, with and without a draft."""

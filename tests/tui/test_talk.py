@@ -94,6 +94,10 @@ def test_a_reply_that_is_let_go_is_read_again(store: Store) -> None:
     talk = two_turns(store)
     exchange = talk.exchanges[0]
     tokens = list(exchange.trace.tokens)
+    exchange.looked_into = True
+    talk.unload(exchange)
+    assert exchange.trace.tokens == tokens
+    exchange.looked_into = False
     talk.unload(exchange)
     assert (exchange.text, exchange.trace.tokens) == ("One.", [])
     talk.load(exchange)

@@ -278,6 +278,31 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
         await wait_until(pilot, lambda: screen.index == 0)
 
 
+async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> None:
+    """Pages of the conversation below come and go, with another size of the terminal for one; and later it is let go."""
+    engine = LookingEngine()
+    async with make_app(engine).run_test(size=(80, 24)) as pilot:
+        tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
+        exchange = session(pilot).talk.exchanges[0]
+        await send(pilot, "And then?")
+        engine.write(numbered(rounds_of("Another.")))
+        engine.finish()
+        await wait_until(pilot, lambda: session(pilot).last is not exchange and not session(pilot).busy)
+        transcript = chat(pilot).query_one(Transcript)
+        transcript.choose(turns(pilot)[0])
+        screen = await open_inspector(pilot)
+        assert screen.subject is exchange
+        transcript.post_message(Transcript.LetGo(exchange))
+        await pilot.resize_terminal(100, 30)
+        await pilot.press("end")
+        await wait_until(pilot, lambda: screen.index == len(tokens) - 1)
+        await wait_until(pilot, lambda: screen.index in screen.subject.trace.inspections)
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: not exchange.looked_into)
+        transcript.post_message(Transcript.LetGo(exchange))
+        await wait_until(pilot, lambda: not exchange.trace.tokens)
+
+
 async def test_a_reply_being_written_can_be_looked_into() -> None:
     """What came about is told at once; the models are asked when the reply is done; new tokens appear."""
     engine = LookingEngine()

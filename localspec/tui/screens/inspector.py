@@ -58,12 +58,13 @@ class InspectorScreen(Screen[None]):
         """``wake`` has the engine's answers taken; ``index`` is where to begin, at first the first token."""
         super().__init__()
         self._subject = subject
+        self._trace = subject.trace  # its own, which only grows, whatever the conversation below forgets meanwhile
         self._insights = insights
         self._wake = wake
         self._showing = showing
         self._shown_n = 0
         self._index = index or 0
-        self._tokens = TokenView(palette, subject.trace)
+        self._tokens = TokenView(palette, self._trace)
         self._panel = TokenPanel()
 
     @property
@@ -94,7 +95,7 @@ class InspectorScreen(Screen[None]):
 
     def refresh_knowledge(self) -> None:
         """More is known than before: further rounds, probabilities, or what was asked for."""
-        rounds = self._subject.trace.rounds
+        rounds = self._trace.rounds
         if len(rounds) > self._shown_n:
             self._tokens.extend(rounds[self._shown_n :])
             self._shown_n = len(rounds)
@@ -111,17 +112,17 @@ class InspectorScreen(Screen[None]):
         self._go(self._tokens.neighbour(self._index, step))
 
     def action_round(self, step: int) -> None:
-        trace = self._subject.trace
+        trace = self._trace
         start = trace.first_of_round(self._index)
         self._go(start if step < 0 and start < self._index else trace.first_of_round(self._index, step))
 
     def action_rejection(self) -> None:
-        found = self._subject.trace.next_rejection(self._index)
+        found = self._trace.next_rejection(self._index)
         if found is not None:
             self._go(found)
 
     def action_go(self, index: int) -> None:
-        self._go(index % len(self._subject.trace.tokens))
+        self._go(index % len(self._trace.tokens))
 
     def action_panel(self, step: int) -> None:
         self._panel.scroll_relative(y=3 * step, animate=False)
@@ -158,7 +159,7 @@ class InspectorScreen(Screen[None]):
 
     def _go(self, index: int) -> None:
         """Look at this token, or at the nearest there is."""
-        self._index = max(0, min(index, len(self._subject.trace.tokens) - 1))
+        self._index = max(0, min(index, len(self._trace.tokens) - 1))
         y = self._tokens.move_cursor(self._index)
         self.query_one("#inspector-text", VerticalScroll).scroll_to(y=max(0, y - 3), animate=False)
         self._insights.look(self._subject, self._index)
@@ -170,7 +171,7 @@ class InspectorScreen(Screen[None]):
         waiting = self._insights.failure or (
             "asking the models ..." if done else "The models are asked when the reply is done."
         )
-        self._panel.show(self._subject.trace, self._index, waiting, wide=self.has_class("-wide"))
+        self._panel.show(self._trace, self._index, waiting, wide=self.has_class("-wide"))
 
 
 def _arrows(keys: str) -> str:
