@@ -72,6 +72,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("attach", "Put a file or a folder into the next message.", turns.attach, "[FILE]"),
     Command("detach", "Take off what is attached.", turns.detach),
     Command("export", "Write the conversation to a file: .md, .json or .ndjson.", conversations.export, "FILE"),
+    Command("import", "Import what LocalSpec (JSON), ChatGPT or LM Studio wrote.", conversations.import_, "FILE"),
     Command("figures", "Say the figures of the last reply.", figures.figures),
     Command("stats", "Show the figures of all replies: acceptance, times and speed.", figures.stats),
     Command("marks", "Mark tokens by origin in brackets, or no more.", choices.marks, "[never|ascii|ansi]"),

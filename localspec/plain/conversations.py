@@ -153,6 +153,15 @@ def export(state: State, argument: str) -> None:
     state.voice.say(f"The conversation is written to {path}.", file=str(path))
 
 
+def import_(state: State, argument: str) -> None:
+    """Bring in the conversations of a file, all or none; those that are here stay as they are."""
+    from localspec.store.files import read_conversations
+    from localspec.store.files.importing import file_meant, imported
+
+    added = state.store.add(read_conversations(file_meant(argument)))
+    state.voice.say(imported(added), imported=list(added.new), known=list(added.known))
+
+
 def messages(n: int) -> str:
     """A number of messages with the word."""
     return f"{n} message{'' if n == 1 else 's'}"

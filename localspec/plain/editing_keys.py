@@ -9,7 +9,7 @@ from pathlib import Path
 
 from localspec.compose.history import PromptHistory
 
-_TAKE_A_FILE = ("/attach", "/export")
+_TAKE_A_FILE = ("/attach", "/export", "/import")
 _MOST_OFFERED = 200
 
 

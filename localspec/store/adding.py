@@ -38,6 +38,9 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
                 known.append(same)
                 continue
             fresh = document if _is_free(database, document) else renamed(document, ids)
+            if fresh is not document and not copies and not heading.source:
+                # Another has its id, one that was deleted: known by it all the same when it is brought in once more.
+                fresh = replace(fresh, heading=replace(fresh.heading, source=heading.id or None))
             for sql, parameters in rows.insert_document(fresh):
                 connection.execute(sql, parameters)
             here |= {name: fresh.heading.id for name in (fresh.heading.id, heading.source) if name}

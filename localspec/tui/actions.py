@@ -299,6 +299,16 @@ ACTIONS: tuple[Action, ...] = (
         "export",
         takes="FILE",
     ),
+    Action(
+        "import",
+        "alt+i",
+        "import",
+        "Import conversations: /import and the file that LocalSpec (JSON), ChatGPT or LM Studio wrote; /import stop "
+        "ends it.",
+        "screen.bring_in",
+        "import",
+        takes="FILE",
+    ),
     Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
     Action("pairs", "ctrl+l", "pairs", "Show all pairs: what fits here, to download or to use.", "app.pairs", "pairs"),
     Action(

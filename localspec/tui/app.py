@@ -26,6 +26,7 @@ from localspec.errors import LocalSpecError
 from localspec.launch import Launch
 from localspec.store import Store
 from localspec.tui.actions import ACTIONS
+from localspec.tui.clipboard import Copier
 from localspec.tui.engine import Engine
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import app_bindings, textual_keymap
@@ -125,6 +126,7 @@ class ChatApp(App[None], inherit_bindings=False):
         super().__init__()
         self.failure: Exception | None = None
         """What ended the app, if that was a mistake of ours."""
+        self.copier = Copier(self)
         self._observers = observers or Observers()
         self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock), store, self._observers)
         self._shelf = shelf or Shelf(NoPairs())
@@ -167,6 +169,15 @@ class ChatApp(App[None], inherit_bindings=False):
     def pop_screen(self) -> AwaitComplete:
         """As ever; but the chat stays, when a quick second key reaches a screen that has already gone."""
         return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """As Textual's, and to a program of this machine as well: all that is copied on any screen comes by here.
+
+        Nothing at all, as where a field without a selection is asked to cut it, leaves the clipboard as it is.
+        """
+        if text:
+            super().copy_to_clipboard(text)
+            self.copier.give(text)
 
     def on_mount(self) -> None:
         self._shelf.bell.listen(lambda: self.post_message(ShelfRang()))

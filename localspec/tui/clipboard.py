@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -79,12 +79,41 @@ class Clipboard:
         return Arrival.NOWHERE if self.terminal_has_none else Arrival.PERHAPS
 
 
-async def copy(app: App[Any], text: str, clipboard: Clipboard | None = None) -> Arrival:
-    """Copy by every way there is. A browser has its own, and so has an app that has no terminal."""
+class Copier:
+    """Gives what an app copies to the program as well, off the loop, one text after the other: the last one stays."""
+
+    def __init__(self, app: App[Any], clipboard: Clipboard | None = None) -> None:
+        self._app = app
+        self._clipboard = clipboard or Clipboard()
+        self._last: asyncio.Task[Arrival] | None = None
+
+    def give(self, text: str) -> None:
+        """Have the program take a text that the terminal was told."""
+        self._last = asyncio.create_task(self._take(text, self._last))
+
+    async def arrival(self) -> Arrival:
+        """What is known of the text that was given last. Who no longer waits for that takes nothing back."""
+        return await asyncio.shield(self._last) if self._last is not None else Arrival.PERHAPS
+
+    async def _take(self, text: str, before: asyncio.Task[Arrival] | None) -> Arrival:
+        if self._app.is_web or self._app.is_headless:
+            return Arrival.PERHAPS  # a browser has a clipboard of its own, and so has an app without a terminal
+        if before is not None:
+            await asyncio.wait([before])
+        return await asyncio.to_thread(self._clipboard.take, text)
+
+
+@runtime_checkable
+class Copies(Protocol):
+    """An app that gives to its copier whatever is copied in it."""
+
+    copier: Copier
+
+
+async def copy(app: App[Any], text: str) -> Arrival:
+    """Copy by every way that the app has."""
     app.copy_to_clipboard(text)
-    if clipboard is None and (app.is_web or app.is_headless):
-        return Arrival.PERHAPS
-    return await asyncio.to_thread((clipboard or Clipboard()).take, text)
+    return await app.copier.arrival() if isinstance(app, Copies) else Arrival.PERHAPS
 
 
 def copied(said: str, arrival: Arrival, otherwise: str) -> str:

@@ -44,6 +44,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "newline": "alt+j",
         "recall": "alt+y",
         "editor": "alt+o",
+        "import": "alt+comma",
         "view": "alt+v",
         "inspect": "alt+i",
         "links": "alt+end",

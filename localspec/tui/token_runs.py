@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rich.cells import cell_len, split_graphemes
+from rich.style import Style as DrawnStyle
 from textual.content import Span
 from textual.style import Style
 
@@ -20,6 +21,8 @@ from localspec.tui.mapping import NOWHERE, Mapped
 NOBODY = -1
 """In place of a token, for characters that none is known to have written."""
 
+_WRITER = "token"
+"""By this name what is drawn tells whose it is."""
 BARE = "$foreground not bold not underline"
 """Beneath the marks, so that neither headings nor code look as if they were marked."""
 _NO_UNDERLINE = Style(underline=False)
@@ -62,17 +65,21 @@ def mapped_share(texts: Sequence[Mapped]) -> float:
 
 
 def spans(text: str, marked: Sequence[TokenRun], look: Callable[[int], Style]) -> list[Span]:
-    """``text`` marked, each token with the look of its own."""
+    """``text`` marked, each token with the look of its own; what is drawn so tells ``writer`` the token."""
     made = [Span(0, len(text), BARE)]
     for run in marked:
-        style = look(run.token)
-        if style:
-            made.extend(_marks(text, run, style))
+        made.extend(_marks(text, run, look(run.token)))
     return made
 
 
+def writer(drawn: DrawnStyle) -> int | None:
+    """The token that wrote what is drawn in this style; None if none is known to have."""
+    token = drawn.meta.get(_WRITER)
+    return token if isinstance(token, int) else None
+
+
 def _marks(text: str, run: TokenRun, style: Style) -> Iterator[Span]:
-    yield Span(run.start, run.end, style)
+    yield Span(run.start, run.end, style + Style.from_meta({_WRITER: run.token}))
     piece = text[run.start : run.end]
     word = piece.strip(" ")
     if not style.underline or not word or not cell_len(word[0]):

@@ -234,3 +234,33 @@ def test_a_failed_reply_leaves_its_question(localspec: Localspec) -> None:
     world = FakeWorld()
     localspec(*PLAIN, "--continue", world=world, stdin=lines("/regenerate"))
     assert asked(world) == ["one"]
+
+
+def test_conversations_are_brought_in(localspec: Localspec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a path as it is typed, in quotes or from home, and never twice; what is wrong with the file is said."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    file = tmp_path / "old talks.json"
+    localspec(*PLAIN, stdin=lines("Apples", f"/export {file}", "/delete conversation"))
+    done = localspec(*PLAIN, stdin=lines(f"/import {file}", f'/import "{file}"', "/list app", "/open 1", "Pears"))
+    assert "1 conversation imported." in done.err
+    assert "Nothing is new: 1 conversation passed over, already here." in done.err
+    assert stored() == [("Apples", ["Apples", "Pears"])]
+    assert "Nothing is new" in localspec(*PLAIN, stdin=lines("/import ~/old talks.json")).err
+    file.write_text("no JSON", "utf-8")
+    for argument, code, said in (
+        ("", 2, "/import needs the file that LocalSpec (JSON), ChatGPT or LM Studio wrote."),
+        ("nothing.json", 4, "There is no file nothing.json."),
+        (str(file), 3, "is not JSON"),
+    ):
+        refused = localspec(*PLAIN, stdin=lines(f"/import {argument}"))
+        assert (refused.code, said in refused.err) == (code, True)
+
+
+def test_programs_are_told_what_was_brought_in(localspec: Localspec, tmp_path: Path) -> None:
+    """By id."""
+    file = tmp_path / "old.json"
+    localspec(*PLAIN, stdin=lines("Apples", f"/export {file}"))
+    (here,) = (each["id"] for each in json.loads(file.read_text("utf-8"))["conversations"])
+    note = json.loads(localspec(*PLAIN, "--json", stdin=lines(f"/import {file}")).out)
+    assert (note["imported"], note["known"]) == ([], [here])

@@ -285,3 +285,13 @@ def _ours() -> dict[str, Any]:
 
 
 OURS = _ours()
+
+
+def test_what_was_deleted_comes_back_once(store: Store, documents: list[ConversationDocument], tmp_path: Path) -> None:
+    """However often its file is imported: what has its id is deleted, and what came in its place is known."""
+    again = read(tmp_path, to_json(documents[:1]))
+    store.delete(documents[0].heading.id)
+    (new,) = store.add(again).new
+    assert store.add(again).known == (new,)
+    store.delete(new)
+    assert len(store.add(again).new) == 1

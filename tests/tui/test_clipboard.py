@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.selection import SELECT_ALL
+from textual.widgets import Static
+from textual.widgets.text_area import Selection as TextSelection
 
 from localspec.tui import clipboard as clipboards
-from localspec.tui.clipboard import Arrival, Clipboard, copied
+from localspec.tui.actions import ACTIONS
+from localspec.tui.app import ChatApp
+from localspec.tui.clipboard import Arrival, Clipboard, copied, copy
 from localspec.tui.screens.chat import COPIED
-from localspec.tui.screens.links import copied_link
+from localspec.tui.screens.links import LinksScreen, copied_link
+from localspec.tui.screens.search import SearchScreen
 from localspec.tui.turn_notes import copied_note
 from localspec.tui.widgets.prompt import Prompt
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, turns, wait_until
 from tests.tui.test_conversations import ready, say
+from tests.tui.test_every_action import ELSEWHERE
 
+OSC_52 = "\x1b]52;c;"
+REPLY = "Once upon a time: https://a.org"
 SEAT = {"DISPLAY": ":0", "TERM": "xterm-256color"}
+
+
+def key_of(action: str) -> str:
+    """The first of its keys."""
+    return next(each.keys.split(",")[0] for each in ACTIONS if each.id == action)
 
 
 def seen_by(environ: Mapping[str, str], *programs: str, platform: str = "linux") -> Clipboard:
@@ -140,3 +161,143 @@ async def test_what_is_marked_with_the_mouse_is_copied(tokens: bool, monkeypatch
         await pilot.press("ctrl+c")
         await wait_until(pilot, lambda: "The text is copied" in notice_text(pilot))
         assert (app.clipboard, given) == ("upon", ["upon"])
+
+
+@dataclass
+class Taken:
+    """What went each of the two ways."""
+
+    program: list[str] = field(default_factory=list)
+    terminal: list[str] = field(default_factory=list)
+
+
+def watch(app: ChatApp, monkeypatch: pytest.MonkeyPatch) -> Taken:
+    """Both ways of a running app, with a program that takes everything."""
+    taken = Taken()
+
+    def take(clipboard: Clipboard, text: str) -> Arrival:
+        taken.program.append(text)
+        return Arrival.SURE
+
+    def write(data: str) -> None:
+        if data.startswith(OSC_52):
+            taken.terminal.append(b64decode(data.removeprefix(OSC_52).rstrip("\a")).decode())
+
+    monkeypatch.setattr(Clipboard, "take", take)
+    monkeypatch.setattr(ChatApp, "is_headless", False)
+    monkeypatch.setattr(app._driver, "write", write)
+    return taken
+
+
+async def in_prompt(pilot: Pilot[Any]) -> str:
+    area = chat(pilot).query_one(Prompt).area
+    area.text = "some words"
+    area.selection = TextSelection((0, 0), (0, 4))
+    await pilot.press("ctrl+c")
+    return "some"
+
+
+async def cut_in_prompt(pilot: Pilot[Any]) -> str:
+    chat(pilot).query_one(Prompt).area.text = "a line"
+    await pilot.press("ctrl+x")
+    return "a line"
+
+
+async def in_field(pilot: Pilot[Any]) -> str:
+    await pilot.press(key_of("search"))
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+    await pilot.press(*"fox", "shift+home", "ctrl+c")
+    return "fox"
+
+
+async def reply_by_command(pilot: Pilot[Any]) -> str:
+    await send(pilot, "/copy")
+    return REPLY
+
+
+async def reply_by_mouse(pilot: Pilot[Any]) -> str:
+    place = chat(pilot).query_one("MarkdownParagraph")
+    await pilot.mouse_down(place, offset=(0, 0))
+    await pilot.hover(place, offset=(3, 0))
+    await pilot.mouse_up(place, offset=(3, 0))
+    await pilot.press("ctrl+c")
+    return REPLY[:4]
+
+
+async def link(pilot: Pilot[Any]) -> str:
+    await pilot.press(key_of("links"))
+    await wait_until(pilot, lambda: isinstance(pilot.app.screen, LinksScreen))
+    await pilot.press("enter")
+    return "https://a.org"
+
+
+def on_screen(name: str) -> Callable[[Pilot[Any]], Awaitable[str]]:
+    """What is marked there, by Textual's own key."""
+
+    async def mark(pilot: Pilot[Any]) -> str:
+        await send(pilot, f"/{name}")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, ELSEWHERE[name]))
+        screen = pilot.app.screen
+        await wait_until(pilot, lambda: _marked(screen))
+        text = _marked(screen)
+        await pilot.press("ctrl+c")
+        return text
+
+    mark.__name__ = name
+    return mark
+
+
+def _marked(screen: Screen[Any]) -> str:
+    """The first text there is."""
+    for widget in screen.query(Static):
+        screen.selections = {widget: SELECT_ALL}
+        if text := screen.get_selected_text():
+            return text
+    return ""
+
+
+SCREENS = [name for name, kind in ELSEWHERE.items() if issubclass(kind, Screen)]
+WAYS = (in_prompt, cut_in_prompt, in_field, reply_by_command, reply_by_mouse, link, *map(on_screen, SCREENS))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_whatever_is_copied_goes_each_way_once(
+    way: Callable[[Pilot[Any]], Awaitable[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the program and to the terminal, from every screen, by our keys and by Textual's."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Hello", REPLY)
+        await wait_until(pilot, lambda: not turns(pilot)[0].reply.tokens.display)
+        taken = watch(app, monkeypatch)
+        text = await way(pilot)
+        await wait_until(pilot, lambda: taken.program)
+        assert await app.copier.arrival() is Arrival.SURE
+        assert taken == Taken([text], [text])
+
+
+async def test_what_was_copied_last_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is slow with one text is not overtaken by the next; and nothing at all is not copied."""
+    first_may_end = Event()
+    app = make_app(FakeEngine())
+    async with app.run_test():
+        taken = watch(app, monkeypatch)
+
+        def take(clipboard: Clipboard, text: str) -> Arrival:
+            if text == "first":
+                first_may_end.wait(60)
+            taken.program.append(text)
+            return Arrival.SURE
+
+        monkeypatch.setattr(Clipboard, "take", take)
+        for text in ("first", "second", ""):
+            app.copy_to_clipboard(text)
+        waiting = asyncio.create_task(copy(app, "third"))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not taken.program
+        first_may_end.set()
+        assert await waiting is Arrival.SURE
+        assert taken == Taken(["first", "second", "third"], ["first", "second", "third"])

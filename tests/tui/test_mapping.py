@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token as Parsed
-from textual.content import Span
+from textual.content import Content, Span
 from textual.style import Style
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
 from localspec.engine.events import Origin, Token
 from localspec.tui.mapping import NOWHERE, Mapped, Source
-from localspec.tui.token_runs import BARE, NOBODY, TokenRun, mapped_share, owners, runs, spans
+from localspec.tui.token_runs import BARE, NOBODY, TokenRun, mapped_share, owners, runs, spans, writer
 
 SIGNS = (
     *"*_`~#>-|[]()!<\\\n\t1.:",
@@ -200,13 +200,23 @@ def test_runs_are_pieces_of_one_token() -> None:
 def test_spaces_at_the_edges_of_a_token_are_not_underlined() -> None:
     """As in the token view; a token of nothing but white space keeps its cue, and one without a look is bare."""
     looks = [Style(underline=True), Style(), Style(bold=True)]
+    told = [look + Style.from_meta({"token": token}) for token, look in enumerate(looks)]
     bare, none = Span(0, 8, BARE), Style(underline=False)
     marked = [TokenRun(0, 4, 0), TokenRun(4, 6, 1), TokenRun(6, 8, 2)]
     assert spans(" ab cd e", marked, looks.__getitem__) == [
         bare,
-        Span(0, 4, looks[0]),
+        Span(0, 4, told[0]),
         Span(0, 1, none),
         Span(3, 4, none),
-        Span(6, 8, looks[2]),
+        Span(4, 6, told[1]),
+        Span(6, 8, told[2]),
     ]
-    assert spans("  ", [TokenRun(0, 2, 0)], looks.__getitem__) == [Span(0, 2, BARE), Span(0, 2, looks[0])]
+    assert spans("  ", [TokenRun(0, 2, 0)], looks.__getitem__) == [Span(0, 2, BARE), Span(0, 2, told[0])]
+
+
+def test_what_is_drawn_tells_who_wrote_it() -> None:
+    """Each token by its number, the first as well; what has no mark tells nobody."""
+    text = "ab c"
+    marked = Content(text, spans(text, [TokenRun(0, 2, 0), TokenRun(3, 4, 1)], lambda _: Style()))
+    told = [writer(style.rich_style) for _, style in marked.render(Style(), end="", parse_style=lambda _: Style())]
+    assert told == [0, None, 1]

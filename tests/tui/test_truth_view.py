@@ -279,7 +279,7 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
 
 
 async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> None:
-    """Pages of the conversation below come and go, with another size of the terminal for one; and later it is let go."""
+    """Pages of the conversation below come and go, with the terminal's size for one; when nobody looks, it is let go."""
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
@@ -291,7 +291,7 @@ async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> 
         transcript = chat(pilot).query_one(Transcript)
         transcript.choose(turns(pilot)[0])
         screen = await open_inspector(pilot)
-        assert screen.subject is exchange
+        assert screen.subject == exchange
         transcript.post_message(Transcript.LetGo(exchange))
         await pilot.resize_terminal(100, 30)
         await pilot.press("end")

@@ -31,6 +31,7 @@ from localspec.tui.conversation_desk import ConversationDesk
 from localspec.tui.editing_desk import EditingDesk
 from localspec.tui.frame_rate import FRAME_S, FrameRate
 from localspec.tui.history import History
+from localspec.tui.importing import Importing
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import screen_bindings
 from localspec.tui.pairs.desk import PairDesk
@@ -117,6 +118,7 @@ class ChatScreen(Screen[None]):
         self._transcript = self._turns.transcript
         self._editing = EditingDesk(session, self._turns, self._prompt)
         self._reading = ReadingDesk(session, self._turns)
+        self._importing = Importing(session.store, self.say)
         self._summaries = SummaryDesk(self._turns)
         self._truth = TruthDesk(session, self._transcript, palette, self._wake)
         self._changes = ChangeDesk(
@@ -282,6 +284,14 @@ class ChatScreen(Screen[None]):
     def action_export(self, name: str = "") -> None:
         self.say(self._reading.export(Path.cwd(), name))
 
+    def action_bring_in(self, name: str = "") -> None:
+        self.run_worker(self._bring_in(name))
+
+    async def _bring_in(self, name: str) -> None:
+        await self._importing.obey(name)
+        for sidebar in self.query(Sidebar):
+            sidebar.read_again()
+
     async def action_turn(self, what: str, *values: int) -> None:
         done = getattr(self._editing, what)(*values)
         if isawaitable(done):
@@ -321,7 +331,7 @@ class ChatScreen(Screen[None]):
     def action_copy_text(self) -> None:
         """What is marked with the mouse, by Textual's own key; as a reply is copied."""
         text = self.get_selected_text()
-        if text is None:
+        if not text:
             raise SkipAction
         self.run_worker(self._copy(text, "text"))
 

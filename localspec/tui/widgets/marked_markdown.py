@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from textual import events
 from textual.content import Content, Span
 from textual.style import Style
 from textual.widgets import Label, Markdown, Static
@@ -21,7 +22,7 @@ from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 from localspec.tui.exchange import Exchange
 from localspec.tui.mapping import Mapped, Source
 from localspec.tui.palette import Palette
-from localspec.tui.token_runs import TokenRun, mapped_share, owners, runs, spans
+from localspec.tui.token_runs import TokenRun, mapped_share, owners, runs, spans, writer
 from localspec.tui.truth import Mode
 
 LEAST_SHARE = 0.6
@@ -115,6 +116,10 @@ class MarkedMarkdown(Markdown):
             for piece in self._pieces or ():
                 if any(start <= run.token < self._weighed_n for run in piece.runs):
                     self._draw(piece)
+
+    def picked(self, click: events.Click) -> int | None:
+        """The token whose mark was clicked; None for anything else, and for the end of a selection."""
+        return writer(click.style) if not self.screen.selections else None
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -6,6 +6,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -112,6 +113,13 @@ class ReplyView(Vertical, SteadyPane):
         self.tokens.learned()
         if self._markdown is not None:
             self._markdown.learned()
+
+    def on_click(self, event: events.Click) -> None:
+        """As on a token, where Markdown is marked; a link keeps its clicks to itself."""
+        token = self._markdown.picked(event) if self._markdown is not None else None
+        if token is not None:
+            event.stop()
+            self.post_message(TokenView.Picked(self.tokens, token))
 
     async def show(self, showing: Showing, ghosts: Ghosts) -> None:
         """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for.

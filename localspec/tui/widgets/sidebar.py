@@ -109,6 +109,12 @@ class Sidebar(Vertical):
     def on_resize(self) -> None:
         self._draw()
 
+    def read_again(self) -> None:
+        """There are other conversations than before; what is being renamed is so first."""
+        said = self._history.refresh()
+        if self._renaming is None:
+            self._draw(said)
+
     def on_descendant_blur(self) -> None:
         if self.screen.focused is None:
             self._filter.focus()
