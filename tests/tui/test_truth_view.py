@@ -279,7 +279,7 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
 
 
 async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> None:
-    """Pages of the conversation below come and go, with the terminal's size for one; when nobody looks, it is let go."""
+    """Pages of the conversation below come and go; once nobody looks any more, it is let go."""
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
