@@ -71,7 +71,15 @@ class Importing:
     async def _bring_in(self, file: Path) -> None:
         """Raises StoreError, or what the file is refused with."""
         await asyncio.to_thread(self._store.add, ())  # where nothing can be stored, nothing need be read
-        process = await asyncio.create_subprocess_exec(*apart.command(file), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *apart.command(file), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+            )
+        except OSError as error:
+            raise InputError(
+                f"No process can be started to read {file.name}: {error.strerror or error}.",
+                "Close something else and try again.",
+            ) from None
         assert process.stdout is not None
         self._process = process
         try:

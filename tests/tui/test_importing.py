@@ -239,6 +239,17 @@ async def test_a_reader_that_dies_is_told(
         await bring_in(pilot, "/import old.json", "Reading old.json broke off. There may be too little memory")
 
 
+async def test_a_reader_that_cannot_be_started_is_told(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported(folder / "old.json", "Apples")
+    async with make_app(FakeEngine(), store=store).run_test(size=(140, 30)) as pilot:
+        with monkeypatch.context() as patch:
+            patch.setattr(apart, "command", lambda path: [str(folder / "nothing")])
+            await bring_in(pilot, "/import old.json", "No process can be started to read old.json: No such file")
+        await bring_in(pilot, "/import old.json", "1 conversation imported.")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="asks for a process by its number")
 async def test_nothing_is_left_behind_by_an_app_that_ends(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
