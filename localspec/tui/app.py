@@ -200,7 +200,7 @@ class ChatApp(App[None], inherit_bindings=False):
 
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, CommandPalette):
-            self.push_screen(CommandSearch(id="--command-palette"))
+            self.push_screen(CommandSearch())  # without the usual id: the one before may still be on its way out
 
     async def run_action(
         self,

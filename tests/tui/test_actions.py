@@ -6,6 +6,8 @@ from textual.binding import Binding
 
 from localspec.tui.actions import ACTIONS, key_label
 from localspec.tui.keys import prompt_bindings, screen_bindings
+from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.commands import CommandSearch
 from localspec.tui.screens.stats import StatsScreen
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, wait_until
 
@@ -42,6 +44,19 @@ async def test_the_palette_of_commands_offers_the_table() -> None:
     async with app.run_test():
         titles = {command.title for command in app.get_system_commands(app.screen)}
     assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette} | {"Theme"}
+
+
+async def test_the_palette_can_be_closed_and_opened_at_once() -> None:
+    """By two quick keys; the one before is still on its way out."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        app.action_command_palette()
+        await pilot.pause()
+        app.screen.dismiss()
+        app.action_command_palette()
+        app.action_command_palette()
+        await pilot.pause()
+        assert [type(screen) for screen in app.screen_stack] == [ChatScreen, CommandSearch]
 
 
 async def test_above_another_screen_the_palette_offers_what_is_not_the_chats_alone() -> None:
