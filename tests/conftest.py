@@ -41,6 +41,13 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 
 @pytest.fixture(autouse=True)
+def many_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal the tests are started from has no say in what the app looks like."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+
+
+@pytest.fixture(autouse=True)
 def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse connections to anything but this machine."""
     connect = socket.socket.connect

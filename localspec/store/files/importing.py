@@ -23,7 +23,10 @@ def file_meant(argument: str) -> Path:
     if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES:
         text = text[1:-1]
     if not text:
-        raise UsageError("/import needs the file that LocalSpec (JSON), ChatGPT or LM Studio wrote.")
+        raise UsageError(
+            "/import needs the file that LocalSpec (JSON), ChatGPT or LM Studio wrote.",
+            "Put its name behind the command.",
+        )
     named = text if len(text) <= _LONGEST_NAMED else f"{text[:_LONGEST_NAMED]}…"
     try:
         path = Path(text).expanduser()
