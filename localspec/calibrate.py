@@ -2,7 +2,8 @@
 
 The plain speed is measured each time, by the very loop that replies use. The rest, what a batch of b tokens
 and a step of the draft cost, takes a second or two, so it is kept on disk (``calibration_file.py``) and only
-scaled to the speed of the day. The context is short here; replies keep the figures true as it grows.
+scaled to the speed of the day. The context is short here; replies keep the figures true as it grows, and what they
+taught is kept when the pair is closed.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -18,6 +17,7 @@ from typing import Any
 
 from localspec.engine.costs import Costs
 from localspec.file_identity import sample_digest
+from localspec.shared_file import replace_file
 
 _FORMAT = 1
 
@@ -54,17 +54,10 @@ class CalibrationFile:
         """Keep them; a disk that is full or read-only only means measuring again."""
         text = json.dumps({"costs": costs.to_dict(), "threads": threads})
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            _write(text, self._path)
+            replace_file(self._path, text.encode(), private=True)
 
-
-def _write(text: str, path: Path) -> None:
-    """Put a whole file in its place, or none; of an attempt that fails nothing is left."""
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+    def refresh(self, costs: Costs) -> None:
+        """Put what rounds have taught in the place of what was measured once, if that was worth keeping."""
+        taught, kept = costs.taught(), self.load()
+        if taught is not None and kept is not None:
+            self.save(taught, kept[1])

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from localspec.chat import Message, ReplyOptions
 from localspec.engine.backends.llama import LlamaModel
+from localspec.engine.backends.llama_grammar import GrammarSampler
 from localspec.engine.backends.llama_sampler import make_sampler
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import Inspection
@@ -85,7 +86,9 @@ class Inspector:
         return tokens, kept is not None
 
     def _sampler(self, options: ReplyOptions, prompt: Sequence[int], before: Sequence[int]) -> Sampler | None:
-        """The sampler at the end of this text; None for mirostat, which goes by every choice it made before."""
+        """The sampler at the end of this text; None for mirostat, which goes by every choice it made before, and for
+        text that the grammar does not allow.
+        """
         if options.sampling.mirostat:
             return None
         vocab = self._target.vocab
@@ -93,7 +96,7 @@ class Inspector:
         if not sampler.stateless:
             for token in before:
                 sampler.accept(token)
-        return sampler
+        return None if isinstance(sampler, GrammarSampler) and sampler.has_left else sampler
 
     def _check(self, reply: Sequence[int], start: int, stop: int) -> None:
         if not 0 <= start < stop <= len(reply):

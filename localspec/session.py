@@ -28,7 +28,7 @@ from localspec.engine.drafters import Drafter, Parts, make_drafter
 from localspec.engine.events import Event, Round, Started
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
-from localspec.errors import UsageError
+from localspec.errors import ModelFileError, UsageError
 from localspec.file_identity import identify, text_digest
 from localspec.gguf import GgufHeader, read_header
 from localspec.inspector import Inspector
@@ -54,6 +54,7 @@ class Session:
         target: LlamaModel,
         draft: LlamaModel | None,
         costs: Costs,
+        calibration: CalibrationFile,
         memory: ReplyMemory | None,
         caches: KeptCaches | None,
         cancel: Cancellation,
@@ -65,6 +66,7 @@ class Session:
         self._caches = caches
         self._parts = Parts(target.vocab, draft, memory.automaton if memory else None)
         self._costs = costs
+        self._calibration = calibration
         self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
         self._drafters: dict[str, Drafter] = {}
         self._cancel = cancel
@@ -81,14 +83,15 @@ class Session:
         plan = make_plan(options, headers.target, headers.draft)
         with ExitStack() as resources:
             target, draft = _open_models(plan, cancel, progress, resources)
-            costs = _fit(options, target, draft, cancel, partial(progress, "measuring this machine"))
+            calibration = _calibration_file(options, target)
+            costs = _fit(options, target, draft, calibration, cancel, partial(progress, "measuring this machine"))
             if target.can_pad:
                 target.pad(costs.pad())
             info = _describe(options, headers, target, draft)
             info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
-            return Session(info, target, draft, costs, memory, caches, cancel, resources.pop_all())
+            return Session(info, target, draft, costs, calibration, memory, caches, cancel, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
@@ -102,10 +105,10 @@ class Session:
             ready = self._prompter.raw(prompt + prefix)
         else:
             ready = self._prompter.chat(prompt, options.max_tokens, prefix)
-        request = self._request(ready.tokens, options, policy)
+        request = self._request(ready.tokens, options, policy, prefix)
         context = list(ready.tokens)
         if self._caches:
-            self._caches.turn_to(context)
+            self._caches.turn_to(context, self._cancel)
         if not prefix:
             self.inspector.remember(prompt, options, context)
         try:
@@ -119,6 +122,8 @@ class Session:
             self._prompter.remember(context)
             if self._memory:
                 self._memory.add(context[len(ready.tokens) :])
+            if self._caches:
+                self._caches.settle(context)
 
     def scores(self, prompt: Sequence[Message] | str, reply: Sequence[int], width: int) -> Iterator[Logits]:
         """The target's scores before each token of a reply, a row each, ``width`` tokens evaluated at a time.
@@ -136,9 +141,10 @@ class Session:
 
     def close(self) -> None:
         """Free the native memory, and keep what is worth keeping of it."""
-        if self._caches:
-            self._caches.keep()
-        self._resources.close()
+        with self._resources:
+            self._calibration.refresh(self._costs)
+            if self._caches:
+                self._caches.keep()
 
     def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
         """The drafters asked for, those that cost nothing first. They stay, and so does what they learned."""
@@ -157,11 +163,12 @@ class Session:
             raise UsageError(f"A depth of {depth} is not possible.", f"Choose one from 0 to {MAX_DEPTH}.")
         return FixedDepth(depth, self._costs)
 
-    def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy) -> Request:
+    def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy, prefix: str) -> Request:
         seed = options.seed if options.seed is not None else secrets.randbits(32)
+        vocab = self._target.vocab
         return Request(
             prompt=tokens,
-            sampler=make_sampler(options.sampling, self._target.vocab.n_vocab, self._target.vocab, tokens),
+            sampler=make_sampler(options.sampling, vocab.n_vocab, vocab, tokens, prefix),
             chance=SeededChance(seed),
             policy=policy,
             seed=seed,
@@ -183,9 +190,19 @@ def _read_headers(options: LoadOptions) -> _Headers:
     """Everything that can be refused without loading gigabytes is refused here."""
     target = read_header(options.target)
     draft = read_header(options.draft) if options.draft else None
+    _check_speaks(target)
     if draft:
+        _check_speaks(draft)
         check_match(target, draft)
     return _Headers(target, draft)
+
+
+def _check_speaks(header: GgufHeader) -> None:
+    if not header.vocabulary.has_tokens:
+        raise ModelFileError(
+            f"{header.source} cannot be used: it has no vocabulary, so it can neither read nor write text.",
+            "Look for another file of the same model.",
+        )
 
 
 def _open_models(
@@ -236,20 +253,24 @@ def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft
     )
 
 
+def _calibration_file(options: LoadOptions, target: LlamaModel) -> CalibrationFile:
+    """Where the prices of this pair, loaded like this, are kept."""
+    files = [file for file in (options.target, options.draft) if file is not None]
+    how = replace(options, target=Path(), draft=None)
+    key = calibration_key(files, (how, target.device, native().build))
+    return CalibrationFile(user_paths().data / "calibration", key)
+
+
 def _fit(
     options: LoadOptions,
     target: LlamaModel,
     draft: LlamaModel | None,
+    file: CalibrationFile,
     cancel: Cancellation,
     progress: Callable[[float], None],
 ) -> Costs:
     """What this machine takes for a round, measured or remembered."""
     progress(0.0)
-    files = [file for file in (options.target, options.draft) if file is not None]
-    how = replace(options, target=Path(), draft=None)
-    file = CalibrationFile(
-        user_paths().data / "calibration", calibration_key(files, (how, target.device, native().build))
-    )
     tuning = Tuning(
         target,
         draft,

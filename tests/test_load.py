@@ -22,6 +22,7 @@ from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters
 from tests.gguf_files import model as gguf_model
 from tests.gguf_files import write
+from tests.tiny_models import write_tiny
 
 HELLO = [Message(Role.USER, "Hello!")]
 GREEDY = Sampling(temperature=0.0)
@@ -89,6 +90,17 @@ class TestRefusals:
         file.write_bytes(TARGET.read_bytes()[:2_000_000])
         with pytest.raises(ModelFileError, match="cut short"):
             open_pair(LoadOptions(file), Cancellation())
+
+    @pytest.mark.parametrize("kind", ["none", "no_vocab"])
+    def test_a_model_without_a_vocabulary(self, tmp_path: Path, kind: str) -> None:
+        """llama.cpp loads it, and ends the process over the first text."""
+        file = write_tiny(tmp_path / "numbers.gguf", "llama", tokenizer=kind)
+        for options in (LoadOptions(file), LoadOptions(TARGET, file)):
+            with pytest.raises(ModelFileError, match=r"numbers\.gguf.*no vocabulary"):
+                open_pair(options, Cancellation())
+        bare = write(tmp_path / "bare.gguf", gguf_model(tokens=()))
+        with pytest.raises(ModelFileError, match=r"bare\.gguf.*no vocabulary"):
+            open_pair(LoadOptions(bare), Cancellation())
 
     def test_a_draft_of_another_vocabulary(self, tmp_path: Path) -> None:
         """Nothing is loaded before the two are known to fit."""

@@ -207,6 +207,70 @@ class TestMemory:
         other = self.tuning(clock, lambda batch, threads: 0.1 * batch)
         assert self.fit(other, file).round_s(8) == pytest.approx(0.8)
 
+    def test_what_rounds_have_taught_is_there_the_next_time(self, clock: Clock, tmp_path: Path) -> None:
+        """A price that was taken at a bad moment is not believed for ever."""
+        file = CalibrationFile(tmp_path, "key")
+        first = self.fit(self.tuning(clock), file)
+        for _ in range(100):
+            first.observe_round(8, 2 * stairs(8, 4))
+            first.observe_round(10, stairs(12, 4))
+            first.observe_round(1, stairs(1, 4))
+        file.refresh(first)
+        second = self.fit(self.tuning(clock), file)
+        expected = [stairs(1, 4), 2 * stairs(8, 4), stairs(12, 4), stairs(4, 4)]
+        assert [second.round_s(b) for b in (1, 8, 10, 4)] == pytest.approx(expected, rel=0.02)
+
+    def test_a_few_rounds_teach_nothing_that_stays(self, clock: Clock, tmp_path: Path) -> None:
+        file = CalibrationFile(tmp_path, "key")
+        first = self.fit(self.tuning(clock), file)
+        before = (tmp_path / "key.json").read_bytes()
+        for _ in range(10):
+            first.observe_round(1, stairs(1, 4))
+            first.observe_round(8, 3 * stairs(8, 4))
+        file.refresh(first)
+        assert (tmp_path / "key.json").read_bytes() == before
+
+    def test_a_long_context_teaches_nothing_that_stays(self, clock: Clock, tmp_path: Path) -> None:
+        """Nor a busy hour: both make everything dearer, and the next load begins with a short context of its own."""
+        file = CalibrationFile(tmp_path, "key")
+        first = self.fit(self.tuning(clock), file)
+        expected = [first.round_s(batch) for batch in (1, 4, 8)]
+        for _ in range(300):
+            first.observe_round(4, 1.5 * stairs(4, 4))
+        assert first.taught() is None
+        for _ in range(300):
+            first.observe_round(4, 1.5 * stairs(4, 4))
+            first.observe_round(1, 1.5 * stairs(1, 4))
+        file.refresh(first)
+        second = self.fit(self.tuning(clock), file)
+        assert [second.round_s(batch) for batch in (1, 4, 8)] == pytest.approx(expected, rel=0.02)
+
+    def test_what_is_evaluated_as_something_larger_keeps_its_own_price(self, clock: Clock, tmp_path: Path) -> None:
+        """Or the next load would find it cheap as it is, and evaluate it so."""
+        file = CalibrationFile(tmp_path, "key")
+
+        def pairs_are_dear(batch: int, threads: int) -> float:
+            return stairs(batch, threads) * (2 if batch == 2 else 1)
+
+        first = self.fit(self.tuning(clock, pairs_are_dear), file)
+        assert 2 in first.pad()
+        for _ in range(100):
+            first.observe_round(2, stairs(4, 4))
+            first.observe_round(1, stairs(1, 4))
+        file.refresh(first)
+        second = self.fit(self.tuning(clock, pairs_are_dear), file)
+        assert second.rounds_s[2] == pytest.approx(pairs_are_dear(2, 4), rel=0.02)
+        assert 2 in second.pad()
+
+    def test_what_was_not_worth_keeping_is_not_kept_later_either(self, tmp_path: Path) -> None:
+        """Of a busy machine, most prices would still be those of then."""
+        costs = Costs({1: 1.0, 8: 2.0})
+        for _ in range(100):
+            costs.observe_round(8, 3.0)
+        file = CalibrationFile(tmp_path, "key")
+        file.refresh(costs)
+        assert file.load() is None
+
     def test_a_busy_machine_is_not_remembered(self, clock: Clock, tmp_path: Path) -> None:
         calls = iter(range(10_000))
         file = CalibrationFile(tmp_path, "key")

@@ -31,10 +31,12 @@ def write_tiny(
     seed: int = 0,
     spoil: Callable[[str, Weights], None] | None = None,
     part_tensors: int = 0,
+    tokenizer: str = "gpt2",
 ) -> Path:
     """A model of ``architecture``, one of ``ARCHITECTURES``; ``spoil`` may change a tensor, given its name.
 
-    With ``part_tensors`` it lies in parts of so many tensors, named after ``path``.
+    With ``part_tensors`` it lies in parts of so many tensors, named after ``path``. ``tokenizer`` is what the
+    file calls its own.
     """
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=part_tensors)
     writer.add_name(f"tiny {architecture}")
@@ -45,7 +47,7 @@ def write_tiny(
     writer.add_layer_norm_rms_eps(1e-5)
     describe, shapes = ARCHITECTURES[architecture]
     describe(writer, n_layers)
-    _add_tokenizer(writer)
+    _add_tokenizer(writer, tokenizer)
     random = np.random.default_rng(seed)
     all_shapes: Shapes = {"token_embd.weight": (N_VOCAB, WIDTH), "output.weight": (N_VOCAB, WIDTH)}
     all_shapes["token_embd_norm.weight" if architecture == "lfm2" else "output_norm.weight"] = (WIDTH,)
@@ -75,7 +77,7 @@ def _weights(random: np.random.Generator, name: str, shape: Shape) -> Weights:
     return np.asarray(values, np.float32)
 
 
-def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
+def _add_tokenizer(writer: gguf.GGUFWriter, kind: str) -> None:
     """Every printable ASCII character but one, a line's end and a pair; four control tokens in front."""
     tokens = [
         "<|end|>",
@@ -87,7 +89,7 @@ def _add_tokenizer(writer: gguf.GGUFWriter) -> None:
         *map(chr, range(ord("!"), ord("~"))),
         "th",
     ]
-    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_model(kind)
     writer.add_tokenizer_pre("smollm")
     writer.add_token_list(tokens)
     writer.add_token_types([3] * 4 + [1] * (N_VOCAB - 4))

@@ -6,6 +6,7 @@ four can be cheaper than one of two. So it is a table, never a formula.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,6 +21,8 @@ _CLEARLY = 0.93
 """A larger batch must take less than this share of a smaller one's time to be evaluated in its place."""
 _LARGEST_SURPRISE = 2.0
 """One round says no more than this factor, whatever interrupted it."""
+_TAUGHT_N = 24
+"""After so many rounds of a size its price is more theirs than that of what was measured before."""
 
 
 @dataclass(slots=True)
@@ -54,6 +57,9 @@ class Costs:
     rollback_s: float = 0.0
     """What refused proposals cost the round after them, where the target's memory cannot just forget tokens."""
     _table: list[float] = field(init=False, default_factory=list)
+    _padded: frozenset[int] = field(init=False, default=frozenset(), compare=False)
+    _seen_n: Counter[int] = field(init=False, default_factory=Counter, compare=False)
+    """Rounds by the size of their batch."""
     _owing: bool = field(init=False, default=False, compare=False)
     """Whether the next round takes back what this one left."""
 
@@ -92,6 +98,7 @@ class Costs:
                 padded[batch] = best
         for batch, best in padded.items():
             self._table[batch] = self._table[best]
+        self._padded = frozenset(padded)
         return padded
 
     def look_s(self, drafter: str, lag: int) -> float:
@@ -110,6 +117,7 @@ class Costs:
         shared = _drift(surprise, _SHARED_RATE)
         self._table = [entry * shared for entry in self._table]
         self._table[batch] *= _drift(surprise, _OWN_RATE)
+        self._seen_n[batch] += 1
 
     def observe_look(self, drafter: str, lag: int, spent_s: float) -> None:
         """A look has cost this much."""
@@ -122,8 +130,22 @@ class Costs:
         rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
         return Costs(rounds_s, looks, self.rollback_s * factor)
 
+    def taught(self) -> Costs | None:
+        """What was measured at first, mended by the rounds since; None if there were too few, or no plain ones.
+
+        Only what a size costs beside plain decoding is learned: a long context or a busy hour makes all dearer alike.
+        A batch that is evaluated as a larger one keeps its own price, which tells that it had better be.
+        """
+        known = {batch for batch, n in self._seen_n.items() if n >= _TAUGHT_N} - self._padded
+        if not {1} < known:
+            return None
+        then = self.rounds_s[1] / self.plain_s
+        looks = {name: LookCost(cost.step_s * then, cost.catch_up_s * then) for name, cost in self.looks.items()}
+        rounds_s = self.rounds_s | {batch: self._table[batch] * then for batch in known}
+        return Costs(rounds_s, looks, self.rollback_s * then)
+
     def to_dict(self) -> dict[str, Any]:
-        """As measured at first, for the disk."""
+        """For the disk, without what rounds have taught since."""
         return {
             "rounds_s": {str(batch): seconds for batch, seconds in self.rounds_s.items()},
             "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.looks.items()},

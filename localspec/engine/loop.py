@@ -55,7 +55,7 @@ def generate(target: Model, drafters: Sequence[Drafter], request: Request, cance
     """The reply to ``request`` as events; the cheapest of ``drafters`` come first.
 
     Raises ``InputError`` or ``CapacityError`` before the first event if the prompt cannot be used.
-    A stop signal ends the stream with ``Finished(CANCELLED)``; what was committed stays.
+    A stop signal ends the stream with ``Finished(CANCELLED)``; what was committed stays, also if something fails.
     """
     if not request.prompt:
         raise InputError("The prompt is empty.", "Type something for the model to answer.")
@@ -71,6 +71,9 @@ def generate(target: Model, drafters: Sequence[Drafter], request: Request, cance
         yield from reply.rounds()
     except Cancelled:
         reply.reason = FinishReason.CANCELLED
+    except Exception:
+        yield from reply.held_back()
+        raise
     yield from reply.finish()
 
 
@@ -138,9 +141,13 @@ class _Reply:
             self.tally.plain_per_second = self.request.policy.plain_per_second or self.request.plain_per_second
             yield from self.release.add(round_, self.stops.safe_n)
 
+    def held_back(self) -> Iterator[Round]:
+        """The rounds that waited for what comes after them, now that nothing does."""
+        yield from self.release.finish(self.stops.safe_n if self.stops.found else None)
+
     def finish(self) -> Iterator[Event]:
         """What was held back, and the last event."""
-        yield from self.release.finish(self.stops.safe_n if self.stops.found else None)
+        yield from self.held_back()
         assert self.reason is not None
         yield Finished(self.reason, self.release.text, self.tally.timings())
 

@@ -31,6 +31,11 @@ class Vocabulary:
     add_eos: bool
 
     @property
+    def has_tokens(self) -> bool:
+        """Whether text can be turned into tokens; where it cannot, llama.cpp ends the process that tries."""
+        return bool(self.tokens) and self.model not in _WITHOUT_TOKENS
+
+    @property
     def fingerprint(self) -> str:
         """sha256 over the kind of tokenizer and all token texts: equal for equal vocabularies."""
         digest = sha256(self.kind.encode())

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -28,6 +29,7 @@ from localspec.store import Store
 from localspec.tui.actions import ACTIONS
 from localspec.tui.clipboard import Copier
 from localspec.tui.engine import Engine
+from localspec.tui.farewell import KEEPING, told_if_long
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import app_bindings, textual_keymap
 from localspec.tui.pacing import Pacer
@@ -94,7 +96,8 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
         observers.close()
         store.close()
         shelf.close()
-        client.close()
+        with told_if_long(KEEPING) if app.session.launch.load.keep_caches else nullcontext():
+            client.close()
     if app.failure is not None:
         raise app.failure
 

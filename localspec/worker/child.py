@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -29,6 +30,7 @@ from localspec.load import InspectablePair, LoadOptions, Progress
 from localspec.worker.codec import decode_request, encode
 from localspec.worker.inbox import Inbox, Work
 from localspec.worker.messages import (
+    KEEP_S,
     Answer,
     CountTokens,
     Dropped,
@@ -50,7 +52,7 @@ from localspec.worker.messages import (
 logger = logging.getLogger("localspec.worker")
 
 GRACE_S = 1.0
-"""How long the work under way may take to end once the app is gone."""
+"""How long the work under way may take to end once the app is gone; closing the pair may take ``KEEP_S``."""
 
 Opener = Callable[[LoadOptions, Cancellation, Progress | None], InspectablePair]
 """``load.open_pair``, or what stands in for it."""
@@ -63,11 +65,11 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app
     _keep_log()
     logger.info("engine process %d started", os.getpid())
-    inbox, outbox, finished = Inbox(), Outbox(answers), threading.Event()
-    threading.Thread(target=_read, args=(requests, inbox, outbox, finished), name="requests", daemon=True).start()
+    inbox, outbox, ending = Inbox(), Outbox(answers), Ending()
+    threading.Thread(target=_read, args=(requests, inbox, outbox, ending), name="requests", daemon=True).start()
     # The libraries load while the app still makes up its mind; what it asks for meanwhile waits in the inbox.
-    Engine(inbox, outbox, _opener(arguments.opener), arguments.log).serve()
-    finished.set()
+    Engine(inbox, outbox, _opener(arguments.opener), arguments.log, ending).serve()
+    ending.finished.set()
     # No interpreter shutdown: some GPU back ends of llama.cpp abort in their destructors.
     os._exit(0)
 
@@ -99,7 +101,20 @@ def _keep_log() -> None:
     )
 
 
-def _read(requests: BinaryIO, inbox: Inbox, outbox: Outbox, finished: threading.Event) -> None:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How far the main thread is with what it does last."""
+
+    closing: threading.Event = field(default_factory=threading.Event)
+    """Set while a pair is being closed."""
+    finished: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self) -> bool:
+        """Wait for it as long as it may take; returns whether it is finished."""
+        return self.finished.wait(GRACE_S) or (self.closing.is_set() and self.finished.wait(KEEP_S))
+
+
+def _read(requests: BinaryIO, inbox: Inbox, outbox: Outbox, ending: Ending) -> None:
     """The reader thread: take requests until the app is gone, then see to it that the process ends."""
     for line in requests:
         try:
@@ -107,7 +122,7 @@ def _read(requests: BinaryIO, inbox: Inbox, outbox: Outbox, finished: threading.
         except LocalSpecError as error:
             outbox.send(Failed(None, error.exit_code, error.message, error.hint))
     inbox.close()
-    if not finished.wait(GRACE_S):
+    if not ending.wait():
         logger.info("the app is gone; ending in the middle of the work")
         os._exit(0)
 
@@ -152,11 +167,12 @@ class Outbox:
 class Engine:
     """Does the work of the main thread: at most one pair open, one request at a time."""
 
-    def __init__(self, inbox: Inbox, outbox: Outbox, opener: Opener, log_file: Path) -> None:
+    def __init__(self, inbox: Inbox, outbox: Outbox, opener: Opener, log_file: Path, ending: Ending) -> None:
         self._inbox = inbox
         self._send = outbox.send
         self._opener = opener
         self._log_file = log_file
+        self._ending = ending
         self._pair: InspectablePair | None = None
         self._absent: LocalSpecError = _nothing_loaded()
         """Why no pair is open, when none is."""
@@ -239,7 +255,11 @@ class Engine:
         pair, self._pair = self._pair, None
         self._absent = _nothing_loaded()
         if pair is not None:
-            pair.close()
+            self._ending.closing.set()
+            try:
+                pair.close()
+            finally:
+                self._ending.closing.clear()
 
     def _as_localspec_error(self, error: Exception) -> LocalSpecError:
         if isinstance(error, LocalSpecError):

@@ -17,6 +17,7 @@ from types import TracebackType
 from localspec.errors import EngineError
 from localspec.load import LoadOptions
 from localspec.worker.messages import (
+    KEEP_S,
     Answer,
     Cancel,
     CountTokens,
@@ -67,6 +68,8 @@ class EngineClient:
         self._closed = False
         self._engine: EngineProcess | None = None
         self._wanted: LoadOptions | None = None
+        self._may_keep = False
+        """Whether a pair was asked for that keeps its caches, which takes a while."""
 
     def __enter__(self) -> EngineClient:
         self.start()
@@ -97,7 +100,7 @@ class EngineClient:
         if self._keeper.ident is None:
             return
         self._queue.put(_End())
-        self._keeper.join(END_S)
+        self._keeper.join(END_S + KEEP_S if self._may_keep else END_S)
         engine = self._engine
         if self._keeper.is_alive() and engine is not None:
             engine.kill()  # it neither reads nor ends, and the keeper waits for the one or the other
@@ -132,6 +135,7 @@ class EngineClient:
         match note:
             case Load(options):
                 self._wanted = options
+                self._may_keep |= options.keep_caches
             case Unload():
                 self._wanted = None
             case Cancel() if self._engine is None or self._engine.gone:

@@ -2,7 +2,7 @@
 
 App to engine: ``Load``, ``Generate``, ``Inspect``, ``Weigh``, ``CountTokens``, ``Cancel``, ``Unload``. Engine to app:
 ``LoadProgress``, ``Loaded``, ``Unloaded``, ``Emitted``, ``Inspected``, ``Weighed``, ``Dropped``, ``TokensCounted``,
-``Failed``. Closing the engine's standard input ends it.
+``Failed``. Closing the engine's standard input ends it: at once, but for caches that are being kept.
 
 The engine does one thing after another, in the order of the requests, and each request but
 ``Cancel`` gets exactly one last answer:
@@ -27,6 +27,9 @@ from localspec.chat import Message, ReplyOptions
 from localspec.engine.events import Event
 from localspec.engine.inspection import Inspection
 from localspec.load import LoadOptions, PairInfo
+
+KEEP_S = 30.0
+"""How long a pair may take to keep its caches once the app is gone; those of a large model are gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)

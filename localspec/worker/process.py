@@ -33,7 +33,7 @@ from localspec.worker.messages import (
 )
 
 END_S = 3.0
-"""How long an engine that was asked to end may take; it ends itself within child.GRACE_S."""
+"""How long an engine that was asked to end may take; it ends itself within child.GRACE_S, or ``KEEP_S`` more."""
 
 Receive = Callable[[Answer, Request | None], None]
 """Takes an answer, and the request that it was the last answer to, if it was."""

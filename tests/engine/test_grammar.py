@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from localspec.engine.backends import llama_sampler
+from localspec.engine.backends import llama_sampler, spelling
 from localspec.engine.backends.chain import Chain
 from localspec.engine.backends.gbnf import check_grammar
 from localspec.engine.backends.json_schema import grammar_of_schema
@@ -197,6 +197,32 @@ def test_a_trigger_in_the_middle_of_a_token(vocab: LlamaVocab) -> None:
     grammar.accept(token)
     fitting = {vocab.piece(int(t)) for t in np.flatnonzero(grammar.allows(np.arange(vocab.n_vocab)))}
     assert fitting == {b"x"}
+
+
+@pytest.mark.parametrize("prompt", ["<|assistant|>\none t", "<|assistant|>\n one t", "say zone t", "something else"])
+def test_a_reply_that_has_begun_goes_on_in_its_grammar(vocab: LlamaVocab, prompt: str) -> None:
+    """Wherever the tokens of the prompt are cut, and whatever they say."""
+    settings = Sampling(grammar='root ::= "one two" "!"')
+    sampler = make_sampler(settings, vocab.n_vocab, vocab, vocab.tokenize(prompt, special=True), "one t")
+    row = row_of(1, vocab.n_vocab)
+    assert {vocab.piece(int(token)) for token in sampler.dist(row).ids} <= {b"w", b"wo", b"wo!"}
+
+
+def test_a_vocabulary_is_not_searched_for_what_can_be_tokenized(
+    vocab: LlamaVocab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That takes a while in a large one."""
+    tokens = vocab.tokenize("In the zone there is one", special=False)
+    monkeypatch.setattr(LlamaVocab, "n_vocab", property(lambda self: pytest.fail("it was")))
+    for text in ("one", " one", "ne there is one", "the zone there is one"):
+        said = spelling.tail(tokens, text, vocab)
+        assert b"".join(map(vocab.piece, said)).decode() == text
+
+
+@pytest.mark.parametrize("rest", [b"he", b"\xbc\xa2 the", "字 one".encode(), b"\xff\xfe"])
+def test_any_bytes_can_be_spelt(vocab: LlamaVocab, rest: bytes) -> None:
+    """Also the second part of a character."""
+    assert b"".join(map(vocab.piece, spelling.spelt(rest, vocab))) == rest
 
 
 def test_a_trigger_that_does_not_fit_is_named(vocab: LlamaVocab) -> None:

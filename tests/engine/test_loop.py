@@ -303,6 +303,22 @@ def test_a_stop_signal_inside_an_evaluation_commits_nothing_of_it() -> None:
     assert done_of(events).reason is FinishReason.CANCELLED
 
 
+def test_a_failure_takes_nothing_back() -> None:
+    """Rounds that waited for the rest of a stop string come before the error."""
+
+    class Fails(TableModel):
+        def row(self, context: Sequence[int]) -> list[float]:
+            if len(context) == 6:
+                raise EngineError("The scores are not numbers.", "Replace the file.")
+            return [9, 0, 0, 0]
+
+    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0), stop=["aaaaaaaa"])
+    events: list[Event] = []
+    with pytest.raises(EngineError, match="not numbers"):
+        events.extend(generate(Fails(letters(4)), [], request, Cancellation()))
+    assert ids_of(events) == [0, 0, 0]
+
+
 def test_a_signal_during_the_prompt_ends_it_there() -> None:
     """No round happens."""
     cancel = Cancellation()

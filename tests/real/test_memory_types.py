@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,9 @@ from localspec.engine.backends.llama import LlamaModel
 from localspec.engine.backends.llama_load import LoadSettings
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Round
 from localspec.engine.model import Cancelled, Logits
-from localspec.engine.settings import Sampling
+from localspec.engine.settings import BANNED, Sampling
 from localspec.errors import EngineError
 from localspec.load import LoadOptions, open_pair
 from tests.tiny_models import N_VOCAB, WINDOW, Weights, write_tiny
@@ -302,6 +304,39 @@ def test_speculation_changes_no_reply(settings: LoadSettings, tmp_path: Path) ->
     pair.close()
 
 
+def test_what_is_kept_ends_with_what_was_said(settings: LoadSettings, tmp_path: Path, own_home: Path) -> None:
+    """Not with proposals that were refused: some kinds of memory cannot take back what comes from a file."""
+    draft = write_tiny(tmp_path / "draft.gguf", settings.path.stem, spoil=slightly_other)
+    options = LoadOptions(settings.path, draft, n_ctx=512, threads=1, flash_attn="off", keep_caches=True)
+    question = "Once upon a time, " * 12
+    endless = Sampling(temperature=1.0, logit_bias=((0, BANNED),))
+    wishes = ReplyOptions(sampling=endless, depth=DEPTH, spec=("draft",), seed=1, max_tokens=200)
+    pair = opened(options)
+    context = pair._target.vocab.tokenize(question, special=True)
+    events = pair.reply(question, wishes)
+    for round_ in filter(lambda event: isinstance(event, Round), events):
+        context += [token.id for token in round_.tokens]
+        if round_.index > 2 and round_.rejected:
+            break
+    else:
+        pytest.fail("nothing was refused, so nothing was tested")
+    events.close()
+    pair.close()
+    again = opened(options)
+    next_one = [*context, 5, 6, 7]
+    again._caches.turn_to(next_one, Cancellation())
+    for model in (again._target, again._parts.draft):
+        assert model.held(next_one) >= len(context) - 2 * (DEPTH + 3)
+    again.close()
+
+
+def opened(options: LoadOptions) -> Any:
+    """A pair whose caches are worth keeping."""
+    pair: Any = open_pair(options, Cancellation())
+    pair._caches = replace(pair._caches, worth_n=100)
+    return pair
+
+
 class TestSaving:
     """A cache in a file: what comes back is what was kept, and what does not fit is nothing."""
 
@@ -374,6 +409,19 @@ class TestDamage:
 
     def test_a_file_that_is_not_there_is_a_reason(self, model: LlamaModel, kept: Path) -> None:
         assert model.restore(kept.with_name("none")).reason == "there is no such file"
+
+    def test_a_stop_signal_ends_the_check_of_a_file(self, model: LlamaModel, cancel: Cancellation, kept: Path) -> None:
+        """When one is written, which then does not take the place of another, and when one is read."""
+        whole = kept.read_bytes()
+        model.logits([5, 6, 7], 1)
+        cancel.set()
+        with pytest.raises(Cancelled):
+            model.save(kept, cancel)
+        with pytest.raises(Cancelled):
+            model.restore(kept, cancel)
+        assert model.held([5, 6, 7]) == 0
+        assert kept.read_bytes() == whole
+        assert list(kept.parent.glob("*.part")) == []
 
     def test_what_was_kept_before_stays_if_keeping_fails(self, model: LlamaModel, kept: Path) -> None:
         """Written beside it and put in its place at the end; nothing half written is left."""

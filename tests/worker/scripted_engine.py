@@ -118,7 +118,9 @@ class ScriptedPair:
         return ScriptedInspector(self.cancel)
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Nothing to free; with ``keep_caches`` a file beside the target is kept."""
+        if self.options.keep_caches:
+            self.options.target.with_suffix(".kept").touch()
 
 
 @dataclass(frozen=True, slots=True)

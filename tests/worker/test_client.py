@@ -357,6 +357,18 @@ def test_closing_while_it_replies_leaves_nothing_behind(log_file: Path, doing: s
     assert arriving.empty()
 
 
+def test_closing_waits_for_what_is_being_kept(log_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than for anything else: a large model's cache takes many seconds to write."""
+    monkeypatch.setattr("localspec.worker.client.END_S", 0.0)
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    client = EngineClient(arriving.put, log_file, opener=OPENER)
+    talk = Talk(client, arriving)
+    talk.send(Load(LoadOptions(target=tmp_path / "fine.gguf", keep_caches=True)))
+    talk.until(Loaded)
+    client.close()
+    assert (tmp_path / "fine.kept").exists()
+
+
 @pytest.mark.parametrize("prompt", ["count 1", "count 1 " + "x" * 1_000_000], ids=["idle", "full pipe"])
 def test_closing_gets_past_an_engine_that_reads_nothing(
     log_file: Path, monkeypatch: pytest.MonkeyPatch, prompt: str

@@ -144,21 +144,28 @@ class LlamaModel:
             return np.empty((0, self._n_scores), dtype=np.float32)
         return self._rows(last)
 
-    def save(self, path: Path) -> None:
-        """Keep in a file what the context holds. Raises EngineError if that is not possible."""
+    def go_back(self, context: Sequence[int]) -> None:
+        """Hold no more than a beginning of ``context``, at no cost: what was evaluated past it is forgotten."""
+        self._memory.rewind(common_prefix(self._memory.held, list(context)))
+
+    def save(self, path: Path, cancel: Cancellation | None = None) -> None:
+        """Keep in a file what the context holds. Raises EngineError if that is not possible, or Cancelled."""
         if not self._memory.can_be_saved:
             raise EngineError(
                 "This model's cache cannot be kept: its windows were cut to fit the memory.",
                 "Choose a smaller context.",
             )
-        save_cache(self._loaded, self._memory.held, path)
+        save_cache(self._loaded, self._memory.held, path, cancel)
 
-    def restore(self, path: Path) -> Restored:
-        """Hold what a file kept by ``save`` holds; nothing, and the reason, if it is not of this model or damaged."""
+    def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
+        """Hold what a file kept by ``save`` holds; nothing, and the reason, if it is not of this model or damaged.
+
+        Raises Cancelled, holding nothing, if ``cancel`` is set while the file is checked.
+        """
         self._memory.forget()
         if not self._memory.can_be_saved:
             return Restored((), "windows were cut to fit the memory")
-        restored = restore_cache(self._loaded, path)
+        restored = restore_cache(self._loaded, path, cancel)
         if restored.reason:
             self._memory.forget()
         else:

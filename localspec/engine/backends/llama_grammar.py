@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
 from localspec.errors import EngineError, UsageError
+
+_SHOWN = 60
 
 
 class Grammar:
@@ -39,6 +42,16 @@ class Grammar:
         c = native().c
         trigger = Trigger.of(settings.grammar_triggers, vocab) if settings.grammar_triggers else None
         return Grammar(c, Chain(c, parsed(settings.grammar or "", vocab)), trigger)
+
+    def begin_with(self, tokens: Sequence[int], text: str) -> None:
+        """Go on behind ``tokens``, which say ``text``. Raises UsageError if that does not fit the grammar."""
+        for token in tokens:
+            self.accept(token)
+            if self.left_by is not None:
+                raise UsageError(
+                    f"The reply as it stands does not fit the grammar: {_shown(self.left_by or text)}.",
+                    "Have it written anew, or go on with it without --grammar and --json-schema.",
+                )
 
     @property
     def idle(self) -> bool:
@@ -109,7 +122,7 @@ class GrammarSampler:
         """Whether this is a drafter's fork: it may have gone where the reply never will, and it may guess."""
 
     def dist(self, row: Logits) -> Dist:
-        if not self._ahead and self._grammar.left_by is not None:
+        if not self._ahead and self.has_left:
             raise UsageError(
                 f"The text that set off --grammar-trigger does not fit the grammar: {self._grammar.left_by!r}.",
                 "Put a group into the pattern, around where the grammar begins.",
@@ -127,6 +140,11 @@ class GrammarSampler:
             return held
         return mixture([(1.0, Dist(free.ids[fits], free.probs[fits])), (float(free.probs[~fits].sum()), held)])
 
+    @property
+    def has_left(self) -> bool:
+        """Whether what was accepted does not fit the grammar; then there is no law any more."""
+        return self._grammar.left_by is not None
+
     def accept(self, token: int) -> None:
         self._chooser.accept(token)
         self._grammar.accept(token)
@@ -139,3 +157,7 @@ class GrammarSampler:
         if self._ahead or row_length < self._n_vocab:
             return free
         raise EngineError("The model has no token that fits the grammar here.", "Change the grammar.")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

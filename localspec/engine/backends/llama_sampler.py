@@ -14,6 +14,7 @@ from localspec.engine.backends.llama_grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.mirostat import MirostatSampler
 from localspec.engine.backends.native import native
+from localspec.engine.backends.spelling import tail
 from localspec.engine.backends.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
@@ -23,12 +24,13 @@ from localspec.errors import EngineError
 
 
 def make_sampler(
-    settings: Sampling, n_vocab: int, vocab: LlamaVocab | None = None, prompt: Sequence[int] = ()
+    settings: Sampling, n_vocab: int, vocab: LlamaVocab | None = None, prompt: Sequence[int] = (), prefix: str = ""
 ) -> Sampler:
     """The sampler for these settings, at the end of ``prompt``; plain greedy needs no library.
 
+    ``prefix`` is the text at the end of the prompt with which the reply has begun, and its grammar.
     ``vocab`` is the target's; DRY and a grammar need it, and so does knowing the tokens that a model must
-    never say. Raises UsageError for settings that make no sense.
+    never say. Raises UsageError for settings that make no sense, or a ``prefix`` that does not fit the grammar.
     """
     settings.check()
     biased = biases(settings, n_vocab, vocab)
@@ -44,7 +46,10 @@ def make_sampler(
         chain.accept(token)
     if settings.grammar is None:
         return chain
-    return GrammarSampler(chain, Grammar.of(settings, needed(vocab)), n_vocab)
+    grammar = Grammar.of(settings, needed(vocab))
+    if prefix:
+        grammar.begin_with(tail(prompt, prefix, needed(vocab)), prefix)
+    return GrammarSampler(chain, grammar, n_vocab)
 
 
 class ChainSampler:

@@ -20,6 +20,8 @@ from struct import Struct
 import numpy as np
 
 from localspec.engine.backends.llama_load import Loaded
+from localspec.engine.cancel import Cancellation
+from localspec.engine.model import Cancelled
 from localspec.errors import EngineError
 
 _SEQUENCE = 0
@@ -45,10 +47,10 @@ class Restored:
     """Why it was ignored; empty if it was not."""
 
 
-def save_cache(loaded: Loaded, held: Sequence[int], path: Path) -> None:
+def save_cache(loaded: Loaded, held: Sequence[int], path: Path, cancel: Cancellation | None = None) -> None:
     """Write what the context holds, ``held``, to ``path``: all of it or nothing.
 
-    Raises EngineError if that is not possible.
+    Raises EngineError if that is not possible, Cancelled if ``cancel`` is set before it is in its place.
     """
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     numbers = np.concatenate([_fingerprint(loaded), np.asarray(held, np.int32)])
@@ -62,7 +64,7 @@ def save_cache(loaded: Loaded, held: Sequence[int], path: Path) -> None:
                 "Check the disk; the conversation goes on without.",
             )
         with draft.open("r+b") as file:
-            size, checksum = _summed(file.fileno(), draft.stat().st_size)
+            size, checksum = _summed(file.fileno(), draft.stat().st_size, cancel)
             file.seek(0, os.SEEK_END)
             file.write(_TRAILER.pack(_TRAILER_MAGIC, size, checksum))
         draft.replace(path)
@@ -76,13 +78,14 @@ def save_cache(loaded: Loaded, held: Sequence[int], path: Path) -> None:
             draft.unlink()
 
 
-def restore_cache(loaded: Loaded, path: Path) -> Restored:
+def restore_cache(loaded: Loaded, path: Path, cancel: Cancellation | None = None) -> Restored:
     """Put back what a file holds into the context, which must hold nothing. A file that does not fit is ignored.
 
-    After a reason other than "", the context has to be cleared.
+    After a reason other than "", the context has to be cleared. Raises Cancelled, having put nothing back, if
+    ``cancel`` is set while the file is checked.
     """
     try:
-        tokens, reason = _checked(loaded, path)
+        tokens, reason = _checked(loaded, path, cancel)
     except FileNotFoundError:
         return Restored((), "there is no such file")
     except OSError as error:
@@ -100,7 +103,7 @@ def restore_cache(loaded: Loaded, path: Path) -> Restored:
     return Restored(tokens)
 
 
-def _checked(loaded: Loaded, path: Path) -> tuple[tuple[int, ...], str]:
+def _checked(loaded: Loaded, path: Path, cancel: Cancellation | None) -> tuple[tuple[int, ...], str]:
     """The tokens in a file, or why it is of no use here."""
     nothing: tuple[int, ...] = ()
     with path.open("rb") as file:
@@ -109,7 +112,7 @@ def _checked(loaded: Loaded, path: Path) -> tuple[tuple[int, ...], str]:
             return nothing, "it is cut short"
         file.seek(size)
         trailer = _TRAILER.unpack(file.read(_TRAILER.size))
-        if trailer != (_TRAILER_MAGIC, *_summed(file.fileno(), size)):
+        if trailer != (_TRAILER_MAGIC, *_summed(file.fileno(), size, cancel)):
             return nothing, "it is cut short or damaged"
         file.seek(0)
         magic, version, n = _FRONT.unpack(file.read(_FRONT.size))
@@ -123,10 +126,12 @@ def _checked(loaded: Loaded, path: Path) -> tuple[tuple[int, ...], str]:
     return tuple(numbers[_FINGERPRINT_N:].tolist()), ""
 
 
-def _summed(descriptor: int, size: int) -> tuple[int, int]:
-    """A file's size, and the CRC-32 of that many bytes from its beginning."""
+def _summed(descriptor: int, size: int, cancel: Cancellation | None) -> tuple[int, int]:
+    """A file's size, and the CRC-32 of that many bytes from its beginning. Raises Cancelled."""
     checksum = at = 0
     while at < size and (piece := os.pread(descriptor, min(_PIECE_BYTES, size - at), at)):
+        if cancel is not None and cancel.is_set():
+            raise Cancelled
         checksum = zlib.crc32(piece, checksum)
         at += len(piece)
     return size, checksum

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.spelling import spelt
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +53,11 @@ class Trigger:
         before = 0
         for token, end in self.tokens:
             if before < start < end:
-                tokens += self._spelt(self.said[start:end])
+                tokens += spelt(self.said[start:end], self.vocab)
             elif start <= before < end:
                 tokens.append(token)
             before = end
         return Begun(tokens, self.said[start:].decode(errors="replace"))
-
-    def _spelt(self, rest: bytes) -> list[int]:
-        """Tokens for the second part of one."""
-        tokens: list[int] = []
-        while rest:
-            pieces = ((self.vocab.piece(token), token) for token in range(self.vocab.n_vocab))
-            fitting = [(len(piece), token) for piece, token in pieces if piece and rest.startswith(piece)]
-            length, token = max(fitting, default=(len(rest), None))
-            if token is None:
-                break
-            tokens.append(token)
-            rest = rest[length:]
-        return tokens
 
 
 def _beginning(match: re.Match[bytes]) -> int:
