@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from localspec.cli.history_store import open_history
+from localspec.cli.out_file import new_private_file
 from localspec.cli.values import Number
-from localspec.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from localspec.stats.disagreements import Disagreements
@@ -91,11 +90,5 @@ def _written_to(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    try:
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            yield stream
-    except FileExistsError:
-        raise UsageError(f"{output} is there already.", "Choose another name, or move it away.") from None
-    except OSError as error:
-        raise StoreError(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from None
+    with new_private_file(output) as stream:
+        yield stream

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from localspec.cli.history_store import open_history
-from localspec.errors import StoreError, UsageError
+from localspec.cli.out_file import new_private_file
+from localspec.errors import UsageError
 
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument
@@ -35,7 +36,7 @@ FORMATS = ("markdown", "json", "ndjson")
     "-o",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write to FILE, which must not be there yet.",
+    help="Write to FILE, which must not be there yet and nobody else may read.",
 )
 def export(beginnings: Sequence[str], everything: bool, kind: str, output: Path | None) -> None:
     """Write the conversations ID, or with --all every one, to standard output or to FILE."""
@@ -50,7 +51,8 @@ def export(beginnings: Sequence[str], everything: bool, kind: str, output: Path 
         if output is None:
             sys.stdout.writelines(text)
         else:
-            _write(output, text)
+            with new_private_file(output) as file:
+                file.writelines(text)
             print(f"{len(ids)} conversation{'' if len(ids) == 1 else 's'} written to {output}.", file=sys.stderr)
 
 
@@ -66,16 +68,6 @@ def _written(documents: Iterator[ConversationDocument], kind: str) -> Iterator[s
         else:
             yield "\n---\n\n" if number else ""
             yield to_markdown(document)
-
-
-def _write(output: Path, text: Iterator[str]) -> None:
-    try:
-        with output.open("x", encoding="utf-8") as file:
-            file.writelines(text)
-    except FileExistsError:
-        raise UsageError(f"{output} is there already.", "Choose another name, or move it away.") from None
-    except OSError as error:
-        raise StoreError(f"{output} cannot be written: {error.strerror or error}.", "Choose another place.") from None
 
 
 @click.command("import", short_help="Read conversations from LocalSpec, ChatGPT or LM Studio.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,14 +81,13 @@ def verify(
     launch = settle(given, (*LOADING, *sampling_names(), "pair", "spec"))
     asked = read_prompts(prompts) if prompts else shipped_prompts()
     check_writable(out)
-    report = _report(services, launch, _plan(launch, asked, given["depth"], tokens, samples))
-    if out:
-        write_out(out, report.markdown())
-    if as_json:
-        print(json.dumps(report.to_dict(), indent=2))
-    else:
-        print(told(report))
-    if report.cut_short:
+    report, interrupted = _report(services, launch, _plan(launch, asked, given["depth"], tokens, samples))
+    try:
+        print(json.dumps(report.to_dict(), indent=2) if as_json else told(report))
+    finally:  # the one must not be lost with the other
+        if out:
+            write_out(out, report.markdown())
+    if interrupted:
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
     if report.verdict is Outcome.FAIL:
         raise CheckFailedError("Speculation changes replies here.", "Please report it, with what --out FILE writes.")
@@ -111,8 +112,8 @@ def _plan(launch: Launch, asked: Any, depth: int | None, tokens: int, samples: i
     )
 
 
-def _report(services: Services, launch: Launch, plan: Plan) -> Report:
-    """Load, check, and say on what; Ctrl-C keeps the checks that are done."""
+def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, bool]:
+    """Load, check, and say on what; and whether Ctrl-C came, which keeps all that is known by then."""
     from localspec.cli.streams import Status
     from localspec.engine.model import Cancelled
     from localspec.interruptible import InterruptibleThread
@@ -121,7 +122,7 @@ def _report(services: Services, launch: Launch, plan: Plan) -> Report:
 
     status = Status()
     checks: list[Check] = []
-    cut_short = False
+    cut_short = interrupted = False
     try:
         with InterruptibleThread() as thread:
             try:
@@ -131,15 +132,22 @@ def _report(services: Services, launch: Launch, plan: Plan) -> Report:
             assert isinstance(pair, Examined), "what is opened here shows its scores"
             try:
                 _check(thread, pair, plan, status, checks)
-            except Cancelled:
-                cut_short = True
+                interrupted = thread.interrupted  # when the last check was just done
+            except (Cancelled, KeyboardInterrupt):
+                cut_short = interrupted = True
             finally:
                 thread.call(pair.close)
-            status.show("reading the files", 1.0)
-            about = Circumstances(launch.pair_id or launch.title, pair.info, _hashes(launch), _llama_cpp(services))
+            interrupted = interrupted or thread.interrupted
+            about = Circumstances(launch.pair_id or launch.title, pair.info, {}, {})
+            try:
+                status.show("reading the files", 1.0)
+                about = replace(about, llama_cpp=_llama_cpp(services))
+                about = replace(about, hashes=_hashes(launch))
+            except KeyboardInterrupt:
+                interrupted = True
     finally:
         status.clear()
-    return Report(about, plan, checks, cut_short)
+    return Report(about, plan, checks, cut_short), interrupted
 
 
 def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Status, checks: list[Check]) -> None:
@@ -158,8 +166,12 @@ def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Stat
 def _hashes(launch: Launch) -> dict[str, str]:
     from localspec.proof.report import sha256_of
 
-    files = [path for path in (launch.load.target, launch.load.draft) if path is not None and path.is_file()]
-    return {str(path): sha256_of(path, lambda: None) for path in files}
+    hashes = {}
+    for path in (launch.load.target, launch.load.draft):
+        if path is not None:
+            with suppress(OSError):  # what cannot be read any more has none
+                hashes[str(path)] = sha256_of(path, lambda: None)
+    return hashes
 
 
 def _llama_cpp(services: Services) -> dict[str, str | None]:

@@ -62,7 +62,7 @@ class _Team:
         self._reports: SimpleQueue[DownloadEvent | _Left] = SimpleQueue()
         self._meter = Meter(sum(remote.size_bytes for remote in files), clock)
         for remote in files:
-            self._meter.at(remote.label, Layout(around.cache, remote).held_bytes)
+            self._meter.at(_key(remote), Layout(around.cache, remote).held_bytes)
         self._threads = [
             # Daemons: a thread that waits for a silent server must not keep the program from ending.
             threading.Thread(target=self._work, name=f"localspec-download-{number}", daemon=True)
@@ -105,8 +105,8 @@ class _Team:
     def _progress(self, remote: RemoteFile, held: int, arrived: int) -> None:
         with self._lock:
             meter = self._meter
-            meter.at(remote.label, held, arrived)
-            if held == remote.size_bytes or meter.is_due(remote.label):
+            meter.at(_key(remote), held, arrived)
+            if held == remote.size_bytes or meter.is_due(_key(remote)):
                 self._reports.put(
                     Progressed(
                         remote.label,
@@ -118,6 +118,11 @@ class _Team:
                         meter.seconds_left,
                     )
                 )
+
+
+def _key(remote: RemoteFile) -> str:
+    """Of one file there may be several revisions on the way."""
+    return f"{remote.label}@{remote.commit}"
 
 
 class _Left:

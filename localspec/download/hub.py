@@ -20,7 +20,7 @@ from huggingface_hub.errors import HFValidationError
 
 from localspec.download.checksum import is_checksum
 from localspec.download.layout import check_name
-from localspec.download.refusals import explain, missing_file, unusable
+from localspec.download.refusals import explain, missing_file, unsendable, unusable
 from localspec.download.remote_file import RemoteFile, Repository
 from localspec.errors import DownloadError, NotFoundError
 
@@ -37,7 +37,7 @@ class Hub:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self.endpoint = (environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
         self.offline = constants.is_offline_mode() or environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE
-        self.token: str | None = environ.get("HF_TOKEN") or get_token()
+        self.token: str | None = _cleaned(environ.get("HF_TOKEN")) or get_token()
 
     @cached_property
     def client(self) -> httpx2.Client:
@@ -136,7 +136,14 @@ class Hub:
             raise DownloadError(
                 f"{what} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
             )
+        if self.token and not (self.token.isascii() and self.token.isprintable()):
+            raise unsendable(self.endpoint)
         _ = self.client  # made of the same settings as the Hub's own, and says what is wrong with them
+
+
+def _cleaned(token: str | None) -> str | None:
+    """As ``huggingface_hub`` cleans tokens: copied ones bring line breaks and blanks along."""
+    return (token or "").replace("\r", "").replace("\n", "").strip() or None
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -94,11 +94,12 @@ class Planner:
 
 def fetch(plans: Sequence[PullPlan], around: Surroundings) -> Generator[DownloadEvent, None, None]:
     """Fetch what the plans miss, as ``download`` does; every file that is complete is written down as verified."""
-    missing = {remote.label: remote for plan in plans for remote in plan.missing}
+    # By where they go: of one file, pairs may want several revisions.
+    missing = {Layout(around.cache, remote).snapshot: remote for plan in plans for remote in plan.missing}
     with closing(download(list(missing.values()), around)) as events:
         for event in events:
             if isinstance(event, Fetched):
-                add_proof(event.file, _proof(missing[event.file], event.path))
+                add_proof(event.file, _proof(missing[event.path], event.path))
             yield event
 
 

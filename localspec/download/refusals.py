@@ -112,6 +112,8 @@ def refused_status(status: int, retry_after: str | None, what: str, host: str) -
 
 def unreachable(error: Exception, host: str) -> DownloadError:
     """The sentence for a connection that failed."""
+    if isinstance(error, httpx2.LocalProtocolError):
+        return unsendable(host)  # whose own words repeat the header, and in it the token
     words = str(error) or type(error).__name__
     if "CERTIFICATE_VERIFY_FAILED" in words or "certificate verify failed" in words:
         return DownloadError(
@@ -127,6 +129,14 @@ def unreachable(error: Exception, host: str) -> DownloadError:
     if isinstance(error, httpx2.ConnectError):
         return PassingError(f"{host} cannot be reached ({words}).", _CONNECTION)
     return PassingError(f"The connection to {host} broke ({words}).", _CONNECTION)
+
+
+def unsendable(host: str) -> DownloadError:
+    """The sentence for a header that is none; the token is all in it that is set by people."""
+    return DownloadError(
+        f"{host} cannot be asked: a header of the request has a character that may not be sent.",
+        "Look at the token, in HF_TOKEN or as `hf auth login` keeps it: it is one word of plain letters and digits.",
+    )
 
 
 def unusable(error: Exception) -> DownloadError:

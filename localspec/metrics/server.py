@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from threading import Thread
 from localspec import __version__
 from localspec.errors import LocalSpecError, StoreError, UsageError
 from localspec.metrics.registry import CONTENT_TYPE
+from localspec.whole_file import write_whole
 
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
@@ -88,13 +88,9 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
 
 def write_page(path: Path, text: str) -> None:
     """Replace the file at once, as the textfile collector of node_exporter wants it. Raises StoreError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise StoreError(
             f"Metrics cannot be written to {path}: {error.strerror or error}.", "Choose another file."
         ) from None

@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localspec.errors import NotFoundError
-from localspec.pairs.disk import is_file, may_exist
-from localspec.pairs.hub_cache import cached_files
+from localspec.pairs.disk import is_file, is_link, may_exist
+from localspec.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
+from localspec.pairs.parts import parts_of
 
 DRAFT = "draft"
 """The drafter that is a smaller model of its own."""
 DRAFTERS = {DRAFT: "a draft model", "mtp": "MTP heads", "eagle3": "an EAGLE-3 head", "dflash": "a DFlash head"}
 """What can guess for a target, in words."""
+_MAIN = "main"
+"""The revision that is had where none is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +83,24 @@ class ModelFile:
         assert self.repo is not None
         copies = cached_files(self.repo, self.file, revision=self.revision)
         whole = [path for path in copies if self.size_bytes in (None, path.stat().st_size)]
-        if not whole:
-            state = "is on this machine, but not of the right size" if copies else "is not on this machine"
-            raise NotFoundError(f"{self.file} {state}.", f"Run `hf download {self.repo} {self.file}`.")
-        return whole[0]
+        meant = next(filter(self._is_meant, whole), None)
+        if meant is None:
+            others = "only as another version" if whole else "not of the right size"
+            state = f"is on this machine, but {others}" if copies else "is not on this machine"
+            revision = f" --revision {self.revision}" if self.revision else ""
+            raise NotFoundError(f"{self.file} {state}.", f"Run `hf download {self.repo} {self.file}{revision}`.")
+        return meant
+
+    def _is_meant(self, copy: Path) -> bool:
+        """Whether a copy in the Hub's cache has the content that is asked for, or else is of the revision."""
+        assert self.repo is not None
+        commit, sha256 = commit_of(copy, self.file), checksum_of(copy)
+        if sha256 is None and not is_link(copy) and self.proof and self.proof.revision == commit:
+            sha256 = self.proof.sha256  # as it was when it arrived; the file itself does not tell
+        if sha256 and self.sha256 and len(parts_of(Path(self.file))) == 1:  # a checksum is that of one file
+            return sha256 == self.sha256
+        revision = self.revision or _MAIN
+        return revision == _MAIN or commit == commit_named(self.repo, revision)
 
 
 @dataclass(frozen=True, slots=True)

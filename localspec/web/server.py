@@ -28,6 +28,7 @@ _END_S = 30.0
 """How long apps may take to end when the server does."""
 _HEADERS = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 _FONT_SIZE = 16
+_NO_SUCH_HOST = "Name or service not known"
 TOO_MANY = "LocalSpec is open in as many tabs as it may be; each has models of its own in memory. Close one, or start "
 TOO_MANY += "it with --tabs and a larger number."
 
@@ -76,7 +77,7 @@ class ChatServer(Server):
         page = Template(files("localspec.web").joinpath("page.html").read_text(encoding="utf-8"))
         text = page.substitute(
             static=f"/{self._secret}/static",
-            websocket=f"ws://{request.host}/{self._secret}/ws",
+            websocket=f"/{self._secret}/ws",
             font_size=to_int(request.query.get("fontsize", ""), _FONT_SIZE),
         )
         return web.Response(text=text, content_type="text/html", headers=_HEADERS)
@@ -158,6 +159,13 @@ def _bound(host: str, port: int) -> socket.socket:
         except OSError:
             bound.close()
             raise
+    except (socket.gaierror, UnicodeError) as error:
+        # A name with an empty or endless part is one that cannot even be asked for.
+        reason = getattr(error, "strerror", None) or _NO_SUCH_HOST
+        raise UsageError(
+            f"The chat cannot be served on {host}, port {port} ({reason}).",
+            "Choose another --host; left out, it is an address that only this machine has.",
+        ) from None
     except OSError as error:
         raise UsageError(
             f"The chat cannot be served on {host}, port {port} ({error.strerror or error}).",

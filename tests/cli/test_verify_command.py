@@ -16,6 +16,7 @@ import localspec.engine.loop as loop
 from localspec.cli.services import Services
 from localspec.doctor.native_probe import NativeReport
 from localspec.engine.cancel import Cancellation
+from localspec.errors import ConfigError
 from localspec.load import LoadOptions, OpenPair, Progress
 from localspec.paths import user_paths
 from tests.cli.conftest import Localspec
@@ -126,6 +127,52 @@ def test_ctrl_c_keeps_the_checks_that_are_done(localspec: Localspec, prompts: Pa
     assert done.code == 130
     assert "pass  greedy" in done.out
     assert "Cut short after 1 checks. Not shown" in done.out
+
+
+@pytest.mark.parametrize("where", ["localspec.proof.report.sha256_of", "localspec.cli.verify._llama_cpp"])
+def test_ctrl_c_behind_the_checks_keeps_them(
+    localspec: Localspec, prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """While it is said on what they were done; exit code 130."""
+
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(where, interrupt)
+    out = tmp_path / "report.md"
+    done = verify(localspec, *FILES, *FEW, "--prompts", prompts, "--out", out)
+    assert done.code == 130
+    assert "pass  rounds" in done.out
+    assert done.out.endswith("Lossless here, as far as these checks can tell.\n")
+    assert "**rounds: pass**" in out.read_text(encoding="utf-8")
+
+
+def test_ctrl_c_while_the_models_are_closed_keeps_the_checks(localspec: Localspec, prompts: Path) -> None:
+    """Exit code 130."""
+
+    class Interrupted(TablePair):
+        def close(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            while not self.cancel.is_set():
+                pass
+
+    done = verify(localspec, *FILES, *FEW, "--prompts", prompts, world=World(Interrupted))
+    assert done.code == 130
+    assert done.out.endswith("Lossless here, as far as these checks can tell.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_file_that_cannot_be_written_costs_no_report(
+    localspec: Localspec, prompts: Path, tmp_path: Path, form: Sequence[str]
+) -> None:
+    """It is on the terminal by then."""
+    out = tmp_path / "full"
+    out.symlink_to("/dev/full")
+    done = verify(localspec, *FILES, *FEW, "--prompts", prompts, "--out", out, *form)
+    assert done.code == ConfigError.exit_code
+    assert "full cannot be written: No space left on device." in done.err
+    assert "Lossless here" in done.out or json.loads(done.out)["verdict"] == "pass"
 
 
 @pytest.mark.parametrize(

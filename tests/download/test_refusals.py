@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
 
 from localspec.download import Hub
+from localspec.download.refusals import PassingError
 from localspec.errors import DownloadError, LocalSpecError, NotFoundError
 from tests.download.support import BIG, World
 from tests.hub import HubServer, Refuse, Repo
@@ -81,6 +83,49 @@ def test_gated_with_access(world: World, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_token_that_is_not_accepted(world: World) -> None:
     world.hub.token = "bad"
     assert "does not accept the token" in refusal(world).message
+
+
+@pytest.mark.parametrize("said", ["mine\r\n", " mine ", "\tmi\nne"])
+def test_a_token_with_blanks_and_line_breaks_is_cleaned(
+    world: World, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """As the Hub's own client cleans it."""
+    world.server.repos[BIG].gated = True
+    world.server.repos[BIG].token = "mine"
+    monkeypatch.setenv("HF_TOKEN", said)
+    with Hub() as hub:
+        world.hub = hub
+        (path,) = world.fetch([world.remote(file="Big-Q4_K_M.gguf")])
+    assert path.read_bytes() == b"x"
+
+
+def test_a_token_of_blanks_alone_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", " \r\n")
+    with Hub() as hub:
+        assert hub.token is None
+
+
+@pytest.mark.parametrize("token", ["mi\nne", "mi\x0bne", "mi\u00e4ne"])
+def test_a_token_that_cannot_be_sent_is_not_repeated(world: World, token: str) -> None:
+    """Neither on the screen nor to the Hub."""
+    world.hub.token = token
+    error = refusal(world)
+    assert "cannot be asked" in error.message
+    assert not re.search("mi|ne", error.message)
+    assert "token" in error.hint
+    assert not isinstance(error, PassingError), "it would be asked again"
+    assert world.server.requests == []
+
+
+def test_a_header_that_cannot_be_sent_is_not_repeated(world: World) -> None:
+    """Where it shows only on the way: once, and without a second try."""
+    world.server.repos[BIG].plain = True  # or the token would not be sent to where the bytes are
+    remote = world.remote(file="Big-Q4_K_M.gguf")
+    world.hub.token = "mi\nne"
+    with pytest.raises(DownloadError, match="cannot be asked") as error:
+        world.fetch([remote])
+    assert not re.search("mi|ne", error.value.message)
+    assert world.waits == []
 
 
 def test_a_renamed_repository_is_found_under_its_old_name(world: World) -> None:

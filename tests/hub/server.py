@@ -49,6 +49,8 @@ class Repo:
     moved_to: str | None = None
     plain: bool = False
     """Whether files are served by the Hub itself, as small ones are."""
+    earlier: dict[str, Repo] = field(default_factory=dict)
+    """What it was at other commits."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -169,6 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
         if repo.moved_to is not None:
             self._answer(307, {"Location": self.path.replace(name, repo.moved_to)})
             return None
+        if revision in repo.earlier:
+            return repo.earlier[revision]
         if revision not in (None, "main", repo.commit):
             self._answer(404, {"X-Error-Code": "RevisionNotFound"})
             return None

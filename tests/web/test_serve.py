@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -149,8 +151,46 @@ async def test_the_page_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
         for address in named:
             assert address.startswith(world.path)
             assert (await world.client.get(address)).status == 200
-        (socket,) = re.findall(r'websocket-url="ws://[^/]+(/[^"]+)"', text)
+        (socket,) = re.findall(r'websocket-url="([^"]+)"', text)
         assert socket == f"{world.path}ws"
+
+
+STUBS = """
+const terminal = { dataset: { sessionWebsocketUrl: "%s" } };
+const [location, window] = [new URL("%s"), { addEventListener() {} }];
+const document = { body: {}, getElementById: id => id === "terminal" ? terminal : null };
+class MutationObserver { observe() {} }
+{ %s }
+console.log(terminal.dataset.sessionWebsocketUrl);
+"""
+"""What a browser has, as far as the page asks for it."""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is nothing to run the page's script with")
+@pytest.mark.parametrize(
+    ("page", "socket"),
+    [
+        ("http://127.0.0.1:8000", "ws://127.0.0.1:8000"),
+        ("http://[::1]:8000", "ws://[::1]:8000"),
+        ("https://chat.example", "wss://chat.example"),
+        ("https://chat.example:8443", "wss://chat.example:8443"),
+    ],
+)
+async def test_the_socket_is_encrypted_where_the_page_is(tmp_path: Path, page: str, socket: str) -> None:
+    """Behind a proxy that speaks HTTPS, browsers refuse any other."""
+    async with browser(tmp_path) as world:
+        text = await (await world.client.get(world.path)).text()
+    (address,) = re.findall(r'websocket-url="([^"]+)"', text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    program = STUBS % (address, f"{page}{world.path}?fontsize=9#x", script)
+    said = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+    assert said.stdout == f"{socket}{world.path}ws\n"
+
+
+async def test_a_page_that_was_loaded_over_https_can_connect(tmp_path: Path) -> None:
+    """Its proxy passes the host on."""
+    async with browser(tmp_path) as world:
+        await world.tab(Origin=str(world.client.make_url("/")).replace("http:", "https:").rstrip("/"))
 
 
 def test_a_port_that_is_taken_is_refused() -> None:
