@@ -8,24 +8,41 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 CONSTRAINTS := .ci/constraints.txt
 # For a GPU build, for example: make chat CMAKE_ARGS=-DGGML_CUDA=on
+# What llama.cpp was compiled with holds until something else is said; CMAKE_ARGS= goes back to none.
+BUILT_WITH := $(shell cat $(VENV)/.llama 2>/dev/null)
+ifeq ($(origin CMAKE_ARGS),undefined)
+CMAKE_ARGS := $(BUILT_WITH)
+endif
 export CMAKE_ARGS
+# pip's cache does not know what a build was compiled with.
+ANEW := $(if $(CMAKE_ARGS)$(BUILT_WITH),--no-cache-dir --no-binary llama-cpp-python)
 # Where it is set, every program that the tests start compiles the whole package again: half a second each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help chat test lint types contracts unit format snapshots docs clean
+.PHONY: help chat test lint types contracts unit format snapshots docs clean FORCE
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(BIN)/python:
+# The stamp comes last, so that what was cut off is begun anew; so is what does not run since Python was upgraded.
+$(VENV)/.made: $(shell $(BIN)/python -c 'import pip' 2>/dev/null || echo FORCE)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "LocalSpec needs Python 3.11 or later; try: make PYTHON=python3.11 " + "chat")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+ifneq ($(CMAKE_ARGS),$(BUILT_WITH))
+$(VENV)/.llama: FORCE
+endif
+$(VENV)/.llama: $(VENV)/.made
+	@echo "Compiling llama.cpp for this machine: about three minutes, once; longer for a GPU."
+	$(PIP) install --quiet --force-reinstall --no-deps $(ANEW) --constraint $(CONSTRAINTS) llama-cpp-python
+	@printf '%s\n' "$$CMAKE_ARGS" > $@
 
 # A stamp stands for an environment that matches pyproject.toml, so that nothing is reinstalled until it changes.
-$(VENV)/.app: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
-	@echo "Installing LocalSpec into $(VENV). llama.cpp is compiled for this machine: about three minutes, once."
-	$(PIP) install --quiet --constraint $(CONSTRAINTS) --editable .
+$(VENV)/.app: pyproject.toml $(CONSTRAINTS) $(VENV)/.llama
+	@echo "Installing LocalSpec into $(VENV)."
+	$(PIP) install --quiet $(ANEW) --constraint $(CONSTRAINTS) --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.app
@@ -33,7 +50,7 @@ $(VENV)/.dev: $(VENV)/.app
 	@touch $@
 
 # Not a reason to fail: without a network the tests that compare real vocabularies are skipped, and the next run tries again.
-$(VENV)/.tokenizers: $(CONSTRAINTS) | $(VENV)/.dev
+$(VENV)/.tokenizers: $(CONSTRAINTS) $(VENV)/.made | $(VENV)/.dev
 	@echo "Fetching vocabularies of real models for the tests: 77 MB, once."
 	@if $(BIN)/python -m tests.tokenizers; then touch $@; fi
 

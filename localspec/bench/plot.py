@@ -8,9 +8,9 @@ from typing import Any
 
 from localspec.bench.summary import ALL, Cell
 from localspec.errors import ConfigError, UsageError
+from localspec.extras import install_extra
 
 SUFFIXES = (".svg", ".png")
-INSTALL = "pip install 'localspec[plot]'"
 _COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#D55E00", "#009E73", "#CC79A7")
 """Okabe and Ito's, which people tell apart who see few colours."""
 
@@ -22,7 +22,8 @@ def check_plot(path: Path) -> None:
     try:
         import matplotlib as _  # noqa: F401
     except ImportError:
-        raise UsageError("Plots need matplotlib, which is not installed.", f"Install it: {INSTALL}") from None
+        text = "Plots need matplotlib, which is not installed."
+        raise UsageError(text, f"Install it: {install_extra('plot')}") from None
 
 
 def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:

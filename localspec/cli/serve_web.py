@@ -12,6 +12,7 @@ from localspec.cli.chat import chat, open_chat
 from localspec.cli.services import Services
 from localspec.cli.values import Number
 from localspec.errors import UsageError
+from localspec.extras import install_extra
 
 LOOPBACK = "127.0.0.1"
 WARNING = (
@@ -52,7 +53,7 @@ def serve_web(
     except ModuleNotFoundError as error:
         raise UsageError(
             f"The chat in a browser needs {error.name}, which is not installed.",
-            "Install LocalSpec with the extra web: pip install 'localspec[web]'.",
+            f"Install what it needs: {install_extra('web')}",
         ) from None
     command = shlex.join([sys.executable, "-m", "localspec", "chat", *chat_options])
     listen = host or LOOPBACK

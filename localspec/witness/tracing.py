@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from localspec import __version__
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Started
 from localspec.errors import LocalSpecError, UsageError
+from localspec.extras import install_extra
 from localspec.stats.groups import NO_PAIR
 from localspec.store import ReplyAbout
 from localspec.witness import News, ReplyWitness
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
-INSTALL = "pip install 'localspec[otel]'"
 _SHORT = "Traces of replies are not received; OTEL_EXPORTER_OTLP_ENDPOINT says where they go."
 _LONGEST = 200
 """Characters of what the SDK says: it quotes whole addresses and exceptions."""
@@ -47,7 +47,8 @@ def check_otel() -> None:
         import opentelemetry.exporter.otlp.proto.http as _exporter  # noqa: F401
         import opentelemetry.sdk.trace as _sdk  # noqa: F401
     except ImportError:
-        raise UsageError("Traces need OpenTelemetry's SDK, which is not installed.", f"Install it: {INSTALL}") from None
+        text = "Traces need OpenTelemetry's SDK, which is not installed."
+        raise UsageError(text, f"Install it: {install_extra('otel')}") from None
 
 
 class Tracing:

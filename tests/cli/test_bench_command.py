@@ -17,6 +17,7 @@ from localspec.bench.own_prompts import LONGEST_CHARS, drawn_prompts
 from localspec.chat import Role
 from localspec.cli.services import Services
 from localspec.config import read_config
+from localspec.extras import install_extra
 from localspec.launch import Launch
 from localspec.load import LoadOptions
 from localspec.paths import user_paths
@@ -205,7 +206,7 @@ def test_without_matplotlib_a_plot_is_refused_at_once(localspec: Localspec, monk
     monkeypatch.setattr(builtins, "__import__", without)
     done = bench(localspec, *FILES, "--plot", "plot.svg")
     assert done.code == 2
-    assert "pip install 'localspec[plot]'" in done.err
+    assert f"Install it: {install_extra('plot')}" in done.err
 
 
 def test_the_built_in_pair_is_measured(localspec: Localspec, prompts: Path) -> None:

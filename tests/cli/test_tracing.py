@@ -18,6 +18,7 @@ from opentelemetry.trace import StatusCode
 
 from localspec.engine.events import Finished, Round
 from localspec.errors import ModelFileError, UsageError
+from localspec.extras import install_extra
 from localspec.launch import Outlets
 from localspec.witness.observers import Observers
 from localspec.witness.tracing import Tracing, check_otel
@@ -171,7 +172,7 @@ def test_without_the_extra_a_sentence_says_how_to_get_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(UsageError) as refused:
         check_otel()
-    assert "localspec[otel]" in str(refused.value)
+    assert str(refused.value).endswith(f"Install it: {install_extra('otel')}")
 
 
 class Collector(ThreadingHTTPServer):
