@@ -1,11 +1,12 @@
 """What drawing costs the model, found within single replies.
 
-    python -m tests.benchmarks.drawing --target TARGET.gguf --draft DRAFT.gguf [--truth origin] [--replies 8]
+    python -m tests.benchmarks.drawing --target TARGET.gguf --draft DRAFT.gguf [--truth all] [--replies 8]
 
 Two runs of a program differ by more than the screen costs. So in each reply the real chat, on a pseudo-terminal, draws
 for a second and a half as ever and then not at all for as long, in an order drawn anew for each such pair, and the
-rounds that lie wholly within one stretch are compared with those of the other: seconds a token. Run it on an otherwise
-idle machine.
+rounds that lie wholly within one stretch are compared with those of the other: seconds a token. The share of a core
+that the screen may take is counted over the stretches with drawing, as if they were one reply. Run it on an otherwise idle
+machine.
 """
 
 from __future__ import annotations
@@ -75,19 +76,23 @@ class Stretches:
 
 
 class RateInStretches(FrameRate):
-    """As ever in every other stretch, and no frame in those between."""
+    """As ever in every other stretch, and no frame in those between, which do not count."""
 
     def __init__(self, stretches: Stretches) -> None:
         super().__init__()
         self._stretches = stretches
-        self._drew = True
+        self._left: tuple[float, float] | None = None
+        """Time and processor time at which drawing stopped."""
 
     def due(self) -> bool:
-        draws = self._stretches.draws(time.monotonic())
-        if draws and not self._drew:
-            self.begin()
-        self._drew = draws
-        due = draws and super().due()
+        if not self._stretches.draws(time.monotonic()):
+            self._left = self._left or (time.monotonic(), time.process_time())
+            return False
+        if self._left is not None:
+            self._began_s += time.monotonic() - self._left[0]
+            self._spent_before_s += time.process_time() - self._left[1]
+            self._left = None
+        due = super().due()
         self._stretches.frames_n += due and self._stretches.began_s is not None
         return due
 
@@ -149,18 +154,29 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=800)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--replies", type=int, default=8)
-    parser.add_argument("--truth", choices=list(Mode), default=Mode.ORIGIN)
+    parser.add_argument("--truth", nargs="+", choices=["all", *Mode], default=[Mode.ORIGIN], metavar="MODE")
     arguments = parser.parse_args()
-    ratios: list[float] = []
+    modes = list(Mode) if "all" in arguments.truth else [Mode(mode) for mode in arguments.truth]
+    ratios: dict[Mode, list[float]] = {mode: [] for mode in modes}
     for number in range(1, arguments.replies + 1):
-        with tempfile.TemporaryDirectory(prefix="localspec-bench-") as home:
-            show_tokens(Path(home), Mode(arguments.truth), Ghosts.KEEP)
-            found, frames_hz = one_reply(arguments, Path(home))
-        ratios += found
-        print(f"{number}: {frames_hz:.1f} frames/s, speed {', '.join(f'{ratio:.3f}' for ratio in found)}", flush=True)
+        for mode in random.sample(modes, len(modes)):
+            with tempfile.TemporaryDirectory(prefix="localspec-bench-") as home:
+                show_tokens(Path(home), mode, Ghosts.KEEP)
+                found, frames_hz = one_reply(arguments, Path(home))
+            ratios[mode] += found
+            speeds = ", ".join(f"{ratio:.3f}" for ratio in found)
+            print(f"{number}: {mode}, {frames_hz:.1f} frames/s, speed {speeds}", flush=True)
+    for mode in modes:
+        report(mode, ratios[mode])
+    if len(modes) > 1:
+        report("all together", [ratio for mode in modes for ratio in ratios[mode]])
+
+
+def report(what: str, ratios: list[float]) -> None:
+    """Print the middle of them."""
     quarters = statistics.quantiles(ratios, n=4)
     middle = f"median {quarters[1]:.3f}, quartiles {quarters[0]:.3f} to {quarters[2]:.3f}"
-    print(f"with drawing over without: {middle}, n = {len(ratios)}")
+    print(f"{what}: with drawing over without: {middle}, n = {len(ratios)}")
 
 
 if __name__ == "__main__":
