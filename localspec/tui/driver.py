@@ -1,6 +1,7 @@
-"""The terminal's input on Unix: bytes that are no UTF-8 do no harm, and a long paste costs what a key does.
+"""The terminal on Unix: bytes that are no UTF-8 do no harm, a long paste costs what a key does, a frame is one write.
 
-Textual's own loop decodes strictly, and a single such byte ends the app.
+Textual's own loop decodes strictly, and a single such byte ends the app. What it draws between the signs by which a
+terminal shows a frame at once, it gives to its writing thread in three parts, which may wake that thread three times.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from selectors import EVENT_READ, SelectSelector
 
 from textual import events
+from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
@@ -25,7 +27,21 @@ _TICK_S = 0.1
 
 
 class TerminalDriver(LinuxDriver):
-    """As Textual's, with another input loop."""
+    """As Textual's, with another input loop, and frames that are written as one."""
+
+    _frame: list[str] | None = None
+    """What has come of a frame that is not at its end."""
+
+    def write(self, data: str) -> None:
+        if data == SYNC_START:
+            self._frame = [data]
+        elif self._frame is None:
+            super().write(data)
+        else:
+            self._frame.append(data)
+            if data == SYNC_END:
+                frame, self._frame = self._frame, None
+                super().write("".join(frame))
 
     def run_input_thread(self) -> None:
         """Read until the app ends."""

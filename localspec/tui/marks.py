@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from rich.cells import split_graphemes
 
@@ -21,6 +22,7 @@ TAB_CELLS = 4
 END_MARK = "∎"
 """Stands for tokens that end the reply without text: the end-of-turn token, a stop string."""
 
+_BELONGS = attrgetter("token", "origin", "is_end", "is_ghost")
 _UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 """Control characters, and those that turn the direction of the text around them."""
 
@@ -52,9 +54,9 @@ class Line:
         return "".join(run.text for run in self.runs if not (run.is_end or run.is_ghost))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Cell:
-    """One character and how wide it is."""
+    """One character and how wide it is. Never changed; to be frozen would take each three times as long to make."""
 
     text: str
     cells: int
@@ -75,8 +77,8 @@ class Layout:
         """What was thrown away in favour of a token, by its index."""
         self._ended = False
         self._lines: list[Line] = [Line()]
-        self._last: list[_Cell] = []
-        """The cells of the last line, the only one that can still change."""
+        self._wrapper = _Wrapper(self._width)
+        """Has the last line, the only one that can still change."""
 
     @property
     def lines(self) -> list[Line]:
@@ -151,7 +153,7 @@ class Layout:
         return next((owner for owner in owners if owner >= token), owners[-1] if owners else token)
 
     def _again(self) -> None:
-        self._lines, self._last = [Line()], []
+        self._lines, self._wrapper = [Line()], _Wrapper(self._width)
         self._extend(self._pieces(0))
         if self._ended:
             self._ended = False
@@ -170,13 +172,15 @@ class Layout:
         return _Cell(END_MARK, 1, self._tokens[-1].origin, len(self._tokens) - 1, is_end=True)
 
     def _extend(self, pieces: Iterable[_Cell]) -> int:
-        """Lay out the last line's cells followed by ``pieces``."""
-        first = len(self._lines) - 1
-        wrapper = _Wrapper(self._width)
-        for cell in _join([*self._last, *pieces]):
-            wrapper.add(cell)
-        self._last = wrapper.line
-        self._lines[first:] = [Line(_runs(cells)) for cells in (*wrapper.done, wrapper.line)]
+        """Go on with ``pieces`` behind the last line; where the two may make one character, lay that out again."""
+        first, new = len(self._lines) - 1, list(pieces)
+        seam = [*self._wrapper.line[-1:], *new[:1]]
+        if not all(map(_stays_apart, seam)):
+            new = [*self._wrapper.line, *new]
+            self._wrapper = _Wrapper(self._width)
+        for cell in _join(new):
+            self._wrapper.add(cell)
+        self._lines[first:] = [Line(_runs(cells)) for cells in (*self._wrapper.take_done(), self._wrapper.line)]
         return first
 
 
@@ -184,12 +188,17 @@ class _Wrapper:
     """Greedy word wrap: white space hangs over the edge, a word too long for a line is cut between characters."""
 
     def __init__(self, width: int) -> None:
-        self.done: list[list[_Cell]] = []
         self.line: list[_Cell] = []
+        self._done: list[list[_Cell]] = []
         self._width = width
         self._column = 0
         self._break = 0
         """Index in ``line`` after the last white space: where it may be broken."""
+
+    def take_done(self) -> list[list[_Cell]]:
+        """The lines that are whole, but for those that were taken before."""
+        done, self._done = self._done, []
+        return done
 
     def add(self, cell: _Cell) -> None:
         if cell.text == "\n":
@@ -212,7 +221,7 @@ class _Wrapper:
         self._start_line(word)
 
     def _start_line(self, word: list[_Cell]) -> None:
-        self.done.append(self.line)
+        self._done.append(self.line)
         self.line = word
         self._column = sum(cell.cells for cell in word)
         self._break = 0
@@ -240,6 +249,11 @@ def ghost_text(rejected: Iterable[Proposal]) -> str:
     text = "".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " ")
     before, behind = (" " if _may_merge(character) else "" for character in (text[:1], text[-1:]))
     return drawable(before + text + behind)
+
+
+def _stays_apart(cell: _Cell) -> bool:
+    """Whether neither of its ends makes one character with what stands there."""
+    return cell.text == "\n" or (cell.text.isascii() and cell.text.isprintable())
 
 
 def _may_merge(character: str) -> bool:
@@ -295,7 +309,7 @@ def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
 
 def _runs(cells: Iterable[_Cell]) -> tuple[Run, ...]:
     """Neighbouring cells of one token, joined; its ghosts stay apart from it."""
-    groups = groupby(cells, key=lambda cell: (cell.token, cell.origin, cell.is_end, cell.is_ghost))
+    groups = groupby(cells, key=_BELONGS)
     return tuple(
         Run("".join(cell.text for cell in group), origin, token, is_end, is_ghost)
         for (token, origin, is_end, is_ghost), group in groups

@@ -27,6 +27,7 @@ from localspec.store import Hit
 from localspec.tui.change_desk import ChangeDesk
 from localspec.tui.clipboard import copy
 from localspec.tui.commands import command_parts, find_command, is_command, no_such_command
+from localspec.tui.compositor import RowCompositor
 from localspec.tui.conversation_desk import ConversationDesk
 from localspec.tui.editing_desk import EditingDesk
 from localspec.tui.frame_rate import FRAME_S, FrameRate
@@ -101,6 +102,7 @@ class ChatScreen(Screen[None]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
+        self._compositor = RowCompositor()
         self._session = session
         self._desk = desk
         self._settings = settings
@@ -155,7 +157,7 @@ class ChatScreen(Screen[None]):
             await self._command(event.text)
             return
         if self._editing.under_way:
-            await self._editing.submit(event.written.content)
+            await self._editing.submit(event.written)
             self._wake()
             return
         self._quiet.news.read()

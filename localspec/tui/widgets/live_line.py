@@ -34,6 +34,8 @@ class LiveLine(Vertical):
         self._figures = Static("", id="figures")
         self._counts = Static("", id="counts")
         self._shown: tuple[Activity | Figures | None, int] = (None, 0)
+        self._line = ""
+        """The figures as they stand there."""
         self._drawn_in: Palette | None = None
 
     def compose(self) -> ComposeResult:
@@ -46,17 +48,20 @@ class LiveLine(Vertical):
             return
         self._shown = (state, self.size.width)
         self._drawn_in = self._palette()
+        line, self._line = self._line, ""
         if isinstance(state, Activity):
             self._figures.update(self._activity(state), layout=False)
             self._counts.update("", layout=False)
         else:
-            self._figures.update(Content(figures_line(state, self._room())), layout=False)
+            self._line = figures_line(state, self._room())
+            if self._line != line:
+                self._figures.update(Content(self._line), layout=False)
             self._counts.update(self._count_content(state), layout=False)
 
     def redraw(self) -> None:
         """Draw again, after the width or the colours changed."""
         state, _ = self._shown
-        self._shown = (None, 0)
+        self._shown, self._line = (None, 0), ""
         if state is not None:
             self.show(state)
 

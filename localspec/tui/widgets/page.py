@@ -49,11 +49,6 @@ class Page(Vertical, SteadyPane):
         """The turns on this page, oldest first; none while it is far away."""
         return [child for child in self.children if isinstance(child, TurnView)]
 
-    @property
-    def full(self) -> bool:
-        """Whether the next turn belongs on another page."""
-        return len(self.exchanges) >= TURNS_PER_PAGE
-
     def fold(self) -> None:
         """Take the turns out of the layout; ``stand_for`` says what room is left in their place."""
         self._folded, self._room = True, -1

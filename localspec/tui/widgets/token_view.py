@@ -136,13 +136,20 @@ class TokenView(Steady):
         return super()._size_updated(size, virtual_size, container_size, layout)
 
     def render_line(self, y: int) -> Strip:
-        selection = self.text_selection
-        if selection is None and (strip := self._strips.get(y)) is not None:
-            return strip
-        strip = self._draw(y, selection)
-        if selection is None:
-            self._strips[y] = strip
-        return strip
+        """With the place of each segment, which selecting with the mouse goes by; screens are drawn without."""
+        return self._strip(y, self.text_selection).apply_offsets(0, y)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        selection, span = self.text_selection, crop.column_span
+        strips = [self._strip(y, selection) for y in crop.line_range]
+        return strips if span == (0, self.size.width) else [strip.crop(*span) for strip in strips]
+
+    def _strip(self, y: int, selection: Selection | None) -> Strip:
+        if selection is not None:
+            return self._draw(y, selection)
+        if y not in self._strips:
+            self._strips[y] = self._draw(y, None)
+        return self._strips[y]
 
     def _look(self, run: Run) -> Style:
         style = self._palette().mark(self._mode, self._trace.kind(self._mode, run.token))
@@ -160,7 +167,11 @@ class TokenView(Steady):
         if self._ghosts and y == len(lines) - 1:
             room = width - strip.cell_length
             strip = Strip([*strip, *ghost_segments(self._ghosts, self._palette(), base, room)])
-        return strip.extend_cell_length(width, base).apply_offsets(0, y)
+        strip = strip.extend_cell_length(width, base).simplify()
+        background = self.background_colors[1]
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, background)
+        return strip
 
     def _highlight(self, strip: Strip, start: int, end: int) -> Strip:
         style: Style = self.screen.get_component_rich_style("screen--selection")

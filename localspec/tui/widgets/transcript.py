@@ -229,6 +229,15 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self._hold_on()
         return changed
 
+    def _scroll_update(self, virtual_size: Size) -> None:
+        """A hidden scroll bar that is told of another size has Textual (8.2) arrange the whole screen once more."""
+        if not self._following:
+            super()._scroll_update(virtual_size)
+            return
+        self._refresh_scrollbars()
+        self.scroll_x = self.validate_scroll_x(self.scroll_x)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
     def on_resize(self) -> None:
         self.near.look()
 

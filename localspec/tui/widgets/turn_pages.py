@@ -55,13 +55,11 @@ class TurnPages:
         return self._views.get(exchange)
 
     async def add(self, exchange: Exchange) -> TurnView:
-        """Append a turn."""
-        pages = self.pages
+        """Append a turn, on a page of its own: what grows with its reply is arranged anew with every line."""
         async with self.near.held():
-            page = pages[-1] if pages and not pages[-1].full else Page()
-            if not page.is_attached:
-                await self._pane.mount(page)
+            page = Page()
             page.exchanges.append(exchange)
+            await self._pane.mount(page)
             view = self._view_for(exchange)
             await page.mount(view)
             await self.dressing.dress(view)

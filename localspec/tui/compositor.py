@@ -1,0 +1,24 @@
+"""What is drawn of each widget when a part of the screen changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual._compositor import Compositor
+from textual.geometry import Region
+from textual.strip import Strip
+
+
+class RowCompositor(Compositor):
+    """Asks widgets for the rows to be drawn alone.
+
+    Textual's (8.2) asks every widget on the screen for all that can be seen of it, and a word at the end of a reply
+    changes one row.
+    """
+
+    def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        # Whole rows: where a row is cut is reckoned from where its widgets begin.
+        rows = self.size.region if crop is None else Region(0, crop.y, self.size.width, crop.height)
+        for widget, (region, clip) in self.visible_widgets.items():
+            if shown := region.intersection(clip).intersection(rows):
+                yield shown, shown, widget.render_lines(shown.translate(-region.offset))

@@ -1,0 +1,108 @@
+"""Drawing a part of the screen: the same cells as drawing all of it, and nobody asked who has no part in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual._compositor import Compositor
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from localspec.tui.compositor import RowCompositor
+from localspec.tui.widgets.prompt_area import PromptArea
+from localspec.tui.widgets.transcript import Transcript
+from tests.tui.support import FakeEngine, chat, make_app, make_round, session, turns, wait_until
+from tests.tui.test_chat import answered, begin, written
+
+REPLY = "# Foxes\n\n" + "".join(f"- fox **{n}** 東京\n" for n in range(30)) + "\n```py\nprint(1)\n```\n"
+
+
+def drawn(compositor: Compositor, rows: Region) -> list[str]:
+    """What stands in these rows, looks and all."""
+    chops = compositor._render_chops(rows, lambda y: y in rows.line_range)
+    return [repr(list(Strip.join(chops[y].values()).simplify())) for y in rows.line_range]
+
+
+async def a_screen_full(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """A finished reply in Markdown above one that streams, and something typed."""
+    await begin(pilot, engine)
+    engine.reply(REPLY)
+    await answered(pilot)
+    await pilot.press(*"Why? ", "enter")
+    await wait_until(pilot, lambda: len(engine.prompts) == 2)
+    engine.start()
+    engine.write([make_round(["one ", "two ", "three "], rejected=[" so"])] * 12)
+    await written(pilot, 36)
+    await pilot.press(*"and then")
+    await pilot.pause()
+
+
+@pytest.mark.parametrize("size", [(100, 30), (40, 12)])
+async def test_a_row_by_itself_is_as_it_is_among_all(size: tuple[int, int]) -> None:
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=size) as pilot:
+        await a_screen_full(pilot, engine)
+        ours = chat(pilot)._compositor
+        assert isinstance(ours, RowCompositor)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RowCompositor, "_get_renders", Compositor._get_renders)
+            expected = drawn(ours, ours.size.region)
+        assert drawn(ours, ours.size.region) == expected
+        assert [drawn(ours, Region(3, y, 5, 1))[0] for y in range(size[1])] == expected
+        assert any("two" in row for row in expected)
+        assert any("and then" in row for row in expected)
+
+
+async def test_a_word_more_asks_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prompt, below, is not drawn again, nor is the Markdown above."""
+    engine = FakeEngine()
+    asked: list[object] = []
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await a_screen_full(pilot, engine)
+        screen, tokens = chat(pilot), turns(pilot)[1].reply.tokens
+        screen._timer.pause()
+        await pilot.pause()
+        for widget in screen._compositor.visible_widgets:
+            usual = widget.render_lines
+
+            def render_lines(crop: Region, widget: object = widget, usual: Any = usual) -> list[Strip]:
+                asked.append(widget)
+                lines: list[Strip] = usual(crop)
+                return lines
+
+            monkeypatch.setattr(widget, "render_lines", render_lines)
+        assert any(isinstance(widget, PromptArea) for widget in screen._compositor.visible_widgets)
+        screen._compositor.update_widgets({tokens})
+        row = tokens.region.bottom - 1
+        drawn(screen._compositor, Region(0, row, 100, 1))
+        assert tokens in asked
+        assert all(row in widget.region.line_range for widget in asked)  # type: ignore[attr-defined]
+
+
+async def test_a_line_more_arranges_the_screen_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hidden scroll bar that is told of it would have everything arranged once more."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(60, 16)) as pilot:
+        await begin(pilot, engine)
+        engine.write([make_round(["word\n"])] * 40)
+        await written(pilot, 40)
+        transcript = chat(pilot).query_one(Transcript)
+        await wait_until(pilot, lambda: transcript.max_scroll_y > 0 and transcript.is_vertical_scroll_end)
+        await pilot.pause()
+        arranged: list[bool] = []
+        usual = Compositor._arrange_root
+
+        def counted(self: Compositor, *arguments: Any, **options: Any) -> Any:
+            arranged.append(True)
+            return usual(self, *arguments, **options)
+
+        monkeypatch.setattr(Compositor, "_arrange_root", counted)
+        before = transcript.max_scroll_y
+        engine.write([make_round(["word\n"])])
+        await wait_until(pilot, lambda: transcript.max_scroll_y == before + 1 and transcript.is_vertical_scroll_end)
+        await pilot.pause()
+        _ = transcript.region  # whoever asks where something is has it arranged again if that was needed
+        assert len(arranged) == 1
+        assert session(pilot).current is not None
