@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from localspec.cli.history_store import agreed, open_history
 from localspec.cli.services import Services
+from localspec.errors import StoreError
+from localspec.paths import user_paths
+
+if TYPE_CHECKING:
+    from localspec.store import Store
 
 
 @click.command(short_help="Delete conversations; restore brings them back.")
@@ -24,9 +30,14 @@ def rm(services: Services, /, beginnings: Sequence[str], forever: bool, yes: boo
         if not agreed(services, "Delete for good?" if forever else "Delete?", yes=yes):
             return
         for conversation in found:
-            (store.destroy if forever else store.delete)(conversation)
+            if forever:
+                _forget_what_was_typed(store, conversation)
+                store.destroy(conversation)
+            else:
+                store.delete(conversation)
         if forever:
             print("Deleted for good.")
+            _name_what_models_keep()
         else:
             short = store.short_ids(deleted=True)
             ids = " ".join(short[conversation] for conversation in found)
@@ -42,3 +53,33 @@ def restore(beginnings: Sequence[str]) -> None:
         for conversation in found:
             store.restore(conversation)
             print(f"Restored: {store.open_conversation(conversation).title}")
+
+
+def _forget_what_was_typed(store: Store, conversation: str) -> None:
+    """The prompt has a memory of its own. Raises StoreError."""
+    from localspec.chat import Role
+    from localspec.compose.attachment import without_files
+    from localspec.compose.history import SENT_MESSAGES, PromptHistory
+    from localspec.compose.unsent import UNSENT, UnsentMessages
+
+    nodes = store.open_conversation(conversation).tree.nodes
+    data = user_paths().data
+    try:
+        PromptHistory(data / SENT_MESSAGES).forget(
+            {without_files(node.content)[1] for node in nodes if node.role is Role.USER}
+        )
+        UnsentMessages(data / UNSENT).drop(conversation)
+    except OSError as error:
+        raise StoreError(
+            f"The messages that were sent are kept in {data} too, where they cannot be deleted: "
+            f"{error.strerror or error}.",
+            "Nothing was deleted; make the folder writable.",
+        ) from None
+
+
+def _name_what_models_keep() -> None:
+    """Tokens of many conversations, where no single one can be told from the others."""
+    for name, option in (("replies", "--remember-replies"), ("caches", "--keep-caches")):
+        folder = user_paths().data / name
+        if folder.is_dir() and any(folder.iterdir()):
+            print(f"What {option} keeps may have words of it; to forget them, delete {folder}.")

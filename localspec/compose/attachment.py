@@ -1,22 +1,19 @@
-"""Files attached to a message: read, judged, and written into what the model reads.
-
-The form: for each file a line ``File: PATH``, its text in a fence, and an empty line; then the message.
-The fence is longer than any run of backticks in the text, so no file can end it.
-"""
+"""Files attached to a message: read, judged, and written into what the model reads, in the form of ``file_blocks``."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from localspec.compose.cleaning import cleaned
 from localspec.compose.file_tree import list_files
+from localspec.compose.mentions import mentions, readings
 from localspec.compose.sizes import kilobytes, lines, size_bytes
 from localspec.errors import CapacityError, InputError, LocalSpecError, NotFoundError
+from localspec.file_blocks import file_block, parted
 
 MAX_BYTES = 4_000_000
 """The most text taken in at once, whatever the context: about a million tokens."""
@@ -24,10 +21,10 @@ MOST_BYTES_A_TOKEN = 8
 """On average over a whole file; a file with more than that a token of context cannot fit."""
 MAX_FOLDER_FILES = 500
 
+MAX_CHIPS = 5
+"""Of so many attachments the names are shown where a message is shown in brief."""
+
 _PROBE_BYTES = 8192
-_FENCES = re.compile("`{3,}")
-_FILE_BLOCK = re.compile(r"File: ([^\n]+)\n(`{3,})[^\n`]*\n(.*?)\n?\2\n\n?", re.DOTALL)
-_SUFFIX = re.compile(r"[a-z0-9+#]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +37,7 @@ class TextFile:
     @property
     def block(self) -> str:
         """What the model reads of it."""
-        fence = "`" * max(3, 1 + max((len(run) for run in _FENCES.findall(self.text)), default=2))
-        suffix = Path(self.name).suffix.removeprefix(".").lower()
-        language = suffix if _SUFFIX.fullmatch(suffix) else ""
-        end = "" if self.text.endswith("\n") or not self.text else "\n"
-        return f"File: {self.name}\n{fence}{language}\n{self.text}{end}{fence}\n"
+        return file_block(self.name, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,11 @@ class Attachment:
         if self.path.endswith("/"):
             n = len(self.files)
             what = f"{n} file{'s' if n != 1 else ''}, {what}"
-        return f"{self.path}  {what}"
+        return _chip(self.path, what)
+
+
+def _chip(path: str, what: str) -> str:
+    return f"{path}  {what}"
 
 
 def with_files(attachments: Iterable[Attachment], text: str) -> str:
@@ -83,19 +80,46 @@ def with_files(attachments: Iterable[Attachment], text: str) -> str:
 
 def without_files(content: str) -> tuple[list[str], str]:
     """Undo ``with_files``, for the eye: a chip for each file, and the message."""
-    chips, at = [], 0
-    while block := _FILE_BLOCK.match(content, at):
-        chips.append(f"{block[1]}  {kilobytes(size_bytes(block[3]))}")
-        at = block.end()
-    return chips, content[at:]
+    files, text = parted(content)
+    return [_chip(name, kilobytes(size_bytes(inside))) for name, inside in files], text
+
+
+def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:
+    """Undo ``with_files``, to go on with: the files of a folder that the message mentions are one attachment again."""
+    found, text = parted(content)
+    files = [TextFile(name, inside) for name, inside in found]
+    attachments = []
+    for path in (reading.path for mention in mentions(text) for reading in readings(mention)):
+        attachment = _lying_at(path, files)
+        if attachment.files:
+            attachments.append(attachment)
+            names = {file.name for file in attachment.files}
+            files = [file for file in files if file.name not in names]
+    return (*attachments, *(Attachment(file.name, (file,)) for file in files)), text
+
+
+def _lying_at(path: str, files: Sequence[TextFile]) -> Attachment:
+    """Those of the files that were read from there."""
+    if own := tuple(file for file in files if file.name == path):
+        return Attachment(path, own)
+    folder = as_folder(path)
+    return Attachment(folder, tuple(file for file in files if file.name.startswith(folder)))
+
+
+def as_folder(path: str) -> str:
+    """How an attached folder is called, written with a slash behind it or without."""
+    return path.rstrip("/") + "/"
 
 
 def brief(content: str, max_lines: int = 12, max_chars: int = 2000) -> str:
     """A message as a transcript shows it: files as chips, and of a long text the beginning and its length."""
-    chips, text = without_files(content)
-    rows = text.split("\n")
-    if len(rows) > max_lines:
-        text = "\n".join([*rows[:max_lines], f"[{lines(len(rows) - max_lines)} more]"])
+    attachments, text = attached_in(content)
+    chips = [attachment.chip for attachment in attachments[:MAX_CHIPS]]
+    if (more_n := len(attachments) - MAX_CHIPS) > 0:
+        chips.append(f"{more_n} more file{'s' if more_n != 1 else ''}")
+    rows, room_n = text.split("\n"), max_lines - len(chips)
+    if len(rows) > room_n + 1:
+        text = "\n".join([*rows[:room_n], f"[{lines(len(rows) - room_n)} more]"])
     if len(text) > max_chars:
         text = f"{text[:max_chars]}… [{kilobytes(size_bytes(content))} in all]"
     return "\n".join([*(f"[{chip}]" for chip in chips), text])
@@ -111,7 +135,7 @@ def read_attachment(path: Path, name: str, n_ctx: int | None = None) -> Attachme
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            return _read_folder(path, name.rstrip("/") + "/", limit_bytes, n_ctx)
+            return _read_folder(path, as_folder(name), limit_bytes, n_ctx)
         if not stat.S_ISREG(mode):
             raise InputError(f"{name} is not a file of text.", "Attach a regular file or a folder.")
         text = _read_text(path, name, limit_bytes, n_ctx)

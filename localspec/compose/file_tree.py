@@ -76,13 +76,19 @@ def _entries(folder: Path, at_most: int) -> list[tuple[str, bool]]:
     """Names, sorted, and whether they are folders; pipes, sockets and devices are left out."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(
-                (entry.name, entry.is_dir(follow_symlinks=False))
-                for entry in islice(entries, at_most)
-                if entry.is_dir(follow_symlinks=False) or entry.is_file()
-            )
-    except OSError:
+            looked_at = [(entry.name, _is_folder(entry)) for entry in islice(entries, at_most)]
+    except (OSError, ValueError):
         return []
+    return sorted((name, is_folder) for name, is_folder in looked_at if is_folder is not None)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool | None:
+    """Whether it is a folder or else a file; None if it is neither, as a link that leads to itself."""
+    try:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        return is_folder if is_folder or entry.is_file() else None
+    except OSError:
+        return None
 
 
 def _unwanted(name: str, is_folder: bool) -> bool:

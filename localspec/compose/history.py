@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from localspec.compose.message import Written
 from localspec.compose.sizes import size_bytes
 from localspec.shared_file import alone, replace_file
 
+SENT_MESSAGES = "sent-messages.jsonl"
+"""Name of the file in the data folder, which the chat screen and the line mode share."""
 MAX_MESSAGES = 1000
 MAX_FILE_BYTES = 2_000_000
 MAX_PASTED_BYTES = 64_000
@@ -46,6 +48,15 @@ class PromptHistory:
         self._messages = [*known, kept][-MAX_MESSAGES:]
         with suppress(OSError), alone(self._path):
             self._append(kept)
+
+    def forget(self, texts: Collection[str]) -> None:
+        """Leave none of the messages that said one of these, attached files apart. Raises OSError."""
+        if not self._path.exists():
+            return
+        with alone(self._path):
+            kept = [written for written in self._read() if not any(map(written.says, texts))]
+            replace_file(self._path, b"".join(map(_line, kept)), private=True)
+        self._messages = None
 
     def _append(self, written: Written) -> None:
         line = _line(written)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from localspec.compose.attachment import Attachment, with_files
-from localspec.compose.mentions import mentions, readings
+from localspec.compose.attachment import Attachment, as_folder, attached_in, with_files
+from localspec.compose.mentions import Mention, mentions, readings
 from localspec.compose.sizes import kilobytes, line_n, lines, size_bytes
 
 FOLD_CHARS = 2000
@@ -53,6 +53,16 @@ class Written:
     @property
     def blank(self) -> bool:
         return not self.text.strip()
+
+    def says(self, text: str) -> bool:
+        """Whether this is what it says, whatever marks stand for that are not known any more."""
+        first, *others = _MARK.split(self.unfolded.strip())
+        if not others:
+            return first == text
+        at = len(first) if text.startswith(first) else -1
+        for part in others:
+            at = text.find(part, at) + len(part) if 0 <= at <= text.find(part, at) else -1
+        return at >= 0 and text.endswith(others[-1])
 
     def to_dict(self) -> dict[str, Any]:
         """For a file; attachments are named in the text and read again."""
@@ -108,7 +118,7 @@ class Enclosures:
 
     def attachments(self, text: str) -> tuple[Attachment, ...]:
         """Those mentioned in ``text``, in order, each once."""
-        found = (self._attached.get(path) for path in self._mentioned(text))
+        found = map(self._attached_for, mentions(text))
         return tuple(dict.fromkeys(attachment for attachment in found if attachment))
 
     def unknown(self, text: str) -> list[str]:
@@ -116,7 +126,7 @@ class Enclosures:
         return [
             mention.path
             for mention in mentions(text)
-            if mention.end < len(text) and not any(reading.path in self._attached for reading in readings(mention))
+            if mention.end < len(text) and self._attached_for(mention) is None
         ]
 
     def written(self, text: str) -> Written:
@@ -134,12 +144,18 @@ class Enclosures:
         """What a mark stands for."""
         return self._pasted[mark]
 
-    def _mentioned(self, text: str) -> Iterator[str]:
-        for mention in mentions(text):
-            for reading in readings(mention):
-                if reading.path in self._attached:
-                    yield reading.path
-                    break
+    def _attached_for(self, mention: Mention) -> Attachment | None:
+        paths = (path for reading in readings(mention) for path in (reading.path, as_folder(reading.path)))
+        return next((self._attached[path] for path in paths if path in self._attached), None)
+
+
+def taken_apart(content: str) -> tuple[Written, tuple[Attachment, ...]]:
+    """Undo ``Written.content``: the message with the files that it mentions, and files that went with it besides."""
+    attachments, text = attached_in(content)
+    enclosures = Enclosures()
+    enclosures.take_over(Written(text, attachments=attachments))
+    written = enclosures.written(text)
+    return written, tuple(attachment for attachment in attachments if attachment not in written.attachments)
 
 
 def marks_in(text: str) -> Iterator[re.Match[str]]:

@@ -10,6 +10,9 @@ from pathlib import Path
 from localspec.compose.message import Written
 from localspec.shared_file import alone, replace_file
 
+UNSENT = "unsent"
+"""Name of the folder in the data folder."""
+
 
 class UnsentMessages:
     """One file a conversation, in a folder of their own; a disk that is full or read-only costs the text alone."""
@@ -37,6 +40,10 @@ class UnsentMessages:
             else:
                 data = self._seen[path] = json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii")
                 replace_file(path, data, private=True)
+
+    def drop(self, key: str) -> None:
+        """Take away what was kept, whoever kept it. Raises OSError."""
+        self._path(key).unlink(missing_ok=True)
 
     def _forget(self, path: Path) -> None:
         if not path.exists():

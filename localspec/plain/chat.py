@@ -6,20 +6,18 @@ import sys
 from contextlib import nullcontext
 
 from localspec.compose.attachment import Attachment, read_attachment, with_files
-from localspec.compose.history import PromptHistory
+from localspec.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.compose.mentions import mentions, readings
 from localspec.compose.message import Written
 from localspec.errors import LocalSpecError, NotFoundError, UsageError
 from localspec.paths import user_paths
-from localspec.plain.commands import QUIT, find_command, names
+from localspec.plain.commands import QUIT, find_command, names, told_a_file
 from localspec.plain.editing_keys import editing_keys, remember
 from localspec.plain.reading import Lines, PipedLines, Said, TypedLines, read_said
 from localspec.plain.replying import answer
 from localspec.plain.state import State
 from localspec.plain.turns import place_of
 
-SENT_MESSAGES = "sent-messages.jsonl"
-"""Shared with the chat screen."""
 _JUDGED_S = 0.1
 """How long the next line waits for what the watch makes of the reply; it is told later where that takes longer."""
 
@@ -46,7 +44,7 @@ class LineChat:
         Raises LocalSpecError if nobody types and nobody reads records; KeyboardInterrupt if Ctrl-C comes while
         nothing is being said, at a keyboard the second time.
         """
-        with editing_keys(self._history, names()) if self._edited else nullcontext():
+        with editing_keys(self._history, names(), told_a_file()) if self._edited else nullcontext():
             leaving = False
             while True:
                 try:

@@ -130,6 +130,11 @@ def names() -> list[str]:
     return [command.name for command in COMMANDS]
 
 
+def told_a_file() -> list[str]:
+    """Names of those that are told a file, for completion too."""
+    return [command.name for command in COMMANDS if "FILE" in command.takes]
+
+
 def no_such_command(word: str) -> UsageError:
     """What to say about ``/wrod``."""
     if word.lower() in SCREEN_ONLY:

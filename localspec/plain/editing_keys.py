@@ -9,12 +9,11 @@ from pathlib import Path
 
 from localspec.compose.history import PromptHistory
 
-_TAKE_A_FILE = ("/attach", "/export", "/import")
 _MOST_OFFERED = 200
 
 
 @contextmanager
-def editing_keys(history: PromptHistory, commands: Sequence[str]) -> Iterator[None]:
+def editing_keys(history: PromptHistory, commands: Sequence[str], told_a_file: Sequence[str]) -> Iterator[None]:
     """Readline, for the length of a ``with``; nothing where Python was built without it."""
     try:
         import readline
@@ -26,7 +25,7 @@ def editing_keys(history: PromptHistory, commands: Sequence[str]) -> Iterator[No
     for written in history.messages:
         remember(written.text)
     readline.set_completer_delims(" \t\n")
-    readline.set_completer(_Completer(commands).offer)
+    readline.set_completer(_Completer(commands, told_a_file).offer)
     libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
     try:
@@ -45,8 +44,9 @@ def remember(text: str) -> None:
 class _Completer:
     """Names of commands at the beginning of the line, files behind those that take one."""
 
-    def __init__(self, commands: Sequence[str]) -> None:
+    def __init__(self, commands: Sequence[str], told_a_file: Sequence[str]) -> None:
         self._commands = [f"/{name}" for name in commands]
+        self._told_a_file = {f"/{name}" for name in told_a_file}
         self._offers: list[str] = []
 
     def offer(self, word: str, number: int) -> str | None:
@@ -61,7 +61,7 @@ class _Completer:
     def _completions(self, word: str, before: str) -> list[str]:
         if not before:
             return [f"{name} " for name in self._commands if word and name.startswith(word)]
-        return _files(word) if before in _TAKE_A_FILE else []
+        return _files(word) if before in self._told_a_file else []
 
 
 def _files(word: str) -> list[str]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from localspec.file_blocks import parted
+
 UNTITLED = "New conversation"
 MAX_TITLE_LENGTH = 60
 
@@ -16,12 +18,13 @@ _SIGNS = re.compile(r"^(?:[#>*+\-\s]|\d+[.)]\s)+")
 
 
 def title_of(question: str) -> str:
-    """The first sentence of a question on one line, cut at a word.
+    """The first sentence of a question on one line, cut at a word; files that go with it are passed over.
 
     >>> title_of("## Why is the sky blue? I always wondered.")
     'Why is the sky blue?'
     """
-    lines = (_SIGNS.sub("", line).strip() for line in question[:10_000].splitlines())
+    text = parted(question)[1][:10_000]
+    lines = (_SIGNS.sub("", line).strip() for line in text.splitlines())
     first = next((line for line in lines if any(map(str.isalnum, line)) and not line.startswith("```")), "")
     printable = "".join(sign if sign.isprintable() else " " for sign in first)
     sentence = " ".join(_SENTENCE_END.split(printable, maxsplit=1)[0].split())

@@ -41,6 +41,7 @@ class ChangeDesk:
         """Tell those whom it concerns."""
         match change:
             case Began(exchange):
+                self._prompt.belong_to(self._turns.session.talk.stored.id)
                 self._unanswered.begun(exchange)
                 self._turns.begin(exchange)
             case Wrote():

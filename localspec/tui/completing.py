@@ -15,11 +15,15 @@ from localspec.compose.fuzzy import best
 from localspec.compose.history import search
 from localspec.compose.mentions import Mention, unfinished, written
 from localspec.compose.message import Written
-from localspec.tui.commands import matching_commands
+from localspec.tui.commands import find_command, matching_commands
 
 MAX_CHOICES = 50
+PATHS = ("FILE", "PATH")
+"""How the table of actions says that a command is told a path."""
 ABOVE = ("/", "~", "..", "./")
 """How a path begins that does not lie below the current folder, or is meant exactly."""
+
+_LOOKING = "Looking for files…"
 
 
 class Kind(Enum):
@@ -27,6 +31,9 @@ class Kind(Enum):
 
     COMMAND = auto()
     FILE = auto()
+    """To be attached."""
+    PATH = auto()
+    """That a command is told."""
     SENT = auto()
 
 
@@ -79,6 +86,16 @@ def sent_offer(messages: Sequence[Written], query: str) -> Offer:
     return Offer(Kind.SENT, choices, empty="No message like that." if messages else "No messages were sent yet.")
 
 
+def path_told(line: str, column: int) -> Mention | None:
+    """The path behind a command, as far as it is written at this place of a line; None for any other command."""
+    before = line[:column]
+    action = find_command(before)
+    if action is None or action.takes not in PATHS or " " not in before:
+        return None
+    path = before.partition(" ")[2].lstrip()
+    return Mention(column - len(path), column, path.lstrip("\"'"))
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Which listing a mention needs: everything below the current folder, or what lies in one folder."""
@@ -90,7 +107,12 @@ class Place:
 
     def look(self, current: Path) -> Listing:
         """List it; takes a while, and never raises."""
-        return list_folder(current / Path(self.folder).expanduser()) if self.folder else list_files(current)
+        if not self.folder:
+            return list_files(current)
+        try:
+            return list_folder(current / Path(self.folder).expanduser())
+        except RuntimeError:  # the home of somebody unknown
+            return Listing(())
 
 
 def place_of(mention: Mention, known: Listing | None) -> Place:
@@ -106,23 +128,35 @@ def place_of(mention: Mention, known: Listing | None) -> Place:
 def file_offer(mention: Mention, place: Place, listing: Listing | None, keys: tuple[str, str]) -> Offer:
     """Files and folders that may be meant; ``keys`` attach one, and look into a folder."""
     if listing is None:
-        return Offer(Kind.FILE, (), mention.start, empty="Looking for files…")
+        return Offer(Kind.FILE, (), mention.start, empty=_LOOKING)
     attach, into = keys
     note = ", ".join(filter(None, (attach and f"{attach} attaches the folder", into and f"{into} looks into it")))
-    hidden_wanted = place.query.startswith(".")
-    candidates = (path for path in listing.paths if hidden_wanted or not path.startswith("."))
-    choices = tuple(
-        Choice(
-            written(f"{place.folder}{path}"),
-            f"{place.folder}{path}",
-            note if path.endswith("/") else "",
-            final=not path.endswith("/"),
-        )
-        for path in best(place.query, candidates, MAX_CHOICES)
-    )
+    choices = tuple(_choice(path, written(path), note) for path in _fitting(place, listing))
     more = "" if listing.complete else "There are more files than were looked at; write a folder and / to look into it."
     # An @ may be meant as nothing but an @: what fits no file is left in peace.
     return Offer(Kind.FILE, choices, mention.start, more=more if choices else "")
+
+
+def path_offer(told: Mention, place: Place, listing: Listing | None, key: str) -> Offer | None:
+    """Files and folders that a command may be told; ``key`` completes a name. None once a file is named."""
+    if listing is None:
+        return Offer(Kind.PATH, (), told.start, empty=_LOOKING)
+    if not place.query.endswith("/") and place.query in listing.paths:
+        return None
+    choices = tuple(_choice(path, path, key and f"{key} looks into it") for path in _fitting(place, listing))
+    return Offer(Kind.PATH, choices, told.start)
+
+
+def _fitting(place: Place, listing: Listing) -> list[str]:
+    """Paths as they are to be written, the best first."""
+    hidden_wanted = place.query.startswith(".")
+    candidates = (path for path in listing.paths if hidden_wanted or not path.startswith("."))
+    return [f"{place.folder}{path}" for path in best(place.query, candidates, MAX_CHOICES)]
+
+
+def _choice(path: str, value: str, folder_note: str) -> Choice:
+    is_folder = path.endswith("/")
+    return Choice(value, path, folder_note if is_folder else "", final=not is_folder)
 
 
 def mention_before(line: str, column: int) -> Mention | None:

@@ -15,6 +15,8 @@ from localspec.tui.whereabouts import Whereabouts
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.welcome import Welcome
 
+_BY_ANOTHER = "Another program said that in this conversation; it is shown here once LocalSpec is started anew."
+
 
 class ConversationDesk:
     """With a conversation go its unsent message, its settings, and the messages that still wait."""
@@ -50,7 +52,10 @@ class ConversationDesk:
         return stored.title if stored.path else ""
 
     async def go_to(self, conversation: str, message: str | None = None) -> None:
-        """Open one, at a message in it; if that is not possible, say why."""
+        """Open one, at a message in it; if that is not possible, say why. In the one that is open, replies go on."""
+        if conversation == self.open_id:
+            await self._stay(message)
+            return
         try:
             await self._turn_to(self._session.store.open_conversation(conversation), message)
             self._settings.turn_to(begun=False)
@@ -74,10 +79,32 @@ class ConversationDesk:
             self._prompt.put_back(written)
             self._turns.say("The messages that waited are back in the prompt.")
 
+    async def _stay(self, message: str | None) -> None:
+        """Go to a message of the conversation that is open; to one on another branch only where no reply is made."""
+        talk = self._session.talk
+        if message is None:
+            self._where.go_to_prompt()
+            return
+        exchange = talk.holding(message)
+        if exchange is None and message not in talk.stored.tree:
+            self._turns.say(_BY_ANOTHER)
+            return
+        if exchange is None and not self._session.free:
+            self._turns.say(self._turns.busy)
+            return
+        if exchange is None:
+            self._where.leave_editing()
+            talk.show(message)
+            await self._turns.show()
+            exchange = talk.holding(message)
+        if exchange is not None:
+            await self._turns.transcript.reveal(exchange)
+        self._where.read()
+
     async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
         self._where.leave_editing()
         self._turns.say("")
-        self._prompt.open(conversation.id if conversation.path else "")
+        self._prompt.open(conversation.id if len(conversation.tree) else "")
         self.give_back(await self._turns.turn_to(conversation, message))
         if not self._session.talk.exchanges:
             await self._turns.transcript.add(self._welcome())

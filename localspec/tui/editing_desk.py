@@ -6,7 +6,10 @@ anew, edited or deleted can be gone back to.
 
 from __future__ import annotations
 
-from localspec.compose.message import Written
+from dataclasses import dataclass, replace
+
+from localspec.compose.attachment import Attachment
+from localspec.compose.message import Written, taken_apart
 from localspec.tui.exchange import Exchange
 from localspec.tui.session import Session
 from localspec.tui.turn_desk import TurnDesk
@@ -18,6 +21,22 @@ _REWRITING = "{send} keeps this as another version of the reply; {stop} leaves i
 SUMMARY = "This stands for turns that were summarised; /undo brings them back, and then they can be changed."
 
 
+@dataclass(frozen=True, slots=True)
+class _Edited:
+    """What is being edited: the question, or the reply."""
+
+    exchange: Exchange
+    of_reply: bool
+    besides: tuple[Attachment, ...] = ()
+    """Files that went with the question and are not mentioned in it: they still do."""
+
+    def asked(self, written: Written) -> str:
+        """What the model reads of the question as it is now."""
+        mentioned = {attachment.path for attachment in written.attachments}
+        besides = (attachment for attachment in self.besides if attachment.path not in mentioned)
+        return replace(written, attachments=(*besides, *written.attachments)).content
+
+
 class EditingDesk:
     """Turns keys into changes of the conversation, and draws what came of them."""
 
@@ -26,8 +45,7 @@ class EditingDesk:
         self._turns = turns
         self._prompt = prompt
         self._say = turns.say
-        self._editing: tuple[Exchange, bool, Written] | None = None
-        """What is being edited, whether that is the reply, and what stood in the prompt before."""
+        self._editing: _Edited | None = None
 
     async def again(self) -> None:
         """Have the question answered anew."""
@@ -62,7 +80,8 @@ class EditingDesk:
         if exchange.question is None:
             self._say("No question stands above this reply.")
         else:
-            self._edit(exchange, exchange.prompt, reply=False)
+            written, besides = taken_apart(exchange.prompt)
+            self._edit(_Edited(exchange, of_reply=False, besides=besides), written)
 
     def rewrite(self) -> None:
         """Put the reply into the prompt, to be changed by hand."""
@@ -70,7 +89,7 @@ class EditingDesk:
         if exchange is not None and exchange.answer is None:
             self._say("There is no reply yet.")
         elif exchange is not None:
-            self._edit(exchange, exchange.text, reply=True)
+            self._edit(_Edited(exchange, of_reply=True), Written(exchange.text))
 
     @property
     def under_way(self) -> bool:
@@ -81,31 +100,31 @@ class EditingDesk:
         """Give editing up; whether there was any."""
         if self._editing is None:
             return False
-        (_, _, before), self._editing = self._editing, None
-        self._prompt.put(before)
+        self._editing = None
+        self._prompt.take_up()
         self._say("")
         return True
 
-    async def submit(self, text: str) -> None:
+    async def submit(self, written: Written) -> None:
         """What was edited is done."""
         assert self._editing is not None
-        (exchange, of_reply, before), self._editing = self._editing, None
-        self._prompt.put(before)
+        edited, self._editing = self._editing, None
+        self._prompt.take_up()
         self._turns.transcript.unselect()
-        if of_reply:
-            changed = self._session.talk.rewrite(exchange, text)
+        if edited.of_reply:
+            changed = self._session.talk.rewrite(edited.exchange, written.unfolded.strip())
             self._say("The reply is as you wrote it; /continue has the model go on from there.")
             await self._turns.show()
             await self._turns.transcript.remake(changed)
         else:
             self._say("")
-            await self._follow(self._session.queue(self._session.talk.resend(exchange, text)))
+            changed = self._session.talk.resend(edited.exchange, edited.asked(written))
+            await self._follow(self._session.queue(changed))
 
-    def _edit(self, exchange: Exchange, text: str, *, reply: bool) -> None:
-        before = self._editing[2] if self._editing else self._prompt.written
-        self._editing = (exchange, reply, before)
-        self._prompt.set_text(text)
-        self._say(self._turns.keymap.worded(_REWRITING if reply else _EDITING))
+    def _edit(self, edited: _Edited, written: Written) -> None:
+        self._editing = edited
+        self._prompt.put_aside(written)
+        self._say(self._turns.keymap.worded(_REWRITING if edited.of_reply else _EDITING))
 
     async def _follow(self, exchange: Exchange) -> None:
         await self._turns.show()
@@ -115,7 +134,7 @@ class EditingDesk:
     # Versions
 
     async def version(self, step: int) -> None:
-        """Show the version before or after: of the reply, or of the question if there is but one reply."""
+        """Show the version before or after: of the reply, and past the last of those, of the question."""
         exchange = self._free_to_change()
         if exchange is None:
             return
@@ -123,12 +142,11 @@ class EditingDesk:
         if question[1] == replies[1] == 1:
             self._say("There is one version of this turn. Edit it, or have it answered anew, for another.")
             return
-        of_question = replies[1] == 1 or exchange.answer is None
-        place = self._session.talk.exchanges.index(exchange)
-        if self._session.talk.turn_to(exchange, step, of_question=of_question):
+        shown = self._session.talk.turn_to(exchange, step)
+        if shown is not None:
             await self._turns.show()
             self._say("")
-            await self._turns.transcript.reveal(self._session.talk.exchanges[place])
+            await self._turns.transcript.reveal(shown)
 
     async def delete(self) -> None:
         """Delete the turn."""

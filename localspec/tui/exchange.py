@@ -29,7 +29,7 @@ class Exchange:
     lead: str = ""
     """Text of the reply before its first token: what a person or another program wrote, or all that is not loaded."""
     shown: str = ""
-    """The message in short, if it was written so, with the names of its attachments in place of their text."""
+    """The message in short, with the names of its attachments in place of their text; empty if it is short itself."""
     asked: Generate | None = None
     """What the engine was asked; None while the message waits, and for what was restored."""
     about: ReplyAbout | None = None
@@ -68,7 +68,7 @@ class Exchange:
 
     def rows(self, width: int) -> int:
         """About how high it is on the screen, before it was ever drawn."""
-        return _rows(self.prompt, width) + _rows(self.text, width) + 4
+        return _rows(self.shown or self.prompt, width) + _rows(self.text, width) + 4
 
     @property
     def complete(self) -> bool:

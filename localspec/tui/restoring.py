@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from localspec.chat import Message
+from localspec.compose.attachment import brief
 from localspec.errors import StoreError
 from localspec.launch import Launch
 from localspec.load import PairInfo
@@ -14,6 +15,10 @@ from localspec.tui.exchange import Exchange
 from localspec.tui.truth import Source, Trace
 from localspec.worker.messages import Generate
 
+SHOWN_ROWS = 19
+SHOWN_CHARS = 8_000
+"""More of a question is left out where it is shown again; with the row that says so it fills a turn's own limit."""
+
 
 def restored(question: Node | None, answer: Node | None) -> Exchange:
     """A message and its reply, as text."""
@@ -22,6 +27,7 @@ def restored(question: Node | None, answer: Node | None) -> Exchange:
         question.id if question else None,
         answer.id if answer else None,
         lead=answer.content if answer else "",
+        shown=brief(question.content, SHOWN_ROWS, SHOWN_CHARS) if question else "",
         loaded=answer is None,
         cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,11 @@ from pathlib import Path
 import pytest
 
 from localspec.cli.history_text import broken
+from localspec.compose.attachment import Attachment, TextFile
+from localspec.compose.history import SENT_MESSAGES, PromptHistory
+from localspec.compose.message import Written
+from localspec.compose.unsent import UNSENT, UnsentMessages
+from localspec.paths import user_paths
 from localspec.store import Store, database_file
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
@@ -110,6 +118,42 @@ def test_what_is_exported_is_the_same_in_a_file(
     assert file.read_text(encoding="utf-8") == out
 
 
+@pytest.mark.parametrize(
+    ("error", "code"), [(OSError(errno.ENOSPC, "No space left on device"), 11), (KeyboardInterrupt(), 130)]
+)
+@pytest.mark.parametrize(
+    ("command", "step"),
+    [
+        (("export", "--all"), "localspec.store.files.to_markdown"),
+        (("disagreements",), "localspec.stats.disagreements.Disagreements.of"),
+    ],
+)
+def test_a_file_that_is_not_finished_is_not_kept(
+    localspec: Localspec,
+    ids: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    step: str,
+    error: BaseException,
+    code: int,
+) -> None:
+    """Its name is free for the next try; and what is written is its owner's alone."""
+    file = tmp_path / "out"
+    arguments: tuple[str | Path, ...] = ("history", *command, "-o", file)
+
+    def fail(*_: object) -> None:
+        assert file.exists()
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step, fail)
+        assert localspec(*arguments).code == code
+    assert not file.exists()
+    assert localspec(*arguments).code == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
 def test_an_export_is_of_something(localspec: Localspec, ids: tuple[str, str]) -> None:
     """Some or all, not both and not neither."""
     assert localspec("history", "export").code == 2
@@ -200,6 +244,52 @@ def test_for_good_is_for_good(localspec: Localspec, ids: tuple[str, str]) -> Non
     localspec("history", "rm", ids[0], ids[1], "--forever", "--yes")
     assert localspec("history", "restore", ids[0]).code == 4
     assert localspec("history", "list", "--json").out.strip() == "[]"
+
+
+def test_for_good_leaves_no_word_of_what_was_typed(localspec: Localspec) -> None:
+    """Neither among the messages sent before, with a paste in them or a file, nor of what was still being written."""
+    paste = "[pasted text: 2 kB, 30 lines]"
+    written = (
+        Written("Tell me of secret one"),
+        Written(f"See {paste} and secret two", {paste: "pasted words"}),
+        Written(
+            "Of @notes.txt secret three",
+            attachments=(Attachment("notes.txt", (TextFile("notes.txt", "in the file"),)),),
+        ),
+        Written("Something else"),
+    )
+    store = Store.open()
+    talk = converse(store, *((message.content, "Well.") for message in written[:3]))
+    store.close()
+    history = PromptHistory(user_paths().data / SENT_MESSAGES)
+    for message in written:
+        history.add(message)
+    UnsentMessages(user_paths().data / UNSENT).save(talk.id, Written("secret four"))
+    assert localspec("history", "rm", talk.id, "--forever", "--yes").code == 0
+    left = b"".join(path.read_bytes() for path in user_paths().data.rglob("*") if path.is_file())
+    assert b"secret" not in left
+    assert b"pasted words" not in left
+    assert [message.text for message in PromptHistory(user_paths().data / SENT_MESSAGES).messages] == ["Something else"]
+
+
+def test_for_good_names_what_models_keep(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """Where conversations cannot be told apart."""
+    assert "replies" not in localspec("history", "rm", ids[0], "--forever", "--yes").out
+    (user_paths().data / "replies").mkdir()
+    (user_paths().data / "replies" / "abc").write_bytes(b"tokens")
+    assert "--remember-replies" in localspec("history", "rm", ids[1], "--forever", "--yes").out
+
+
+def test_what_was_typed_and_cannot_be_deleted_stops_the_deletion(
+    localspec: Localspec, ids: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(self: PromptHistory, texts: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(PromptHistory, "forget", refused)
+    done = localspec("history", "rm", ids[0], "--forever", "--yes")
+    assert (done.code, "Nothing was deleted" in done.err) == (11, True)
+    assert ids[0] in localspec("history", "list", "--json").out
 
 
 def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str, str]) -> None:

@@ -70,6 +70,19 @@ def test_links_that_lead_in_circles_end(tmp_path: Path) -> None:
     assert list_files(tmp_path).paths == ("file",)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="such links need rights elsewhere")
+def test_a_link_to_itself_hides_nothing_beside_it(tmp_path: Path) -> None:
+    """It is neither file nor folder; the system refuses to say what it is."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    assert list_files(tmp_path).paths == list_folder(tmp_path).paths == ("file", "folder/")
+
+
+def test_a_folder_with_an_impossible_name_is_empty() -> None:
+    assert list_folder(Path("a\0b")).paths == ()
+
+
 def test_the_best_match_comes_first() -> None:
     """The beginning of a name before its middle, that before the path, that before scattered letters."""
     paths = ["deep/map.py", "app/views.py", "src/app.py", "a/p/p.py", "other.txt"]

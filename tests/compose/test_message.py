@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from localspec.compose.attachment import Attachment, TextFile, brief, with_files, without_files
 from localspec.compose.cleaning import REPLACEMENT, cleaned, cleaning_note
 from localspec.compose.mentions import mentions, readings, unfinished, written
-from localspec.compose.message import Enclosures, Written, is_long, is_too_long
+from localspec.compose.message import Enclosures, Written, is_long, is_too_long, taken_apart
 
 LOG = "a line of a log\n" * 64_000
 
@@ -118,6 +118,41 @@ def test_a_stored_message_is_shown_with_chips_and_a_long_one_in_brief() -> None:
     assert brief(content) == "[a.py  1.8 kB]\nWhat is this?"
     assert brief("line\n" * 100).endswith("[89 lines more]")
     assert len(brief("x" * 10_000)) < 2100
+
+
+def test_of_many_files_some_are_named() -> None:
+    """So that the question can be seen below them; a folder that it mentions is one."""
+    files = tuple(TextFile(f"src/{n}.py", "x\n") for n in range(30))
+    mentioned = with_files([Attachment("src/", files)], "What is in @src/?")
+    assert brief(mentioned) == "[src/  30 files, 0.1 kB]\nWhat is in @src/?"
+    others = with_files([Attachment(file.name, (file,)) for file in files], "And\n" * 30).removesuffix("\n")
+    rows = brief(others).split("\n")
+    assert rows[4:7] == ["[src/4.py  0.1 kB]", "[25 more files]", "And"]
+    assert rows[-1] == "[24 lines more]"
+    assert len(rows) == 13
+
+
+def test_a_message_is_taken_apart_as_it_was_put_together() -> None:
+    """The files that it mentions are attached to it again, with the text that they had; the others stand beside it."""
+    note = Attachment("notes.txt", (TextFile("notes.txt", "One\n\n\n"),))
+    folder = Attachment("src/", (TextFile("src/a.py", "a"), TextFile("src/b/c.py", "```\n")))
+    beside = Attachment("README.md", (TextFile("README.md", "Read me."),))
+    content = with_files([beside, note, folder], "Why @notes.txt, and what is @src?")
+    written, besides = taken_apart(content)
+    assert written.text == "Why @notes.txt, and what is @src?"
+    assert [attachment.path for attachment in written.attachments] == ["notes.txt", "src/"]
+    assert [attachment.path for attachment in besides] == ["README.md"]
+    assert with_files(besides, written.content) == content
+    assert taken_apart("No file: at all.") == (Written("No file: at all."), ())
+
+
+def test_a_folder_is_attached_with_a_slash_behind_its_mention_or_without() -> None:
+    enclosures = Enclosures()
+    folder = Attachment("src/", (TextFile("src/a.py", "a"),))
+    enclosures.attach(folder)
+    for text in ("see @src/ now", "see @src now", "see @src, now"):
+        assert enclosures.attachments(text) == (folder,)
+        assert enclosures.unknown(text) == []
 
 
 # --- mentions --------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from localspec.store.titles import MAX_TITLE_LENGTH, UNTITLED
         ("word " * 30, "word word word word word word word word word word word word…"),
         ("", UNTITLED),
         ("?!\n...", UNTITLED),
+        ("File: src/app.py\n```py\nprint(1)\n```\n\nWhat is this?", "What is this?"),
         ("bell\a and \x1b[31mred", "bell and [31mred"),
     ],
 )

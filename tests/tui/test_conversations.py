@@ -13,8 +13,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
 from localspec.chat import ReplyOptions
+from localspec.compose.attachment import Attachment, TextFile, with_files
+from localspec.compose.unsent import UNSENT
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
+from localspec.paths import user_paths
 from localspec.store import ModelFile, Store
 from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
 from localspec.tui.session import Phase
@@ -181,6 +184,78 @@ async def test_a_turn_is_edited_and_asked_again(store: Store) -> None:
         await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
 
 
+async def test_a_draft_is_kept_while_a_turn_is_edited(store: Store) -> None:
+    """Whatever ends the app meanwhile; the question stays where it was said."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "First", "One.")
+        prompt_of(pilot).set_text("unsent")
+        await pilot.press("alt+up", "e", "exclamation_mark")
+        assert prompt_of(pilot).text == "First!"
+    kept = [path.read_text("utf-8") for path in (user_paths().data / UNSENT).iterdir()]
+    assert [json.loads(text)["text"] for text in kept] == ["unsent"]
+
+
+async def test_a_question_is_edited_without_its_files(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They go with it as they were, once; the title and the turn are about the question."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("Old.", "utf-8")
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "What is @notes.txt about", "A file.")
+        assert session(pilot).talk.stored.title == "What is @notes.txt about"
+        (tmp_path / "notes.txt").write_text("New.", "utf-8")
+        await pilot.press("alt+up", "e")
+        assert prompt_of(pilot).text == "What is @notes.txt about"
+        await pilot.press("question_mark", "enter")
+        await answer(pilot, engine, 1, "Still a file.")
+        assert asked(engine) == ["File: notes.txt\n```txt\nOld.\n```\n\nWhat is @notes.txt about?"]
+        question = str(turns(pilot)[0].query_one(".prompt").render())
+        assert "[notes.txt  0.1 kB]" in question
+        assert "What is @notes.txt about?   2/2" in question
+        assert "Old." not in question
+        prompt_of(pilot).set_text("And @notes.txt now?")
+        await wait_until(pilot, lambda: prompt_of(pilot).written.attachments)
+        assert "New." in prompt_of(pilot).written.content
+
+
+async def test_files_that_no_word_mentions_stay_with_an_edited_question(store: Store) -> None:
+    """As the line mode attaches them."""
+    talk = store.begin()
+    talk.ask(with_files([Attachment("a.py", (TextFile("a.py", "print(1)\n\n"),))], "And this?"))
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await chat(pilot)._go_to(talk.id)
+        assert talk.title == "And this?"
+        await pilot.press("alt+up", "e")
+        assert prompt_of(pilot).text == "And this?"
+        await pilot.press("exclamation_mark", "enter")
+        await answer(pilot, engine, 0, "That.")
+        assert asked(engine) == ["File: a.py\n```py\nprint(1)\n\n```\n\nAnd this?!"]
+
+
+async def test_a_reply_changed_by_hand_has_no_files_put_into_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name after an @ is only a name there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("A note.", "utf-8")
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Where?", "Here.")
+        await pilot.press("alt+up", "E")
+        prompt_of(pilot).set_text("In @notes.txt itself.")
+        await wait_until(pilot, lambda: prompt_of(pilot).written.attachments)
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: shown(pilot) == [("Where?", "In @notes.txt itself.")])
+
+
 async def test_escape_leaves_editing_and_choosing(store: Store) -> None:
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
@@ -329,6 +404,11 @@ async def test_another_conversation_is_opened_from_the_list(store: Store) -> Non
         assert asked(engine) == ["Apples?", "Red **ones**.", "More"]
         await pilot.press("ctrl+n")
         await wait_until(pilot, lambda: chat(pilot).query(Welcome))
+        assert prompt_of(pilot).text == ""
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+        await pilot.press(*"pear", "enter")
+        await wait_until(pilot, lambda: shown(pilot) == [("Pears?", "Green.")])
         assert prompt_of(pilot).text == "unsent"
 
 

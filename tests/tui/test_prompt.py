@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
+from localspec.compose import attachment
 from localspec.compose.message import Written
+from localspec.tui import attaching
 from localspec.tui.widgets.attached import Attached
 from localspec.tui.widgets.completion import CompletionList
+from localspec.tui.widgets.mentions import NOT_SENT
 from tests.tui.prompt_app import PromptApp, listed, paste
 from tests.tui.support import wait_until
 
@@ -216,6 +220,149 @@ async def test_attach_by_command(app: PromptApp) -> None:
         await wait_until(pilot, lambda: "README.md" in listed(app))
 
 
+async def test_a_command_is_told_a_file(app: PromptApp) -> None:
+    """Tab writes names out, folder by folder; once a file is named the list is gone, and Enter sends."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.prompt.set_text("/import ")
+        await wait_until(pilot, lambda: "README.md" in listed(app))
+        await pilot.press(*"sr", "tab")
+        await wait_until(pilot, lambda: "src/my notes.txt" in listed(app))
+        assert app.prompt.text == "/import src/"
+        await pilot.press(*"my", "tab")
+        await wait_until(pilot, lambda: listed(app) == [])
+        assert app.prompt.text == "/import src/my notes.txt"
+        assert not app.prompt.written.attachments
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [written.text for written in app.sent] == ["/import src/my notes.txt"]
+
+
+async def test_what_a_command_is_told_is_sent_as_it_is_written(app: PromptApp) -> None:
+    """Unless the reader went to a row of the list; a folder is only looked into."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.prompt.set_text("/import s")
+        await wait_until(pilot, lambda: "src/app.py" in listed(app))
+        await pilot.press(*"top", "enter")
+        await pilot.pause()
+        app.prompt.set_text("/import ap")
+        await wait_until(pilot, lambda: listed(app) == ["src/app.py"])
+        await pilot.press("enter")
+        await pilot.pause()
+        app.prompt.set_text("/import ../f")
+        await wait_until(pilot, lambda: listed(app) == ["../files/"])
+        await pilot.press("down", "enter")
+        await wait_until(pilot, lambda: "../files/picture.png" in listed(app))
+        assert app.prompt.text == "/import ../files/"
+        await pilot.press(*"pic", "down", "enter")
+        await pilot.pause()
+        assert [written.text for written in app.sent] == ["/import stop", "/import ap", "/import ../files/picture.png"]
+
+
+async def test_only_commands_that_take_a_file_are_offered_one(app: PromptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.prompt.set_text("/schema ")
+        await wait_until(pilot, lambda: "README.md" in listed(app))
+        for text in ("/rename ", "/etc ", "/help "):
+            app.prompt.set_text(text)
+            await pilot.pause()
+            assert listed(app) == []
+
+
+@pytest.mark.parametrize("text", ["see @~nobody-of-this-name/", "/import ~nobody-of-this-name/a.json"])
+async def test_the_home_of_nobody_has_no_files(app: PromptApp, text: str) -> None:
+    """Nothing is offered, and writing goes on."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.prompt.set_text(text)
+        await pilot.pause()
+        await wait_until(pilot, lambda: app.query_one(CompletionList).offer is None)
+        await pilot.press("x")
+        assert app.prompt.text == f"{text}x"
+
+
+async def test_a_folder_is_looked_at_anew_for_another_mention(app: PromptApp) -> None:
+    """As much may have happened there meanwhile as in the current one."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.prompt.set_text("@../files/")
+        await wait_until(pilot, lambda: "../files/README.md" in listed(app))
+        app.prompt.set_text("")
+        await pilot.pause()
+        Path("fresh.txt").touch()
+        app.prompt.set_text("@../files/")
+        await wait_until(pilot, lambda: "../files/README.md" in listed(app))
+        assert "../files/fresh.txt" in listed(app)
+
+
+async def test_files_are_attached_however_their_names_were_typed(app: PromptApp) -> None:
+    """With a sign of the sentence behind them; a folder with its slash or without."""
+    async with app.run_test() as pilot:
+        app.prompt.set_text("Compare @README.md, please, and @src too")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.sent)
+        assert [attached.path for attached in app.sent[0].attachments] == ["README.md", "src/"]
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Files are read no sooner than this is called."""
+    opened = threading.Event()
+
+    def read(path: Path, name: str, n_ctx: int | None = None) -> attachment.Attachment:
+        opened.wait(20)
+        return attachment.read_attachment(path, name, n_ctx)
+
+    monkeypatch.setattr(attaching, "read_attachment", read)
+    yield opened.set
+    opened.set()
+
+
+async def test_a_message_is_not_sent_from_another_conversation(app: PromptApp, gate: Callable[[], None]) -> None:
+    """It waits where it was written; what is written elsewhere does not wait for its files, and does not get them."""
+    async with app.run_test() as pilot:
+        app.prompt.set_text("see @README.md now")
+        await pilot.press("enter")
+        app.prompt.open("7")
+        app.prompt.set_text("another")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [written.content for written in app.sent] == ["another"]
+        app.prompt.set_text("unsent")
+        gate()
+        await wait_until(pilot, lambda: not list(app.workers))
+        assert [written.content for written in app.sent] == ["another"]
+        assert app.said == [NOT_SENT]
+        app.prompt.open("")
+        assert app.prompt.text == "see @README.md now"
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: len(app.sent) == 2)
+        assert app.sent[1].content.startswith("File: README.md\n")
+
+
+async def test_a_message_that_was_changed_is_not_sent_before_it_is_done(
+    app: PromptApp, gate: Callable[[], None]
+) -> None:
+    """Enter was about what stood there."""
+    async with app.run_test() as pilot:
+        app.prompt.set_text("see @README.md now")
+        await pilot.press("enter", "space", *"or")
+        gate()
+        await wait_until(pilot, lambda: app.said)
+        assert app.said == [NOT_SENT]
+        assert app.sent == []
+        await pilot.press(*" not", "enter")
+        await wait_until(pilot, lambda: app.sent)
+        assert app.sent[0].content == "File: README.md\n```md\nRead me.\n```\n\nsee @README.md now or not"
+
+
+async def test_a_message_is_sent_once_however_often_enter_is_pressed(app: PromptApp, gate: Callable[[], None]) -> None:
+    async with app.run_test() as pilot:
+        app.prompt.set_text("see @README.md now")
+        await pilot.press("enter", "enter", "enter")
+        gate()
+        await wait_until(pilot, lambda: app.sent and not list(app.workers))
+        assert [written.text for written in app.sent] == ["see @README.md now"]
+        assert app.said == []
+
+
 # --- what was sent, what is unsent -----------------------------------------------------------------
 
 
@@ -296,6 +443,97 @@ async def test_what_is_unsent_is_there_after_a_restart(app: PromptApp, tmp_path:
         again.prompt.open("")
         again.prompt.open("7")
         assert again.prompt.text == ""
+
+
+async def test_a_file_is_attached_in_each_conversation_that_mentions_it(app: PromptApp) -> None:
+    async with app.run_test() as pilot:
+        app.prompt.set_text("see @README.md there")
+        await wait_until(pilot, lambda: app.prompt.written.attachments)
+        app.prompt.open("7")
+        app.prompt.set_text("and @README.md here")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: app.sent)
+        assert app.sent[0].content.startswith("File: README.md\n")
+
+
+async def test_a_search_costs_no_conversation_what_is_unsent_in_it(app: PromptApp) -> None:
+    """Going to another one ends it."""
+    async with app.run_test() as pilot:
+        app.prompt.open("7")
+        app.prompt.set_text("unsent there")
+        app.prompt.open("")
+        app.prompt.set_text("unsent here")
+        app.prompt.search_sent()
+        await pilot.press(*"fox")
+        app.prompt.open("7")
+        await pilot.pause()
+        assert app.prompt.written.text == "unsent there"
+        app.prompt.save()
+        app.prompt.open("")
+        assert app.prompt.written.text == "unsent here"
+        app.prompt.open("7")
+        assert app.prompt.written.text == "unsent there"
+
+
+async def test_what_comes_into_the_line_ends_a_search(app: PromptApp) -> None:
+    """Messages that come back stand before what was being written; nothing is taken for a word to search for."""
+    async with app.run_test() as pilot:
+        prompt = app.prompt
+        ways: list[tuple[Callable[[], None], str]] = [
+            (lambda: prompt.set_text("from elsewhere"), "from elsewhere"),
+            (lambda: prompt.put_back([Written("it waited")]), "it waited\nunsent"),
+            (lambda: prompt.begin_attaching("README.md"), "unsent @README.md "),
+        ]
+        for act, text in ways:
+            app.prompt.set_text("unsent")
+            app.prompt.search_sent()
+            await pilot.press(*"fox")
+            act()
+            await pilot.pause()
+            assert app.prompt.written.text == app.prompt.text == text
+
+
+async def test_a_search_takes_back_no_message_that_waits(app: PromptApp) -> None:
+    """The line is empty then, but something is being written."""
+    async with app.run_test() as pilot:
+        app.waiting.append(Written("it waits"))
+        app.prompt.set_text("unsent")
+        app.prompt.search_sent()
+        await pilot.press("up")
+        assert app.waiting
+        await pilot.press("escape")
+        assert app.prompt.text == "unsent"
+
+
+async def test_what_was_put_aside_is_what_is_kept(app: PromptApp, tmp_path: Path) -> None:
+    """With its pastes and files, which do not get into what is written on meanwhile."""
+    async with app.run_test() as pilot:
+        await pilot.press(*"mine ")
+        await paste(pilot, LOG)
+        app.prompt.put_aside(Written("what was said"))
+        await pilot.press("!")
+        app.prompt.save()
+        assert "what was said" not in saved(tmp_path)
+        assert app.prompt.text == "what was said!"
+        app.prompt.take_up()
+        assert app.prompt.written.content == f"mine {LOG}".strip()
+        app.prompt.put_aside(Written("what was said"))
+        app.prompt.open("7")
+        assert app.prompt.text == ""
+        app.prompt.open("")
+        assert app.prompt.written.content == f"mine {LOG}".strip()
+
+
+async def test_what_is_unsent_goes_with_the_conversation_that_begins(app: PromptApp) -> None:
+    """The next new one has nothing of it."""
+    async with app.run_test() as pilot:
+        await pilot.press(*"unsent")
+        app.prompt.save()
+        app.prompt.belong_to("7")
+        app.prompt.open("")
+        assert app.prompt.text == ""
+        app.prompt.open("7")
+        assert app.prompt.text == "unsent"
 
 
 async def test_what_is_unsent_is_saved_while_it_is_written(app: PromptApp, tmp_path: Path) -> None:

@@ -32,6 +32,12 @@ class CompletionList(Static):
         self._marked = 0
         self._top = 0
         self._room = MAX_ROWS
+        self._gone_to = False
+
+    @property
+    def gone_to(self) -> bool:
+        """Whether the reader went to the marked row, by key or mouse."""
+        return self._gone_to
 
     @property
     def offer(self) -> Offer | None:
@@ -54,6 +60,7 @@ class CompletionList(Static):
         self._room = room
         if not same:
             self._marked = self._top = 0
+            self._gone_to = False
         if offer is None:
             self.display = False
         else:
@@ -68,6 +75,7 @@ class CompletionList(Static):
         """Mark another row; past the last comes the first."""
         if self._offer is not None and self._offer.choices:
             self._marked = (self._marked + step) % len(self._offer.choices)
+            self._gone_to = True
             self._draw(self._offer)
 
     def on_click(self, event: events.Click) -> None:
@@ -75,6 +83,7 @@ class CompletionList(Static):
         row = self._top + event.y
         if self._offer is not None and row < min(len(self._offer.choices), self._top + self._choices_n(self._offer)):
             self._marked = row
+            self._gone_to = True
             self.post_message(self.Picked())
 
     def _choices_n(self, offer: Offer) -> int:

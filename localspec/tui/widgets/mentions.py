@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from localspec.tui.widgets.prompt import Prompt
 
 
+NOT_SENT = "A message was not sent: it was changed or left while its files were being read."
+
+
 class Mentions:
     """Follows what is written, and holds a message back until its files are read."""
 
@@ -22,6 +25,8 @@ class Mentions:
         self._prompt = prompt
         self._weighing = weighing
         self._attaching = Attaching(enclosures)
+        self._held: str | None = None
+        """The text of the message that is to be sent as soon as its files are read."""
 
     def follow(self, text: str) -> None:
         """Read what is mentioned now and was not before."""
@@ -33,7 +38,8 @@ class Mentions:
         untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
         if not untried and not self._attaching.busy:
             return False
-        self._begin(untried, then_send=True)
+        self._held = written.text
+        self._begin(untried)
         return True
 
     def attach(self, path: str) -> None:
@@ -57,16 +63,28 @@ class Mentions:
         self._attaching.refuse(attachment.path)
 
     def clear(self) -> None:
-        """The message was sent."""
+        """Another message is being written from now on."""
         self._attaching.clear()
+        if self._held is not None:
+            self._held = None
+            self._prompt.say(NOT_SENT)
 
-    def _begin(self, paths: list[str], *, meant: bool = False, then_send: bool = False) -> None:
-        self._prompt.run_worker(self._read(paths, meant=meant, then_send=then_send))
+    def _begin(self, paths: list[str], *, meant: bool = False) -> None:
+        if paths:
+            self._prompt.run_worker(self._read(paths, self._attaching.message_n, meant=meant))
 
-    async def _read(self, paths: list[str], *, meant: bool, then_send: bool) -> None:
-        errors = await self._attaching.attach(paths, self._weighing.n_ctx, meant=meant)
+    async def _read(self, paths: list[str], message_n: int, *, meant: bool) -> None:
+        errors = await self._attaching.attach(paths, message_n, self._weighing.n_ctx, meant=meant)
         if errors:
             self._prompt.complain("\n".join(map(str, errors)))
         self._prompt.weigh()
-        if then_send and not self._prompt.troubled:
+        if self._held is not None and not self._attaching.busy:
+            self._release(self._held)
+
+    def _release(self, held: str) -> None:
+        """Send what was held back, if that is what stands there still."""
+        self._held = None
+        if held != self._prompt.text:
+            self._prompt.say(NOT_SENT)
+        elif not self._prompt.troubled:
             self._prompt.send()

@@ -17,6 +17,8 @@ from localspec.tui.completing import (
     command_offer,
     file_offer,
     mention_before,
+    path_offer,
+    path_told,
     place_of,
     sent_offer,
 )
@@ -61,8 +63,7 @@ class Offers:
 
     def dismiss(self) -> bool:
         """Close the list, or end the search; False if neither is open."""
-        if self.aside is not None:
-            self._end_search(self.aside)
+        if self.leave_search():
             return True
         offer = self.list.offer
         if offer is None:
@@ -70,6 +71,19 @@ class Offers:
         self._dismissed = (offer.kind, offer.start)
         self.list.show(None, 0)
         return True
+
+    def leave_search(self) -> bool:
+        """Go back to what was being written; False if no search is on."""
+        if self.aside is None:
+            return False
+        self._put(self.aside)
+        return True
+
+    def end_search(self) -> None:
+        """What comes into the line now is to be sent, not searched for."""
+        if self.aside is not None:
+            self.aside = None
+            self._prompt.searching(False)
 
     def move(self, direction: int) -> bool:
         """Mark another row; False if there is none."""
@@ -85,9 +99,11 @@ class Offers:
             return self.aside is not None
         match offer.kind:
             case Kind.SENT:
-                self._end_search(choice.message or Written(choice.value))
+                self._put(choice.message or Written(choice.value))
             case Kind.FILE:
                 self._take_file(offer, choice, into=into)
+            case Kind.PATH:
+                return self._take_path(offer, choice, into=into)
             case Kind.COMMAND:
                 return self._take_command(choice, into=into)
         return True
@@ -107,9 +123,15 @@ class Offers:
         area.put(f"{choice.value} ", start, area.index)
         self._prompt.attach(choice.label)
 
-    def _end_search(self, written: Written) -> None:
-        self.aside = None
-        self._prompt.searching(False)
+    def _take_path(self, offer: Offer, choice: Choice, *, into: bool) -> bool:
+        """What is written may be meant as it is, so a row is taken unasked only where the reader went to it."""
+        if not (into or self.list.gone_to):
+            return False
+        area = self._prompt.area
+        area.put(choice.value, area.index - area.cursor_location[1] + offer.start, area.index)
+        return into or not choice.final
+
+    def _put(self, written: Written) -> None:
         self._prompt.put(written)
         self.refresh()
 
@@ -118,18 +140,20 @@ class Offers:
         if self.aside is not None:
             return sent_offer(prompt.history.messages, prompt.text)
         row, column = prompt.area.cursor_location
-        if row == 0 and prompt.area.document.line_count == 1 and prompt.text.startswith("/"):
-            return command_offer(prompt.text)
-        mention = mention_before(prompt.area.document.get_line(row), column)
-        if mention is None:
-            self._listings.pop("", None)
-            return None
-        place = place_of(mention, self._listings.get(""))
+        line = prompt.area.document.get_line(row)
+        commands = row == 0 and prompt.area.document.line_count == 1 and prompt.text.startswith("/")
+        told = path_told(line, column) if commands else None
+        sought = told if commands else mention_before(line, column)
+        if sought is None:
+            self._listings.clear()
+            return command_offer(prompt.text) if commands else None
+        place = place_of(sought, self._listings.get(""))
         if place.folder not in self._listings:
             self._look(place)
-        key = labels_of(prompt, ACTIONS)
-        keys = key["send"], key["complete"]
-        return file_offer(mention, place, self._listings.get(place.folder), keys)
+        key, listing = labels_of(prompt, ACTIONS), self._listings.get(place.folder)
+        if told is not None:
+            return path_offer(told, place, listing, key["complete"])
+        return file_offer(sought, place, listing, (key["send"], key["complete"]))
 
     def _look(self, place: Place) -> None:
         if self._looking != place.folder:
@@ -137,9 +161,8 @@ class Offers:
             self._prompt.run_worker(self._list(place), group="files", exclusive=True)
 
     async def _list(self, place: Place) -> None:
-        listing = await asyncio.to_thread(place.look, Path.cwd())
+        listing = await asyncio.to_thread(place.look, Path())
         self._looking = None
-        self._listings = (
-            {"": self._listings.get("", Listing(())), place.folder: listing} if place.folder else {"": listing}
-        )
+        self._listings = {folder: known for folder, known in self._listings.items() if not folder}
+        self._listings[place.folder] = listing
         self.refresh()

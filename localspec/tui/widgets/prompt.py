@@ -17,9 +17,9 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from localspec.compose.cleaning import cleaned, cleaning_note
-from localspec.compose.history import PromptHistory, Recall
+from localspec.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.compose.message import Enclosures, Written
-from localspec.compose.unsent import UnsentMessages
+from localspec.compose.unsent import UNSENT, UnsentMessages
 from localspec.errors import LocalSpecError
 from localspec.paths import user_paths
 from localspec.tui.after_pause import AfterPause
@@ -83,9 +83,9 @@ class Prompt(Vertical):
         folder = data_folder or user_paths().data
         self.area = PromptArea(self, placeholder)
         self.enclosures = Enclosures()
-        self.history = PromptHistory(folder / "sent-messages.jsonl")
+        self.history = PromptHistory(folder / SENT_MESSAGES)
         self._folds = Folds(self.enclosures, self.area)
-        self._unsent = UnsentMessages(folder / "unsent")
+        self._unsent = UnsentMessages(folder / UNSENT)
         self._weighing = Weighing(ask)
         self._mentions = Mentions(self, self.enclosures, self._weighing)
         self._withdraw = withdraw
@@ -96,6 +96,8 @@ class Prompt(Vertical):
         self._recall = Recall(self.history)
         self._put = False
         """Whether the change to come was made all at once."""
+        self._aside: Written | None = None
+        """What is unsent, while something that was said is edited; None while nothing is."""
         self._key = ""
 
     def compose(self) -> ComposeResult:
@@ -134,7 +136,8 @@ class Prompt(Vertical):
         self.area.focus()
 
     def put(self, written: Written) -> None:
-        """Replace what is written by a message from before."""
+        """Replace what is written by a message from before; a search ends."""
+        self._offers.end_search()
         self.enclosures.take_over(written)
         self._put = True
         self.area.text = written.text
@@ -150,19 +153,47 @@ class Prompt(Vertical):
         texts = [message.text for message in messages]
         for message in messages:
             self.enclosures.take_over(message)
-        self.set_text("\n".join(text for text in (*texts, self.text) if text))
+        self.set_text("\n".join(text for text in (*texts, self.written.text) if text))
+
+    def put_aside(self, instead: Written) -> None:
+        """Have something else written on for a while; what is unsent is kept, and ``take_up`` brings it back."""
+        self._aside = self._to_keep
+        self._replace(instead)
+        self.area.focus()
+
+    def take_up(self) -> None:
+        """Go on with what was put aside."""
+        if self._aside is not None:
+            aside, self._aside = self._aside, None
+            self._replace(aside)
 
     def open(self, key: str) -> None:
         """Go to another conversation: what is unsent in this one is kept, what was unsent in that one is there."""
         self.save()
-        self._key = key
-        self.enclosures.clear()
-        self.put(self._unsent.load(key))
+        self._key, self._aside = key, None
+        self._replace(self._unsent.load(key))
+
+    def belong_to(self, key: str) -> None:
+        """A conversation has begun here: what is unsent is that one's from now on."""
+        if key != self._key:
+            self._unsent.save(self._key, Written(""))
+            self._key = key
+            self.save()
 
     def save(self) -> None:
         """Keep what is unsent, for the next start."""
         self._saving.forget()
-        self._unsent.save(self._key, self.written)
+        self._unsent.save(self._key, self._to_keep)
+
+    @property
+    def _to_keep(self) -> Written:
+        return self._aside or self.written
+
+    def _replace(self, written: Written) -> None:
+        """Write on another message, which has files and pastes of its own."""
+        self.enclosures.clear()
+        self._mentions.clear()
+        self.put(written)
 
     def set_calm(self, calm: bool) -> None:
         """Keep the cursor from blinking, while the model needs every cycle."""
@@ -264,7 +295,7 @@ class Prompt(Vertical):
 
     def step(self, direction: int) -> bool:
         """Up and down through the messages sent before; up in an empty prompt first takes back one that waits."""
-        if direction < 0 and not self.text and (withdrawn := self._withdraw()) is not None:
+        if direction < 0 and not self.written.text and (withdrawn := self._withdraw()) is not None:
             self.put(withdrawn)
             return True
         found = self._recall.step(direction, self.written)
@@ -296,7 +327,8 @@ class Prompt(Vertical):
         self._mentions.attach(path)
 
     def begin_attaching(self, path: str = "") -> None:
-        """Attach what lies at ``path``, or begin to look for a file."""
+        """Attach what lies at ``path``, or begin to look for a file; a search is left for that."""
+        self._offers.leave_search()
         self._mentions.write(path)
 
     def search_sent(self) -> None:
