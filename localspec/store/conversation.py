@@ -193,13 +193,15 @@ class StoredConversation:
         return StoredReply(node.content, parts) if parts else None
 
     def document(self) -> ConversationDocument:
-        """All of it as it is here, to be exported; with the rounds of its replies as far as they are stored."""
+        """All of it as it is here, to be exported; with the rounds of its replies as far as they are stored.
+
+        Of a reply that is being written there is as much as is stored.
+        """
         try:
-            stored = rows.document_of(self._database, self.id).messages
+            stored = {message.node.id: message for message in rows.document_of(self._database, self.id).messages}
         except (StoreError, NotFoundError):
-            stored = ()
-        parts = {message.node.id: message.parts for message in stored if message.node.state is not ReplyState.WRITING}
-        messages = (MessageDocument(node, parts.get(node.id, ())) for node in self.tree.nodes)
+            stored = {}
+        messages = (_as_it_is(node, stored.get(node.id)) for node in self.tree.nodes)
         return ConversationDocument(self.heading, tuple(messages))
 
     def flush(self) -> bool:
@@ -241,3 +243,13 @@ class StoredConversation:
     def mark_deleted(self, deleted: datetime | None) -> None:
         """For the store, which deletes and restores."""
         self._keeper.change(replace(self.heading, deleted=deleted))
+
+
+def _as_it_is(node: Node, stored: MessageDocument | None) -> MessageDocument:
+    """A message in memory, with what only the database has of it."""
+    if stored is None:
+        return MessageDocument(node)
+    if node.state is ReplyState.WRITING and len(stored.node.content) >= len(node.content):
+        return MessageDocument(replace(node, content=stored.node.content), stored.parts)
+    # Rounds of a reply that is stored as unfinished say less than its text.
+    return MessageDocument(node, () if stored.node.state is ReplyState.WRITING else stored.parts)

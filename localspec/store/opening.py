@@ -62,8 +62,16 @@ def open_memory(migrations: Sequence[Migration] = MIGRATIONS) -> sqlite3.Connect
 
 
 def open_again(path: Path, busy_s: float) -> sqlite3.Connection:
-    """A second connection to read with, to a database that is open."""
-    return _connect(_uri(path, "ro"), busy_s)
+    """A second connection to read with, to a database that is open. Raises StoreError."""
+    try:
+        return _connect(_uri(path, "ro"), busy_s)
+    except sqlite3.Error as error:
+        if not path.exists():
+            raise StoreError(
+                f"The file of conversations {path} is not there any more.",
+                "Put it back where it was, or export what is open to keep it.",
+            ) from error
+        raise faults.translate(error, path) from error
 
 
 def _open(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.errors import NotFoundError, StoreError, UsageError
-from localspec.store import Store, StoredConversation
+from localspec.store import StoredConversation
 from localspec.store.files import write_new
 
 KINDS = {"markdown": ".md", "md": ".md", "json": ".json", "ndjson": ".ndjson"}
@@ -16,16 +16,16 @@ KINDS = {"markdown": ".md", "md": ".md", "json": ".json", "ndjson": ".ndjson"}
 _MAX_NAME = 60
 
 
-def export(store: Store, conversation: StoredConversation, folder: Path, name: str = "") -> Path:
+def export(conversation: StoredConversation, folder: Path, name: str = "") -> Path:
     """Write it to a file that is not there yet; ``name`` is that of the file, or only of its kind.
 
-    Raises NotFoundError if nothing was said, UsageError if the file is there, StoreError if the conversation cannot be
-    read or the file not be written.
+    What could not be stored is written, too. Raises NotFoundError if nothing was said, UsageError if the file is there,
+    StoreError if it cannot be written.
     """
     if not conversation.path:
         raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
     conversation.flush()
-    document = store.document(conversation.id)
+    document = conversation.document()
     if name and name not in KINDS:
         return write_new(document, Path(name) if name.startswith("~") else folder / name)
     title, suffix = file_name(conversation.title), KINDS.get(name, ".md")

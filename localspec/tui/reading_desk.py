@@ -43,7 +43,7 @@ class ReadingDesk:
     def export(self, folder: Path, name: str = "") -> str:
         """Write it to a file there, called after its title if no name is given; where that is, or why not."""
         try:
-            return f"Written to {export(self._session.store, self._session.talk.stored, folder, name)}."
+            return f"Written to {export(self._session.talk.stored, folder, name)}."
         except LocalSpecError as error:
             return str(error)
 

@@ -149,27 +149,43 @@ class Talk:
         """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
         if exchange.is_summary:
             return (1, 1), (1, 1)
-        position = self.stored.tree.position
-        question = position(exchange.question) if exchange.question else (1, 1)
+        question = self.stored.tree.position(exchange.question) if exchange.question else (1, 1)
+        replies, at = self._replies(exchange)
         # A question that is answered anew has replies beside the one to come.
-        if exchange.answer:
-            return question, position(exchange.answer)
-        replies = self.stored.tree.children(exchange.question) if exchange.question else ()
-        others = sum(reply.role is Role.ASSISTANT for reply in replies)
-        return question, (others + 1, others + 1)
+        return question, (at + 1, max(at + 1, len(replies)))
 
-    def turn_to(self, exchange: Exchange, step: int, *, of_question: bool) -> bool:
-        """Show the version before or after this one; whether there is one."""
-        node = exchange.question if of_question else exchange.answer
-        if node is None:
-            return False
-        ids = [sibling.id for sibling in self.stored.tree.siblings(node)]
-        at = ids.index(node) + step
-        if not 0 <= at < len(ids):
-            return False
-        self.stored.choose(ids[at])
-        self.refresh()
-        return True
+    def turn_to(self, exchange: Exchange, step: int) -> Exchange | None:
+        """Show the reply before or after this one, or past the last of them the question; None if there is neither."""
+        replies, at = self._replies(exchange)
+        if self._show_one_of(replies, at + step):
+            return self.holding(exchange.question or replies[at + step])
+        if exchange.question is None:
+            return None
+        questions = [node.id for node in self.stored.tree.siblings(exchange.question)]
+        place = questions.index(exchange.question) + step
+        return self.holding(questions[place]) if self._show_one_of(questions, place) else None
+
+    def _replies(self, exchange: Exchange) -> tuple[list[str], int]:
+        """All versions of the reply, and the place of this one; one that has not begun stands behind them.
+
+        Where a question was left without a reply, what was said next is the last version.
+        """
+        tree, question, answer = self.stored.tree, exchange.question, exchange.answer
+        below = tree.children(question) if question else tree.siblings(answer) if answer else ()
+        replies = [node.id for node in below if node.role is Role.ASSISTANT]
+        said_next = [node.id for node in below if node.role is Role.USER]
+        versions = replies + said_next[-1:]
+        if answer in replies:
+            return versions, replies.index(answer)
+        goes_on = bool(said_next) and any(node.id in said_next for node in self.stored.path)
+        return versions, len(replies) if goes_on else len(versions)
+
+    def _show_one_of(self, versions: Sequence[str], place: int) -> bool:
+        """Have it on the path, if there is one in this place."""
+        there = 0 <= place < len(versions)
+        if there:
+            self.show(versions[place])
+        return there
 
     def show(self, message: str) -> None:
         """Have a message on the path."""

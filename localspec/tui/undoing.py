@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from localspec.chat import Role
-from localspec.store import Recap, StoredConversation
+from localspec.store import Node, Recap, StoredConversation
 
 
 class Undoing:
-    """The latest first; nothing is ever destroyed, so nothing is too old."""
+    """The latest first, and after what was done here what was done before; nothing is ever destroyed, or too old."""
 
     def __init__(self, stored: StoredConversation) -> None:
         self._stored = stored
@@ -23,9 +23,6 @@ class Undoing:
 
     def undo(self, recap: Recap | None) -> str | None:
         """Undo what was done last, or the ``recap`` that holds now; a message that is back by it, None if none is."""
-        if recap is not None and recap.node.id not in self._done:
-            # Made on an earlier day.
-            self._done.insert(0, recap.node.id)
         while self._done:
             message = self._done.pop()
             if message not in self._stored.tree:
@@ -35,6 +32,20 @@ class Undoing:
                 self._stored.restore(message)
                 return message
             if node.deleted is None:
-                self._stored.delete(message)
-                return node.parent or message
-        return None
+                return self._tell_in_full(node)
+        return self._undo_earlier(recap)
+
+    def _undo_earlier(self, recap: Recap | None) -> str | None:
+        """What was done before the conversation was opened is known by what is stored."""
+        deleted = {node.id: node.deleted for node in self._stored.tree.nodes if node.role is not Role.SYSTEM}
+        moments = {message: moment for message, moment in deleted.items() if moment is not None}
+        latest = max(moments, key=moments.__getitem__, default=None)
+        if recap is not None and (latest is None or recap.node.created > moments[latest]):
+            return self._tell_in_full(recap.node)
+        if latest is not None:
+            self._stored.restore(latest)
+        return latest
+
+    def _tell_in_full(self, summary: Node) -> str:
+        self._stored.delete(summary.id)
+        return summary.parent or summary.id

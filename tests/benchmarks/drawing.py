@@ -2,11 +2,11 @@
 
     python -m tests.benchmarks.drawing --target TARGET.gguf --draft DRAFT.gguf [--truth all] [--replies 8]
 
-Two runs of a program differ by more than the screen costs. So in each reply the real chat, on a pseudo-terminal, draws
-for a second and a half as ever and then not at all for as long, in an order drawn anew for each such pair, and the
-rounds that lie wholly within one stretch are compared with those of the other: seconds a token. The share of a core
-that the screen may take is counted over the stretches with drawing, as if they were one reply. Run it on an otherwise idle
-machine.
+Two runs of a program differ by more than the screen costs. So in each reply the real chat, on a pseudo-terminal,
+draws for a second and a half as ever and then not at all for as long, in an order drawn anew for each such pair, and
+the rounds that lie wholly within one stretch are compared with those of the other: seconds a token. The share of a
+core that the screen may take is counted over the stretches with drawing, as if they were one reply. Run it on an
+otherwise idle machine.
 """
 
 from __future__ import annotations

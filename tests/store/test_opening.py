@@ -196,6 +196,21 @@ def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
     assert not Store.open_or_memory(tmp_path / "data" / "history.db").stores
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a file that is open stays where it is")
+def test_one_that_is_moved_away_while_it_is_open_is_told(path: Path) -> None:
+    """By what needs to open it once more; what is open can still be exported."""
+    store = open_store(path)
+    talk = converse(store, ("Hello", "Yes."))
+    path.rename(path.with_name("elsewhere.db"))
+    for read in (lambda: list(store.search("hello")), lambda: list(store.runs())):
+        with pytest.raises(StoreError, match=r"not there any more\. Put it back"):
+            read()
+    assert [message.node.content for message in talk.document().messages] == ["Hello", "Yes. "]
+    path.with_name("elsewhere.db").rename(path)
+    assert len(store.search("hello")) == 1
+    store.close()
+
+
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that other users can enter."""

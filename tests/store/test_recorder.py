@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,44 @@ def test_a_reply_to_what_another_program_destroyed_holds_nothing_up(store: Store
     elsewhere.ask("Hello?")
     assert elsewhere.trouble is None
     assert [each.heading.id for each in store.conversations()] == [elsewhere.id]
+
+
+def test_a_reply_is_exported_as_far_as_it_is_written(store: Store) -> None:
+    """With its tokens, also where it goes on with an earlier part."""
+    talk = store.begin()
+    talk.ask("Go on.")
+    recorder = talk.begin_reply(ABOUT)
+    started, *rounds, finished = events("one two", "three")
+    for event in (started, *rounds):
+        recorder.receive(event)
+        recorder.flush()
+    assert "one two three" in to_markdown(talk.document())
+    assert talk.document().messages[-1].parts[-1].rounds == tuple(rounds)
+    assert talk.document() == store.document(talk.id)
+    recorder.receive(finished)
+    more = talk.continue_reply(recorder.node.id, ABOUT)
+    for event in events("four")[:-1]:
+        more.receive(event)
+        more.flush()
+    assert "one two three four" in to_markdown(talk.document())
+    assert talk.document() == store.document(talk.id)
+
+
+def test_a_reply_that_goes_on_is_exported_with_what_could_not_be_stored(store: Store, path: Path) -> None:
+    """Where memory has more of it than the file, memory counts."""
+    talk = store.begin()
+    talk.ask("Go on.")
+    recorder = talk.begin_reply(ABOUT)
+    started, first, second, finished = events("one two", "three")
+    recorder.receive(started)
+    recorder.receive(first)
+    recorder.flush()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        recorder.receive(second)
+        recorder.receive(finished)
+        talk.continue_reply(recorder.node.id, ABOUT)
+        assert "one two three" in to_markdown(talk.document())
 
 
 def test_what_is_not_stored_yet_can_be_exported_and_continued(store: Store, path: Path) -> None:

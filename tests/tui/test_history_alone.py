@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -95,5 +96,41 @@ async def test_a_database_in_a_bad_state_is_told_on_the_first_screen(
                 engine.reply("Green.")
                 await wait_until(pilot, lambda: session(pilot).free)
                 assert shown(pilot) == [("Pears?", "Green.")]
+                await send(pilot, f"/export {path.parent / 'pears.md'}")
+                assert "Written to" in notice_text(pilot)
+    assert "Green." in (path.parent / "pears.md").read_text("utf-8")
     kept = path if state is not damaged else next(path.parent.glob("history-damaged-*.db"))
     assert kept.read_bytes() == before
+
+
+async def test_what_was_said_since_is_exported_though_nothing_can_be_stored(path: Path, tmp_path: Path) -> None:
+    """In a conversation of a newer LocalSpec: all of it is written, what is stored and what is not."""
+    engine = FakeEngine()
+    with newer(path), closing(Store.open(path)) as store:
+        async with make_app(engine, store=store).run_test(size=(120, 30)) as pilot:
+            engine.load()
+            await chat(pilot)._go_to(store.conversations()[0].heading.id)
+            await send(pilot, "Pears?")
+            await wait_until(pilot, lambda: engine.prompts)
+            engine.reply("Green.")
+            await wait_until(pilot, lambda: session(pilot).free)
+            await send(pilot, f"/export {tmp_path / 'all.md'}")
+            assert "Written to" in notice_text(pilot)
+    text = (tmp_path / "all.md").read_text("utf-8")
+    assert [word in text for word in (*SAID, "Pears?", "Green.")] == [True] * 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a file that is open stays where it is")
+async def test_a_database_that_is_moved_away_is_told_where_one_searches(path: Path) -> None:
+    """And the search goes on once it is back."""
+    with closing(Store.open(path)) as store:
+        async with make_app(FakeEngine(), store=store).run_test(size=(160, 30)) as pilot:
+            path.rename(path.with_name("elsewhere.db"))
+            await pilot.press("ctrl+s")
+            await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+            await pilot.press(*"scarl")
+            said = pilot.app.screen.query_one("#search-said")
+            await wait_until(pilot, lambda: "not there any more" in str(said.render()))
+            path.with_name("elsewhere.db").rename(path)
+            await pilot.press("e")
+            await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)

@@ -163,15 +163,15 @@ def test_an_export_never_overwrites(tmp_path: Path) -> None:
     store, _ = history(tmp_path)
     talk = store.begin()
     with pytest.raises(NotFoundError, match="nothing has been said"):
-        export(store, talk, tmp_path)
+        export(talk, tmp_path)
     talk.ask("Apples")
-    assert [export(store, talk, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
-    export(store, talk, tmp_path, "mine.json")
+    assert [export(talk, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
+    export(talk, tmp_path, "mine.json")
     with pytest.raises(UsageError, match="is there already"):
-        export(store, talk, tmp_path, "mine.json")
+        export(talk, tmp_path, "mine.json")
     for folder, name in ((tmp_path / "absent", ""), (tmp_path, "absent/a.md"), (tmp_path, "~nobody-of-this-name/a")):
         with pytest.raises(StoreError, match="cannot be written"):
-            export(store, talk, folder, name)
+            export(talk, folder, name)
     store.close()
 
 
@@ -191,7 +191,7 @@ def test_an_export_is_of_the_kind_that_is_named(tmp_path: Path, name: str, file:
     store, _ = history(tmp_path)
     talk = store.begin()
     talk.ask("Apples")
-    path = export(store, talk, tmp_path, name)
+    path = export(talk, tmp_path, name)
     assert path == tmp_path / file
     assert path.read_text(encoding="utf-8").startswith(beginning)
     store.close()

@@ -16,6 +16,7 @@ from localspec.store import ReplyAbout, Store
 from localspec.tui.exchange import Exchange
 from localspec.tui.talk import Talk
 from localspec.tui.truth import Mode
+from localspec.tui.widgets.turn import PROMPT_ROWS
 from tests.tui.support import INFO, LAUNCH, rounds_of
 
 
@@ -54,6 +55,21 @@ def two_turns(store: Store) -> Talk:
 
 def said(talk: Talk) -> list[tuple[str, str]]:
     return [(exchange.prompt, exchange.text) for exchange in talk.exchanges]
+
+
+def test_a_restored_question_is_shown_without_the_text_of_its_files(store: Store) -> None:
+    """What the model reads is all of it; a turn has room for so many lines."""
+    talk = store.begin()
+    talk.ask("File: a.py\n```py\nprint(1)\n```\n\nWhat is this?")
+    talk.ask("line\n" * 100)
+    files, long = Talk(talk).exchanges
+    assert files.shown == "[a.py  0.1 kB]\nWhat is this?"
+    assert "print(1)" in files.prompt
+    assert files.rows(80) == 2 + 4
+    rows = long.shown.split("\n")
+    assert len(rows) == PROMPT_ROWS
+    assert rows[-1] == "[82 lines more]"
+    assert long.prompt == "line\n" * 100
 
 
 def test_what_was_said_is_restored_with_its_tokens(store: Store) -> None:
@@ -113,9 +129,9 @@ def test_answering_anew_keeps_the_first_reply(store: Store) -> None:
     assert talk.versions(waiting) == ((1, 1), (2, 2))
     say(talk, waiting, "Uno.")
     assert talk.versions(waiting) == ((1, 1), (2, 2))
-    assert talk.turn_to(waiting, -1, of_question=False)
+    assert talk.turn_to(waiting, -1) is talk.exchanges[0]
     assert said(talk) == [("First", "One."), ("Second", "Two.")]
-    assert not talk.turn_to(talk.exchanges[0], -1, of_question=False)
+    assert talk.turn_to(talk.exchanges[0], -1) is None
 
 
 def test_asking_in_other_words_is_a_branch(store: Store) -> None:
@@ -125,7 +141,7 @@ def test_asking_in_other_words_is_a_branch(store: Store) -> None:
     say(talk, waiting, "Three.")
     assert said(talk) == [("First", "One."), ("Third", "Three.")]
     assert talk.versions(talk.exchanges[1]) == ((2, 2), (1, 1))
-    assert talk.turn_to(talk.exchanges[1], -1, of_question=True)
+    assert talk.turn_to(talk.exchanges[1], -1) is talk.exchanges[1]
     assert said(talk)[1] == ("Second", "Two.")
 
 

@@ -25,8 +25,9 @@ from localspec.tui.widgets.prompt import Prompt
 from localspec.witness import News, ReplyWitness
 from localspec.witness.observers import Observers
 from localspec.worker.messages import Failed
+from tests.config.support import configure
 from tests.metrics.test_metrics import samples
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import launch, open_settings, said
 from tests.tui.support import (
     LAUNCH,
     Clock,
@@ -271,6 +272,31 @@ async def test_settings_count_at_once(tmp_path: Path) -> None:
         await wait_until(pilot, lambda: "vllm:generation_tokens_total" in page.read_text())
         app._observers.close()
     taken.close()
+
+
+@pytest.mark.parametrize("outlet", ["stats.metrics", "audit.audit_log"])
+async def test_an_outlet_that_cannot_be_in_a_changed_file_is_a_sentence(tmp_path: Path, outlet: str) -> None:
+    """When the settings are opened, and by the key that reads the file again; what is right after that counts."""
+    engine, page = FakeEngine(), tmp_path / "page"
+    section, _, key = outlet.partition(".")
+    app = app_of(engine, Store.in_memory())
+
+    def configured(place: Path, end: str) -> None:
+        configure(f"[{section}]\n{key} = {str(place)!r}\n# {end}\n")
+
+    async with app.run_test(size=(120, 24)) as pilot:
+        configured(tmp_path, "a folder")
+        await open_settings(pilot)
+        assert "cannot be written" in said(pilot)
+        configured(tmp_path.parent, "another folder")
+        await pilot.press("f5")
+        assert str(tmp_path.parent) in said(pilot)
+        assert str(tmp_path) not in said(pilot)
+        configured(page, "and then a file")
+        await pilot.press("f5")
+        assert "was read again" in said(pilot)
+        app._observers.close()
+    assert page.exists()
 
 
 async def test_a_draft_that_fails_is_said_while_and_after(tmp_path: Path) -> None:

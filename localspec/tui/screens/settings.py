@@ -141,10 +141,14 @@ class SettingsScreen(Screen[None]):
 
     def action_reread(self, quiet: bool = False) -> None:
         changed = self._browser.reread()
-        if changed:
-            self._apply(self._browser.config)
-        if changed or not quiet:
-            self._say("The file has changed and was read again." if changed else "The file has not changed.")
+        try:
+            if changed:
+                self._apply(self._browser.config)
+        except LocalSpecError as error:
+            self._say(str(error), refused=True)
+        else:
+            if changed or not quiet:
+                self._say("The file has changed and was read again." if changed else "The file has not changed.")
         self._draw()
 
     def action_move(self, step: int) -> None:
