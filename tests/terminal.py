@@ -13,6 +13,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 
+_AT_ONCE = 256
+"""Bytes that a terminal has room for if it has any."""
+
+
 class Terminal:
     """Runs a command on a terminal of its own; reads all it paints, as a terminal would."""
 
@@ -32,10 +36,14 @@ class Terminal:
         self.painted = b""
 
     def type(self, text: str | bytes) -> None:
-        """Send keys; blocks while the program does not read."""
+        """Send keys; reads what is painted while the program does not take them."""
         data = text if isinstance(text, bytes) else text.encode()
         while data:
-            data = data[os.write(self._master, data) :]
+            readable, writable, _ = select.select([self._master], [self._master], [])
+            if readable and not self.read(0):
+                return  # the program has ended and its side is closed
+            if writable:
+                data = data[os.write(self._master, data[:_AT_ONCE]) :]
 
     def resize(self, columns: int, rows: int) -> None:
         """As a terminal does whose window is drawn larger or smaller; the program gets SIGWINCH."""

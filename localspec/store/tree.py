@@ -191,8 +191,8 @@ class Tree:
     def delete(self, node_id: str, at: datetime) -> tuple[Node, ...]:
         """Delete the turn of a node; its nodes as they are now. What follows it stays.
 
-        If the path now ends in nothing that is shown, the leaf goes to another version of a deleted
-        reply, or else to what stood before.
+        If the path now ends in nothing that is shown, the leaf goes to another version of the deleted
+        reply or question, or else to what stood before.
         """
         turn = self.turn(node_id)
         gone = tuple(replace(node, deleted=at) for node in turn)
@@ -204,7 +204,7 @@ class Tree:
 
     def _leave(self, turn: tuple[Node, ...]) -> None:
         above = self.parent(turn[0].id)
-        others = self.children(above) if turn[0].role is Role.ASSISTANT else ()
+        others = [node for node in self.children(above) if node.role is turn[0].role]
         self.go_to(self.newest_leaf(others[-1].id) if others else above)
 
     def restore(self, node_id: str) -> tuple[Node, ...]:

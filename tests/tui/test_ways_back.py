@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
@@ -104,8 +104,9 @@ def reachable(talk: Talk) -> set[str]:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=100, deadline=None)
 @given(STEPS)
+@example([("say", 0), ("resend", 0), ("delete", 0)])
 def test_every_version_is_some_steps_away(steps: list[tuple[str, int]]) -> None:
     """Whatever is answered anew, left unanswered, edited and deleted."""
     store = Store.in_memory()
