@@ -12,7 +12,6 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 
-
 _AT_ONCE = 256
 """Bytes that a terminal has room for if it has any."""
 
