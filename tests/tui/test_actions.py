@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.binding import Binding
+from textual.command import CommandList
+from textual.worker import WorkerFailed
 
 from localspec.tui.actions import ACTIONS, key_label
 from localspec.tui.keys import prompt_bindings, screen_bindings
@@ -92,3 +95,38 @@ def test_keys_are_written_as_people_write_them() -> None:
     assert key_label("ctrl+j,shift+enter") == "Ctrl+J"
     assert key_label("escape") == "Esc"
     assert key_label("f1") == "F1"
+
+
+async def test_a_search_begun_by_the_last_key_ends_nothing() -> None:
+    """The screen is being taken away, and the list in which it would show what it finds is gone."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        app.action_command_palette()
+        await pilot.pause()
+        search = app.screen
+        assert isinstance(search, CommandSearch)
+        for commands in search.query(CommandList):
+            await commands.remove()
+        worker = search._gather_commands("e")
+        with pytest.raises(WorkerFailed, match="CommandList"):
+            await worker.wait()
+        await pilot.pause()
+        assert app.failure is None
+        assert app.is_running
+
+
+async def test_another_mistake_of_the_search_ends_the_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a sentence and a log, as everywhere."""
+
+    def mistaken(self: CommandSearch, value: str) -> None:
+        raise ValueError("a mistake")
+
+    app = make_app(FakeEngine())
+    with pytest.raises(ValueError, match="a mistake"):  # noqa: PT012 - the app raises it as it ends
+        async with app.run_test() as pilot:
+            monkeypatch.setattr(CommandSearch, "_search_for", mistaken)
+            app.action_command_palette()
+            await pilot.pause()
+            await pilot.press("e")
+            await pilot.pause()
+    assert isinstance(app.failure, ValueError)
