@@ -29,12 +29,10 @@ def rm(services: Services, /, beginnings: Sequence[str], forever: bool, yes: boo
             print(f"{conversation[:8]}  {store.open_conversation(conversation).title}")
         if not agreed(services, "Delete for good?" if forever else "Delete?", yes=yes):
             return
+        for conversation in found if forever else ():
+            _forget_what_was_typed(store, conversation)
         for conversation in found:
-            if forever:
-                _forget_what_was_typed(store, conversation)
-                store.destroy(conversation)
-            else:
-                store.delete(conversation)
+            (store.destroy if forever else store.delete)(conversation)
         if forever:
             print("Deleted for good.")
             _name_what_models_keep()

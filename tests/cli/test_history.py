@@ -283,13 +283,18 @@ def test_for_good_names_what_models_keep(localspec: Localspec, ids: tuple[str, s
 def test_what_was_typed_and_cannot_be_deleted_stops_the_deletion(
     localspec: Localspec, ids: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Of all conversations, also where only what was typed in the last of them cannot be deleted."""
+    asked: list[object] = []
+
     def refused(self: PromptHistory, texts: object) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        asked.append(texts)
+        if len(asked) == 2:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(PromptHistory, "forget", refused)
-    done = localspec("history", "rm", ids[0], "--forever", "--yes")
+    done = localspec("history", "rm", *ids, "--forever", "--yes")
     assert (done.code, "Nothing was deleted" in done.err) == (11, True)
-    assert ids[0] in localspec("history", "list", "--json").out
+    assert all(each in localspec("history", "list", "--json").out for each in ids)
 
 
 def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str, str]) -> None:
