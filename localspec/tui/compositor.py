@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from textual._compositor import Compositor
+from textual.dom import NoScreen
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -21,4 +22,9 @@ class RowCompositor(Compositor):
         rows = self.size.region if crop is None else Region(0, crop.y, self.size.width, crop.height)
         for widget, (region, clip) in self.visible_widgets.items():
             if shown := region.intersection(clip).intersection(rows):
-                yield shown, shown, widget.render_lines(shown.translate(-region.offset))
+                try:
+                    strips = widget.render_lines(shown.translate(-region.offset))
+                except NoScreen:
+                    # Taken away since the last arrangement; the next, already asked for, has something in its place.
+                    strips = [Strip.blank(shown.width)] * shown.height
+                yield shown, shown, strips

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from textual.binding import Binding
-from textual.command import CommandList
+from textual.command import CommandInput, CommandList
+from textual.events import Paste
 from textual.worker import WorkerFailed
 
 from localspec.tui.actions import ACTIONS, key_label
@@ -95,6 +96,18 @@ def test_keys_are_written_as_people_write_them() -> None:
     assert key_label("ctrl+j,shift+enter") == "Ctrl+J"
     assert key_label("escape") == "Esc"
     assert key_label("f1") == "F1"
+
+
+async def test_a_page_pasted_into_the_search_of_commands_is_left_out() -> None:
+    """It would be compared with every command, anew after each letter behind it."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        app.action_command_palette()
+        await wait_until(pilot, lambda: isinstance(app.focused, CommandInput))
+        app.post_message(Paste("fox " * 1000))
+        app.post_message(Paste("help"))
+        search = app.screen.query_one(CommandInput)
+        await wait_until(pilot, lambda: search.value == "help")
 
 
 async def test_a_search_begun_by_the_last_key_ends_nothing() -> None:

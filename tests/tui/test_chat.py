@@ -124,6 +124,18 @@ async def test_enter_sends_letters_typed_just_before() -> None:
         assert session(pilot).waiting[0].prompt == "ab"
 
 
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [("a b ctrl+u c", "c"), ("a b left c", "acb"), ("a b home c end d", "cabd"), ("a b backspace c", "ac")],
+)
+async def test_keys_that_edit_keep_their_place_among_letters(keys: str, text: str) -> None:
+    """What moves the cursor or deletes, sent in one burst with letters, acts before those typed behind it."""
+    async with make_app(FakeEngine()).run_test() as pilot:
+        for key in keys.split():
+            pilot.app.post_message(Key(key, key if len(key) == 1 else None))
+        await wait_until(pilot, lambda: chat(pilot).query_one(Prompt).text == text)
+
+
 async def test_newlines_grow_the_prompt_up_to_ten_lines() -> None:
     """Ctrl+J begins a new line, and an empty message is never sent."""
     engine = FakeEngine()

@@ -106,3 +106,20 @@ async def test_a_line_more_arranges_the_screen_once(monkeypatch: pytest.MonkeyPa
         _ = transcript.region  # whoever asks where something is has it arranged again if that was needed
         assert len(arranged) == 1
         assert session(pilot).current is not None
+
+
+async def test_what_was_taken_away_is_blank_until_the_next_arrangement() -> None:
+    """A frame may fall between a widget's going and the new arrangement of what is left."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await a_screen_full(pilot, engine)
+        screen, tokens = chat(pilot), turns(pilot)[1].reply.tokens
+        parent, row = tokens._parent, tokens.region.bottom - 1
+        rows = Region(0, row - 2, 100, 3)
+        before = drawn(screen._compositor, rows)
+        tokens._detach()
+        after = drawn(screen._compositor, rows)
+        tokens._attach(parent)
+    assert "three" in before[-1]
+    assert len(after) == len(before)
+    assert not any("one" in line or "three" in line for line in after)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from textual.command import CommandList, CommandPalette
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.command import CommandInput, CommandList, CommandPalette
 from textual.css.query import NoMatches
+from textual.events import Mount
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
+from localspec.tui.keys import bindings_of
+from localspec.tui.palette_actions import PALETTE_ACTIONS
 
-class CommandSearch(CommandPalette):
+_LONGEST_QUERY = 200
+"""Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""
+
+
+class CommandSearch(CommandPalette, inherit_bindings=False):
     """Textual's own (8.2), but that keys which go a page up or down do nothing in a list without a line.
 
     Textual looks up the line of the highlighted command, and a list that has no room has laid out none. And a search
     that a last key begins while the screen is being taken away finds no list any more, which is no mistake.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PALETTE_ACTIONS)
+
+    def on_mount(self, _: Mount) -> None:
+        self.query_one(CommandInput).max_length = _LONGEST_QUERY
 
     def _action_command_list(self, action: str) -> None:
         if self.query_one(CommandList).scrollable_content_region:

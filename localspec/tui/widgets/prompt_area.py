@@ -8,10 +8,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.widgets import TextArea
 
-from localspec.tui.actions import ACTIONS
 from localspec.tui.keys import prompt_bindings
-
-_OWN = {action.id for action in ACTIONS}
 
 
 class Owner(Protocol):
@@ -54,9 +51,10 @@ class PromptArea(TextArea):
         self._owner = owner
 
     async def _on_key(self, event: events.Key) -> None:
-        """Let our own bindings have their keys; a text area would insert Enter as text.
+        """Do what the area's bindings say here and now; a text area would insert Enter as text.
 
-        A priority binding would not do: it overtakes the letters typed just before it.
+        A priority binding would not do: it overtakes the letters typed just before it. Nor would leaving a key to
+        the app, which looks for its binding only after this: letters typed behind it overtake it.
         """
         if event.is_printable and event.key.startswith("alt+"):
             # Terminals send Escape and the letter, which a text area would insert.
@@ -72,7 +70,7 @@ class PromptArea(TextArea):
             event.prevent_default()
             return
         active = self.screen.active_bindings.get(event.key)
-        if active is not None and active.node is self and active.binding.id in _OWN:
+        if active is not None and active.node is self:
             event.stop()
             event.prevent_default()
             await self.run_action(active.binding.action)
