@@ -8,9 +8,17 @@ import pytest
 from textual._compositor import Compositor
 from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.strip import Strip
 
-from localspec.tui.compositor import RowCompositor
+from localspec.tui.compositor import RowCompositor, RowScreen
+from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.pairs import PairsScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.screens.search import SearchScreen
+from localspec.tui.screens.settings import SettingsScreen
+from localspec.tui.screens.stats import StatsScreen
 from localspec.tui.widgets.prompt_area import PromptArea
 from localspec.tui.widgets.transcript import Transcript
 from tests.tui.support import FakeEngine, chat, make_app, make_round, session, turns, wait_until
@@ -123,3 +131,10 @@ async def test_what_was_taken_away_is_blank_until_the_next_arrangement() -> None
     assert "three" in before[-1]
     assert len(after) == len(before)
     assert not any("one" in line or "three" in line for line in after)
+
+
+@pytest.mark.parametrize(
+    "kind", [ChatScreen, InspectorScreen, PairsScreen, RaceScreen, SearchScreen, SettingsScreen, StatsScreen]
+)
+def test_every_screen_of_its_own_is_drawn_so(kind: type[Screen[Any]]) -> None:
+    assert issubclass(kind, RowScreen)

@@ -19,7 +19,6 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from localspec.compose.message import Written
 from localspec.errors import LocalSpecError
@@ -27,7 +26,7 @@ from localspec.store import Hit
 from localspec.tui.change_desk import ChangeDesk
 from localspec.tui.clipboard import copy
 from localspec.tui.commands import command_parts, find_command, is_command, no_such_command
-from localspec.tui.compositor import RowCompositor
+from localspec.tui.compositor import RowScreen
 from localspec.tui.conversation_desk import ConversationDesk
 from localspec.tui.editing_desk import EditingDesk
 from localspec.tui.frame_rate import FRAME_S, FrameRate
@@ -72,7 +71,7 @@ class EngineSpoke(Message):
     """Answers have arrived while nobody was looking."""
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(RowScreen[None]):
     """Conversation, prompt and live line in one calm column."""
 
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
@@ -102,7 +101,6 @@ class ChatScreen(Screen[None]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._compositor = RowCompositor()
         self._session = session
         self._desk = desk
         self._settings = settings
@@ -264,8 +262,8 @@ class ChatScreen(Screen[None]):
         self.query(Sidebar).remove()
         self._where.write()
 
-    def action_search(self) -> None:
-        self.app.push_screen(SearchScreen(self._session.store), self._found)
+    def action_search(self, words: str = "") -> None:
+        self.app.push_screen(SearchScreen(self._session.store, words), self._found)
 
     async def _found(self, hit: Hit | None) -> None:
         if hit is not None:

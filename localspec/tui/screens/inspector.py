@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
+from localspec.tui.compositor import RowScreen
 from localspec.tui.insights import Insights, Subject
 from localspec.tui.inspector_actions import INSPECTOR_ACTIONS
 from localspec.tui.keys import bindings_of, hint_line, labels_of
@@ -22,7 +22,7 @@ from localspec.tui.widgets.token_panel import TokenPanel
 from localspec.tui.widgets.token_view import TokenView
 
 
-class InspectorScreen(Screen[None]):
+class InspectorScreen(RowScreen[None]):
     """One reply and a cursor; the panel stands beside it where there is room, below it elsewhere."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(INSPECTOR_ACTIONS)

@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from localspec.tui.compositor import RowScreen
 from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.pair_actions import PAIR_ACTIONS
 from localspec.tui.pairs.browser import Browser, deed_words
@@ -22,7 +22,7 @@ from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
 
 
-class PairsScreen(Screen[str | None]):
+class PairsScreen(RowScreen[str | None]):
     """Ends with the id of the pair to use, or with none."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PAIR_ACTIONS)

@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
+from localspec.tui.compositor import RowScreen
 from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.palette import Palette
 from localspec.tui.race import Lane, Race, lane_line, lanes, verdict
@@ -77,7 +77,7 @@ class LaneView(Container):
         return self.shown_n == len(self._lane.rounds)
 
 
-class RaceScreen(Screen[None]):
+class RaceScreen(RowScreen[None]):
     """Waits for the recording, then replays it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(RACE_ACTIONS)

@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.errors import LocalSpecError
 from localspec.launch import Layer
+from localspec.tui.compositor import RowScreen
 from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.setting_actions import SETTING_ACTIONS
 from localspec.tui.settings_browser import SettingsBrowser
@@ -26,7 +26,7 @@ from localspec.tui.widgets.setting_list import LOOKS, SettingList
 _FILTER_HINT = "Type to filter: a name, a word, set"
 
 
-class SettingsScreen(Screen[None]):
+class SettingsScreen(RowScreen[None]):
     """Every change is checked, applied and written at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(SETTING_ACTIONS)

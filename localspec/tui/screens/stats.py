@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from localspec.stats.page import Sheet
+from localspec.tui.compositor import RowScreen
 from localspec.tui.keys import bindings_of, both, labels_of
 from localspec.tui.stats.browser import VIEWS, WATCH, StatsBrowser
 from localspec.tui.stats_actions import STATS_ACTIONS
@@ -24,7 +24,7 @@ _LEAST_WIDTH = 15
 _ROOM_FOR_COUNT = 35
 
 
-class StatsScreen(Screen[None]):
+class StatsScreen(RowScreen[None]):
     """Reads in a thread, and shows what has been read so far."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(STATS_ACTIONS)
