@@ -151,8 +151,6 @@ class TestFootprint:
 
     def hold(self, path: Path, shape: ContextShape, tolerance: float) -> None:
         """The cache within what llama.cpp rounds in its log; all together within a tenth."""
-        if "q" in shape.type_k and not Hyperparameters(read_header(path)).can_quantise_cache():
-            pytest.skip("its heads are no whole blocks wide")
         told = footprint([read_header(path)], shape).ram
         cache, compute = reported_bytes(path, shape)
         assert told.cache == pytest.approx(cache, rel=0.01, abs=0.02 * MIB)

@@ -144,6 +144,7 @@ class TestOptions:
 
     def test_a_depth_that_was_left_open_is_decided_round_by_round_and_explained(self, pair: OpenPair) -> None:
         events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY)))
+        assert len(events) > 1
         assert all(event.why and event.depth == event.proposed_n for event in events)
 
     def test_speculation_can_be_turned_off(self, pair: OpenPair) -> None:

@@ -42,7 +42,9 @@ def test_make_targets_exist(document: str) -> None:
 def test_files_that_are_named_exist(document: str) -> None:
     """A path in back quotes that looks like one of ours is one."""
     text = (ROOT / document).read_text(encoding="utf-8")
-    for path in re.findall(r"`((?:localspec|tests|assets|\.ci)/[\w./-]*)`", text):
+    named = re.findall(r"`((?:localspec|tests|assets|\.ci)/[\w./-]*)`", text)
+    assert named
+    for path in named:
         assert (ROOT / path).exists(), path
 
 

@@ -289,7 +289,10 @@ class TestMemory:
 
     def test_a_folder_that_cannot_be_written_costs_nothing_but_time(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
-        CalibrationFile(tmp_path / "file", "key").save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {})
+        file = CalibrationFile(tmp_path / "file", "key")
+        file.save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {})
+        assert file.load() is None
+        assert (tmp_path / "file").read_text() == "not a folder"
 
     @pytest.mark.parametrize("step", ["write", "replace"])
     def test_a_full_disk_leaves_nothing_behind(

@@ -88,7 +88,7 @@ class VirtualPair:
     def count_tokens(self, text: str) -> int:
         return len(text)
 
-    def close(self) -> None:
+    def close(self, cancel: Cancellation | None = None) -> None:
         self.closed = True
 
     def _round(self, tally: Tally, options: ReplyOptions, acceptance: float) -> Round:

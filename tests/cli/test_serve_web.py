@@ -10,8 +10,6 @@ import pytest
 from localspec.extras import install_extra
 from tests.cli.conftest import Localspec
 
-pytest.importorskip("textual_serve")
-
 
 @pytest.mark.parametrize(
     ("arguments", "what"),

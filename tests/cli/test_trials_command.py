@@ -265,6 +265,7 @@ def test_in_the_line_mode_turns_are_on_their_sides(localspec: Localspec) -> None
         assert run.about.arm is arm_of(record["id"], run.question, 0.5)
         with_arms.append(6 if run.about.arm is Arm.CANDIDATE else 3)
     store.close()
+    assert with_arms
     assert with_arms == depths[: len(with_arms)]
     assert len(with_arms) == 20 or TrialBook().find(record["id"]).end is not None
 

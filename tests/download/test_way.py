@@ -198,6 +198,7 @@ def test_a_clock_that_jumps_changes_nothing(server: HubServer, monkeypatch: pyte
 
     assert path.read_bytes() == DATA
     assert server.sent_bytes == len(DATA)
+    assert len(world.waits) == 3
     assert all(0 < wait_s <= 30 for wait_s in world.waits)
 
 

@@ -25,6 +25,7 @@ def test_the_engine_and_then_the_app_are_killed(own_home: Path) -> None:
     lives.live(of_app=False)
     lives.live(of_app=True)
     lives.end()
+    assert len(lives.kills) == 2
     for kill, lost_s in zip(lives.kills, lives.check(), strict=True):
         assert lost_s <= MOST_LOST_S + kill.silence_s
 

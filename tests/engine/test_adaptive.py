@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, LookCost
+from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist
 from localspec.engine.drafters import Outlook
 from localspec.engine.drafting import Look
@@ -186,6 +187,28 @@ def test_a_cheap_batch_size_is_filled() -> None:
     assert [plan.adds(0.3) for _ in range(4)] == [True, True, True, False]
 
 
+@pytest.mark.parametrize(("best", "looks"), [(0.0, True), (0.3, True), (0.9, False)])
+def test_what_can_be_proposed_for_nothing_makes_a_look_worth_less(best: float, looks: bool) -> None:
+    assert World(FLAT, [0.9], step_s=0.3).policy().plan(8).looks("draft", 1, best) is looks
+
+
+@pytest.mark.parametrize(("chance", "looks"), [(0.95, True), (0.5, False)])
+def test_a_look_is_worth_less_after_doubtful_proposals(chance: float, looks: bool) -> None:
+    """It is for nothing where one of them is refused."""
+    policy = World(FLAT, [0.9], step_s=0.2).policy()
+    policy.mood("draft").later = 0.3
+    plan = policy.plan(8)
+    assert plan.adds(chance)
+    assert plan.looks("draft", 1, 0.0) is looks
+
+
+def test_a_look_is_worth_no_more_than_a_certain_proposal() -> None:
+    """The benefit of the doubt does not go so far as to ask where even that would not pay."""
+    policy = World(STEEP, [0.9]).policy()
+    assert policy.mood("draft").first == 1.0
+    assert not policy.plan(8).looks("draft", 1, 0.0)
+
+
 def test_every_plan_says_why() -> None:
     world = World(STAIRS, [0.9])
     policy = world.policy()
@@ -194,6 +217,76 @@ def test_every_plan_says_why() -> None:
         while plan.looks("draft", 1, 0.0) and plan.adds(0.9):
             pass
         assert policy.explain()
+
+
+def test_a_plan_is_as_deep_as_there_is_room_and_a_price() -> None:
+    policy = World(FLAT, [0.9]).policy()
+    assert [policy.plan(room).limit for room in (0, 3, DEEPEST, 100)] == [0, 3, DEEPEST, DEEPEST]
+
+
+def test_a_reply_begins_without_what_the_last_one_was_like() -> None:
+    """Neither its speed, nor what its drafter was worth, nor a landmark that its end began."""
+    world = World(FLAT, [0.97])
+    policy = world.policy()
+    world.play(policy, tokens_n=200)
+    policy.mood("draft").first = 0.0
+    policy.observe(Round(0, None, 0, (Token(0, "end\n", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
+    assert policy.rate > 2 * policy.plain_per_second
+    policy.begin()
+    assert policy.rate == pytest.approx(policy.plain_per_second)
+    mood = policy.mood("draft")
+    assert (mood.first, mood.idle_n) == (1.0, 0)
+    policy.observe(Round(0, None, 0, (Token(0, "- item", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
+    assert mood.idle_n == 1, "a dash where a reply begins changes nothing"
+
+
+def test_what_a_reply_showed_of_chances_is_the_next_ones_prior_only() -> None:
+    policy, outlook = World(FLAT, [0.5]).policy(), Outlook("draft", Dist.point(0), "kind", 0.5)
+    for _ in range(200):
+        policy.observe(made(0, 1, 1, 0.0, 1.0), [outlook], 1)
+    policy.begin()
+    for _ in range(40):
+        policy.observe(made(0, 0, 1, 0.0, 1.0), [outlook], 0)
+    assert policy.likelihoods.of(outlook) < 0.3
+
+
+def test_a_draft_that_never_pays_is_tried_more_and_more_seldom() -> None:
+    """After 16 tokens, 32, and from then on 64."""
+    policy = World(STEEP, [0.05]).policy()
+    policy.mood("draft").first = 0.0
+    pauses: list[int] = []
+    idle_n = 0
+    while len(pauses) < 5:
+        plan = policy.plan(8)
+        if plan.looks("draft", 1, 0.0):
+            pauses.append(idle_n)
+            idle_n = 0
+            plan.looked(Look("draft", 1, STEP_S))
+            plan.adds(plan.chance(Outlook("draft", Dist.point(0), "bad", 0.01)))
+        policy.observe(Round(0, None, 0, (Token(0, "x", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
+        idle_n += 1
+    assert pauses == [16, 32, 64, 64, 64]
+
+
+def test_looks_are_priced_by_what_they_cost() -> None:
+    policy = World(FLAT, [0.9]).policy()
+    for _ in range(100):
+        policy.plan(8).looked(Look("draft", 1, 3 * STEP_S))
+    assert policy.costs.look_s("draft", 1) == pytest.approx(3 * STEP_S, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", [lambda costs: AdaptiveDepth(costs, DEEPEST), lambda costs: FixedDepth(3, costs)])
+def test_rounds_are_priced_by_what_they_cost(kind: Callable[[Costs], DepthPolicy]) -> None:
+    """By their batch, drafting apart, and with the price of taking back where something was refused before."""
+    costs = Costs({1: 1.0, 4: 2.0}, rollback_s=3.0)
+    policy = kind(costs)
+    policy.begin()
+    for _ in range(50):
+        policy.observe(made(0, 1, 3, 0.5, 2.0), [], 1)
+        policy.observe(made(1, 3, 3, 0.5, 5.0), [], 3)
+        policy.observe(made(2, 0, 0, 0.5, 1.0), [], 0)
+    assert (costs.round_s(4), costs.plain_s, costs.rollback_s) == pytest.approx((2.0, 1.0, 3.0))
+    assert policy.plain_per_second == pytest.approx(1.0)
 
 
 class TestCosts:
@@ -221,6 +314,12 @@ class TestCosts:
         costs = Costs({1: 1.0, 4: 2.0})
         costs.observe_round(4, 500.0)
         assert costs.round_s(4) < 2.3
+
+    def test_a_clock_that_stood_still_says_nothing(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0})
+        for batch, spent_s in ((4, 0.0), (4, -1.0), (0, 1.0), (5, 1.0)):
+            costs.observe_round(batch, spent_s)
+        assert costs == Costs({1: 1.0, 4: 2.0})
 
     def test_a_round_that_takes_back_says_nothing_about_the_price_of_its_batch(self) -> None:
         """Only those after a refusal pay for it."""
@@ -265,6 +364,16 @@ class TestCosts:
         with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
             Costs.from_dict(data)
 
+    def test_a_look_after_catching_up_tells_what_catching_up_costs(self) -> None:
+        """And one that had nothing to catch up with what a step does."""
+        look = LookCost(1.0, 0.1)
+        for _ in range(200):
+            look.observe(21, 5.0)
+        assert (look.step_s, look.catch_up_s) == pytest.approx((1.0, 0.2), rel=0.01)
+        for _ in range(200):
+            look.observe(1, 3.0)
+        assert (look.step_s, look.catch_up_s) == pytest.approx((3.0, 0.2), rel=0.01)
+
     def test_a_lag_is_paid_for_by_the_token(self) -> None:
         look = LookCost(1.0, 0.1)
         assert [look.of(lag) for lag in (0, 1, 11)] == [0, 1, 2]
@@ -284,6 +393,22 @@ class TestLikelihoods:
         likelihoods.observe([seen, seen, unseen], 1)
         assert likelihoods.of(unseen) == 0.5
         assert likelihoods.of(seen) == pytest.approx(0.5)
+
+    @pytest.mark.parametrize(("prior", "least", "most"), [(0.0, 0.001, 0.01), (1.0, 0.99, 0.999)])
+    def test_nothing_is_certain(self, prior: float, least: float, most: float) -> None:
+        """However sure the drafter is, and however often it was right."""
+        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", prior)
+        for _ in range(300):
+            assert least < likelihoods.of(outlook) < most
+            likelihoods.observe([outlook], int(prior))
+
+    def test_what_is_long_ago_counts_less(self) -> None:
+        """After a thousand right guesses three hundred wrong ones are the rule."""
+        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.5)
+        for accepted in (*[1] * 1000, *[0] * 300):
+            likelihoods.observe([outlook], accepted)
+        likelihoods.begin()
+        assert 0.2 < likelihoods.of(outlook) < 0.5
 
     def test_this_reply_counts_more_than_the_others(self) -> None:
         likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.5)
@@ -314,6 +439,22 @@ class TestProposalLaw:
         flat = Dist.of(*arrays([1, 2, 3], [0.4, 0.3, 0.3]))
         law.learn([flat] * 50, [flat] * 50)
         assert law.best == "drawn"
+
+    def test_the_favourite_is_the_likeliest(self) -> None:
+        base = Dist.of(*arrays([1, 2, 3], [0.2, 0.5, 0.3]))
+        assert applied(FAVOURITE, base).ids.tolist() == [2]
+
+    def test_what_is_too_unlikely_for_a_number_is_not_proposed(self) -> None:
+        base = Dist.of(*arrays([1, 2, 3], [0.5, 1e-200, 0.5]))
+        sharper = applied("drawn at 2/5", base)
+        assert (sharper.ids.tolist(), sharper.probs.tolist()) == ([1, 3], [0.5, 0.5])
+
+    def test_a_draft_without_a_choice_teaches_nothing(self) -> None:
+        """All ways come to the same there."""
+        law = ProposalLaw()
+        before = dict(law._accepted)
+        law.learn([Dist.point(1), None], [Dist.point(1), Dist.point(2)])
+        assert law._accepted == before
 
     def test_a_lower_temperature_keeps_the_order(self) -> None:
         base = Dist.of(*arrays([1, 2, 3], [0.5, 0.3, 0.2]))

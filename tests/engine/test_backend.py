@@ -15,7 +15,6 @@ import pytest
 
 from localspec.engine.backends.cores import default_threads, physical_cores
 from localspec.engine.backends.llama import LlamaModel, common_prefix
-from localspec.engine.backends.llama_devices import list_devices
 from localspec.engine.backends.llama_load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama_report import (
     cache_types,
@@ -31,7 +30,7 @@ from localspec.engine.dist import Dist
 from localspec.engine.model import Cancelled, Model
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
-from localspec.errors import CapacityError, ModelFileError
+from localspec.errors import CapacityError, EngineError, ModelFileError
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.fakes import Softmax, TableModel, letters
 
@@ -182,8 +181,27 @@ class TestLlamaModel:
     def test_tokens_a_draft_does_not_know_do_no_harm(self) -> None:
         """Padding of the target's vocabulary that the draft lacks is read as some other token."""
         model = LlamaModel.open(LoadSettings(DRAFT, 1, 64), Cancellation())
-        assert np.isfinite(model.logits([4, model.vocab.n_vocab + 3, 5], 1)).all()
+        for unknown in (0, 3):
+            assert np.isfinite(model.logits([4, model.vocab.n_vocab + unknown, 5], 1)).all()
         model.close()
+
+    def test_going_back_forgets_what_is_not_in_the_context(self, llama: LlamaModel) -> None:
+        llama.logits(tokens(10), 1)
+        llama.go_back([*tokens(6), 9999])
+        assert list(llama.held_tokens) == tokens(6)
+
+    @pytest.mark.parametrize("at", [0, 1, 2])
+    def test_a_row_that_is_not_of_numbers_is_refused(
+        self, llama: LlamaModel, monkeypatch: pytest.MonkeyPatch, at: int
+    ) -> None:
+        """Whichever of those asked for it is; and nothing that may have spoiled it is kept."""
+        rows = np.zeros((3, llama.vocab.n_vocab), dtype=np.float32)
+        rows[at, 7] = np.nan
+        with monkeypatch.context() as patch:
+            patch.setattr(llama, "_view", lambda first, last: rows)
+            with pytest.raises(EngineError, match="not numbers"):
+                llama.logits(tokens(5), 3)
+        assert list(llama.held_tokens) == []
 
     def test_the_context_is_no_longer_than_asked_for(self) -> None:
         """llama.cpp rounds a context up; nobody is told so, lest a test of the limit miss it."""
@@ -369,11 +387,10 @@ class TestOptions:
         assert model.device == "CPU, 2 threads"
         model.close()
 
-    @pytest.mark.skipif(bool(list_devices(native())), reason="there is a GPU")
     def test_a_required_gpu_that_took_nothing_is_a_refusal(self) -> None:
         """llama.cpp says "offloaded 7/7 layers" all the same."""
         with pytest.raises(CapacityError, match="put no layer"):
-            self.opened(require_gpu=True)
+            self.opened(require_gpu=True, devices=())
 
     def test_threads_can_be_changed_while_loaded(self) -> None:
         model = self.opened(threads=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from fractions import Fraction
 
@@ -64,3 +65,32 @@ def test_a_point_mass_needs_no_chance() -> None:
     assert a.draw(Dist.point(7)) == 7
     dist = Dist.of(np.arange(50, dtype=np.int64), np.ones(50))
     assert a.draw(dist) == b.draw(dist)
+
+
+def test_where_rounding_leaves_nothing_it_stays_as_it_is() -> None:
+    """A replacement is drawn from p all the same."""
+    ids = np.array([3, 5], dtype=np.int64)
+    p, above = Dist(ids, np.array([0.4, 0.6])), Dist(ids, np.array([0.7, 0.9]))
+    assert p.minus(above).probs.tolist() == [0.4, 0.6]
+    assert p.excess(above) == 0
+
+
+class Eighths(random.Random):
+    """0, 1/8, ... 7/8 instead of random numbers."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def random(self) -> float:
+        self._next += 1
+        return (self._next - 1) % 8 / 8
+
+
+def test_each_outcome_has_as_much_of_the_numbers_as_its_probability() -> None:
+    """To the last of them; what has no chance is chosen by none, not even by 0."""
+    chance = SeededChance(0)
+    chance._random = Eighths()
+    dist = Dist.of(np.array([4, 7], dtype=np.int64), np.array([0.25, 0.75]))
+    assert Counter(chance.draw(dist) for _ in range(8)) == {4: 2, 7: 6}
+    for p, accepted_n in ((0.0, 0), (0.25, 4), (0.5, 8)):
+        assert sum(chance.accepts(p, 0.5) for _ in range(8)) == accepted_n

@@ -10,13 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localspec.engine.cancel import Cancellation
+from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededChance
 from localspec.engine.divergence import EVERY, divergence, divergence_of
 from localspec.engine.drafters import Draft, Favourite, Outlook
-from localspec.engine.drafters.draft import favourite_of
+from localspec.engine.drafters.draft import DraftModel, favourite_of
 from localspec.engine.events import Origin, Round, Token
+from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
+from localspec.engine.sampling import Greedy
 from localspec.engine.tally import Tally
+from tests.fakes import TableModel, letters
 
 SCORES = st.lists(st.floats(-12, 12, width=32), min_size=2, max_size=12)
 
@@ -82,6 +87,18 @@ def test_only_some_rounds_are_measured() -> None:
     assert divergence_of(drafted(model, suffix), rows, 0) == expected
     assert divergence_of(drafted(suffix, model), rows, 0) is None
     assert divergence_of(drafted(), rows, 0) is None
+
+
+def test_every_fourth_round_of_a_reply_is_measured() -> None:
+    """From the first on, by the two models' own scores, whatever the sampler makes of them."""
+    target, draft = TableModel(letters(6), seed=1), TableModel(letters(6), seed=2)
+    request = Request([0, 1], Greedy(), SeededChance(0), FixedDepth(2), max_tokens=24)
+    events = list(generate(target, [DraftModel(draft)], request, Cancellation()))
+    rounds = [event for event in events if isinstance(event, Round) and event.depth]
+    assert len(rounds) > 2 * EVERY
+    assert [round_.divergence is not None for round_ in rounds] == [n % EVERY == 0 for n in range(len(rounds))]
+    by_hand = divergence(favourite_of(row_of(draft.row([0, 1]))), row_of(target.row([0, 1])))
+    assert rounds[0].divergence == pytest.approx(by_hand)
 
 
 def test_a_reply_has_the_mean_of_its_measured_rounds() -> None:

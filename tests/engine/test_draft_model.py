@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.drafters import Outlook
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Round
@@ -76,6 +77,86 @@ def test_it_learns_from_the_targets_rows_how_to_propose(sharpness: float, law: s
     plan = FixedDepth(1).plan(1)
     (outlook,) = draft_round([drafter], PROMPT, plan, Softmax(), SeededChance(0), vocab.is_end).outlooks
     assert outlook.evidence.rpartition(" ")[0] == law
+
+
+def test_it_changes_its_mind_with_the_text() -> None:
+    """What drawing would have had is learned from favourites that were named as well."""
+    drafter = DraftModel(TableModel(letters(8), seed=1, sharpness=0.5))
+    for law in (FAVOURITE, "drawn", FAVOURITE):
+        for _ in range(100):
+            outlook = look_of(drafter)
+            assert outlook.favourite is not None
+            assert outlook.base is not None
+            drafter.learn([outlook], [Dist.point(outlook.favourite.token) if law == FAVOURITE else outlook.base])
+        assert look_of(drafter).evidence.rpartition(" ")[0] == law
+
+
+def look_of(drafter: DraftModel) -> Outlook:
+    outlook = drafter.begin(PROMPT, Softmax()).look()
+    assert outlook is not None
+    return outlook
+
+
+@dataclass
+class Place:
+    """Says how many tokens it was told."""
+
+    stateless = False
+
+    told_n: int = 0
+
+    def dist(self, row: Logits) -> Dist:
+        return Dist.point(self.told_n)
+
+    def accept(self, token: int) -> None:
+        self.told_n += 1
+
+    def fork(self) -> Place:
+        return Place(self.told_n)
+
+
+def test_each_proposal_is_told_to_the_users_rules_once() -> None:
+    """Also those of others, between two looks."""
+    sampler = Place()
+    assert proposals(DraftModel(TableModel(letters(9))), sampler, 4) == [0, 1, 2, 3]
+    walk = DraftModel(TableModel(letters(9))).begin(PROMPT, sampler)
+    told = []
+    for others in ([], [5], [6, 7, 8]):
+        for token in others:
+            walk.step(token)
+        outlook = walk.look()
+        assert outlook is not None
+        told += outlook.dist.ids.tolist()
+    assert told == [0, 1, 4]
+    assert sampler.told_n == 0
+
+
+def test_the_lag_is_what_a_look_has_to_read() -> None:
+    """At least one token, for a look is never free: the last is read again where all is known."""
+    model = TableModel(letters(9))
+    for known_n, lag in ((0, 2), (1, 1), (2, 1)):
+        model.logits(PROMPT[:known_n], 0)
+        assert DraftModel(model).begin(PROMPT, Greedy()).lag == lag
+    walk = DraftModel(TableModel(letters(9))).begin(PROMPT, Greedy())
+    lags = [walk.lag]
+    for tokens in ([5], [6, 7, 8]):
+        walk.look()
+        for token in tokens:
+            walk.step(token)
+        lags.append(walk.lag)
+    assert lags == [2, 1, 3]
+
+
+def test_a_draft_whose_context_is_full_has_nothing_to_say() -> None:
+    """The reply goes on without it."""
+    vocab = letters(6)
+    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(3), max_tokens=20)
+    drafter = DraftModel(TableModel(vocab, seed=1, n_ctx=8))
+    events = generate(TableModel(vocab, seed=1), [drafter], request, Cancellation())
+    rounds = [event for event in events if isinstance(event, Round)]
+    assert rounds[0].depth == 3
+    assert rounds[-1].depth == 0
+    assert sum(len(round_.tokens) for round_ in rounds) == 20
 
 
 class Filtered(ExactSampler):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,8 +22,9 @@ from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.drafting import Look, Plan, draft_round
 from localspec.engine.events import Origin, Round
-from localspec.engine.sampling import Greedy
+from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.verify import verify
+from localspec.errors import EngineError
 from tests.engine.test_verify import PROMPT, Law, target_law
 from tests.fakes import (
     ExactModel,
@@ -30,6 +32,7 @@ from tests.fakes import (
     RecordingSampler,
     SamplingDrafter,
     ScriptedDrafter,
+    ScriptedWalk,
     TableModel,
     enumerate_law,
     letters,
@@ -144,7 +147,8 @@ def test_an_adaptive_depth_keeps_the_law(seed: int, n_vocab: int) -> None:
     assert len(depths) > 1
 
 
-def test_a_block_keeps_more_than_token_by_token() -> None:
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_block_keeps_more_than_token_by_token(depth: int) -> None:
     """The expected number of accepted proposals is never less, and for a draft like this it is more."""
     vocab = letters(2)
     model = ExactModel(vocab, seed=5, zeros=False)
@@ -152,8 +156,8 @@ def test_a_block_keeps_more_than_token_by_token() -> None:
 
     def mean_accepted(sampler: ExactSampler) -> Fraction:
         def run(chance: Chance) -> tuple[int, ...]:
-            draft = draft_round([drafter], PROMPT, FixedDepth(3).plan(3), sampler, chance, vocab.is_end)
-            rows = model.logits([*PROMPT, *draft.tokens], 4)
+            draft = draft_round([drafter], PROMPT, FixedDepth(depth).plan(depth), sampler, chance, vocab.is_end)
+            rows = model.logits([*PROMPT, *draft.tokens], depth + 1)
             return (verify(draft, rows, sampler, chance, vocab.is_end).accepted,)
 
         return sum((n[0] * weight for n, weight in enumerate_law(run).items()), Fraction(0))
@@ -183,6 +187,10 @@ def test_every_accepted_token_names_its_drafter() -> None:
     request = loop.Request([0], Greedy(), SeededChance(0), FixedDepth(4), max_tokens=80)
     drafters: list[Drafter] = [SuffixDrafter(), DraftModel(TableModel(vocab, seed=1, order=1))]
     rounds = [event for event in loop.generate(target, drafters, request, Cancellation()) if isinstance(event, Round)]
+    for round_ in rounds:
+        proposers = [token.drafter for token in round_.tokens[:-1]] + [each.drafter for each in round_.rejected]
+        assert set((round_.drafter or "").split("+")) >= {name for name in proposers if name}
+    assert {round_.drafter for round_ in rounds} <= {None, "suffix", "draft", "suffix+draft", "draft+suffix"}
     accepted = [token for round_ in rounds for token in round_.tokens if token.origin is Origin.ACCEPTED]
     assert {token.drafter for token in accepted} == {"suffix", "draft"}
     own = [token for round_ in rounds for token in round_.tokens if token.origin is not Origin.ACCEPTED]
@@ -229,3 +237,115 @@ def test_the_more_promising_outlook_proposes() -> None:
         draft = draft_round(order, PROMPT, Odds(), Greedy(), SeededChance(0), lambda token: False)
         assert draft.tokens == [1]
         assert draft.dists[0].prob(1) == Dist.point(1).prob(1)
+
+
+@dataclass
+class Noting:
+    """A plan that writes down what it is asked and told."""
+
+    limit: int
+    least: float = 0.0
+    asked: list[tuple[str, int, float]] = field(default_factory=list)
+    told: list[tuple[str, int]] = field(default_factory=list)
+
+    def looks(self, drafter: str, lag: int, best: float) -> bool:
+        self.asked.append((drafter, lag, best))
+        return True
+
+    def chance(self, outlook: Outlook) -> float:
+        return {"scripted": 0.5, "sampling": 0.7}[outlook.drafter]
+
+    def adds(self, chance: float) -> bool:
+        return chance >= self.least
+
+    def looked(self, look: Look) -> None:
+        self.told.append((look.drafter, look.lag))
+
+
+class NoChance:
+    """Nothing is left to it."""
+
+    def accepts(self, p: Any, q: Any) -> bool:
+        raise AssertionError("nothing is proposed")
+
+    def draw(self, dist: Dist) -> int:
+        raise AssertionError("nothing is proposed")
+
+
+def test_a_plan_is_asked_before_each_look_and_told_of_those_that_cost() -> None:
+    """With what the best outlook so far is worth; a drafter without a lag costs nothing."""
+    drafters: list[Drafter] = [
+        ScriptedDrafter(lambda context: [1, 1]),
+        SamplingDrafter(TableModel(letters(4), seed=1)),
+    ]
+    plan = Noting(2)
+    draft = draft_round(drafters, PROMPT, plan, Greedy(), SeededChance(0), lambda token: False)
+    assert plan.asked == [("scripted", 0, 0.0), ("sampling", 1, 0.5)] * 2
+    assert plan.told == [("sampling", 1)] * 2
+    assert [outlook.drafter for outlook in draft.outlooks] == ["sampling"] * 2
+
+
+def test_nothing_is_drawn_where_the_plan_adds_nothing() -> None:
+    """It decides before, since what is drawn must stay."""
+    drafters = [ScriptedDrafter(lambda context: [1, 1])]
+    draft = draft_round(drafters, PROMPT, Noting(2, least=0.6), Greedy(), NoChance(), lambda token: False)
+    assert draft.tokens == []
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_everybody_moves_on_with_what_anybody_proposed(turned: bool) -> None:
+    """The second goes on where the first has nothing more to say."""
+    first = ScriptedDrafter(lambda context: [1], name="first")
+    second = ScriptedDrafter(lambda context: [4, 2, 3], name="second")
+
+    class FirstFirst(Noting):
+        def chance(self, outlook: Outlook) -> float:
+            return {"first": 0.8, "second": 0.6}[outlook.drafter]
+
+    order = [second, first] if turned else [first, second]
+    draft = draft_round(order, PROMPT, FirstFirst(3), Greedy(), SeededChance(0), lambda token: False)
+    assert draft.tokens == [1, 2, 3]
+
+
+def test_of_two_that_promise_the_same_the_first_proposes() -> None:
+    """It is the cheaper one."""
+    drafters = [ScriptedDrafter(lambda context: [1], name=name) for name in ("here", "there")]
+    for order in (drafters, drafters[::-1]):
+        plan = FixedDepth(1).plan(1)
+        draft = draft_round(order, PROMPT, plan, Greedy(), SeededChance(0), lambda token: False)
+        assert [outlook.drafter for outlook in draft.outlooks] == [order[0].name]
+
+
+@dataclass
+class FailingWalk(ScriptedWalk):
+    """Cannot tell."""
+
+    asked: list[int] = field(default_factory=list)
+
+    def look(self) -> Outlook | None:
+        self.asked.append(1)
+        raise EngineError("It broke.", "Try again.")
+
+
+@dataclass
+class Failing(ScriptedDrafter):
+    """Breaks at every look."""
+
+    name: str = "failing"
+    asked: list[int] = field(default_factory=list)
+
+    def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
+        return FailingWalk(self.name, [], asked=self.asked)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_drafter_that_fails_holds_up_nobody_and_is_not_asked_again(turned: bool) -> None:
+    """In the same round."""
+    failing = Failing(lambda context: [])
+    drafters: list[Drafter] = [failing, ScriptedDrafter(lambda context: [1, 2, 3])]
+    order = drafters[::-1] if turned else drafters
+    plan = FixedDepth(3).plan(3)
+    draft = draft_round(order, PROMPT, plan, Greedy(), SeededChance(0), lambda token: False)
+    assert draft.tokens == [1, 2, 3]
+    assert draft.failures.keys() == {"failing"}
+    assert len(failing.asked) == 1

@@ -265,7 +265,11 @@ def test_a_grammar_that_is_none(text: str, said: str, vocab: LlamaVocab, capfd: 
 
 
 def test_brackets_and_counts_in_texts_are_texts() -> None:
+    """Neither nested nor repeated, hence not refused; outside of texts they are both."""
     check_grammar(f'root ::= "{"(" * 300}" [{{3,1}}]  # {{3,1}}\n')
+    for grammar in (f'root ::= {"(" * 300}"a"{")" * 300}\n', 'root ::= "a"{3,1}\n'):
+        with pytest.raises(UsageError):
+            check_grammar(grammar)
 
 
 def test_a_grammar_may_name_tokens(vocab: LlamaVocab) -> None:

@@ -9,11 +9,12 @@ import pytest
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import Dist, SeededChance
 from localspec.engine.events import Round
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import TOP_N
 from localspec.engine.loop import Request, generate
+from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy
 from tests.fakes import RecordingSampler, SamplingDrafter, Softmax, TableModel, letters
 
@@ -72,15 +73,44 @@ def test_what_is_not_known_is_not_made_up(target: TableModel) -> None:
     """Without a draft, a sampler, or room in the draft's context there is no opinion, rather than a wrong one."""
     seen = inspect(target, None, PROMPT, 7, None, str)
     assert (seen.draft, seen.target.filtered, seen.acceptance) == (None, None, None)
-    cramped = TableModel(VOCAB, seed=2, n_ctx=2)
-    assert inspect(target, cramped, PROMPT, 7, Softmax(), str).draft is None
+    for n_ctx, known in ((2, False), (3, True)):
+        cramped = TableModel(VOCAB, seed=2, n_ctx=n_ctx)
+        assert (inspect(target, cramped, PROMPT, 7, Softmax(), str).draft is not None) is known
+
+
+def test_tokens_as_likely_as_each_other_have_the_same_rank() -> None:
+    """As many are listed as there are; of equals the lower id comes first."""
+
+    class Alike(TableModel):
+        def row(self, context: Sequence[int]) -> list[float]:
+            return [0.0, 2.0, 1.0, 1.0]
+
+    seen = [inspect(Alike(letters(4)), None, PROMPT, token, None, str).target for token in range(4)]
+    assert [opinion.rank for opinion in seen] == [4, 1, 2, 2]
+    assert [candidate.id for candidate in seen[0].top] == [1, 2, 3, 0]
+
+
+def test_a_draft_that_lacks_the_token_gives_it_no_chance(target: TableModel) -> None:
+    """Its vocabulary may end sooner."""
+    seen = inspect(target, TableModel(letters(8), seed=2), PROMPT, 9, Softmax(), str)
+    assert seen.draft is not None
+    assert (seen.draft.prob, seen.draft.filtered, seen.draft.rank) == (0.0, 0.0, 9)
+    assert seen.acceptance is None
 
 
 def test_inspecting_leaves_the_sampler_where_it_was(target: TableModel, draft: TableModel) -> None:
     """The draft's walk uses a fork; nothing is accepted."""
-    sampler = RecordingSampler(Softmax())
+    asked: list[Sequence[float]] = []
+
+    class Asked(RecordingSampler):
+        def dist(self, row: Logits) -> Dist:
+            asked.append(row.tolist())
+            return super().dist(row)
+
+    sampler = Asked(Softmax())
     inspect(target, draft, PROMPT, 7, sampler, str)
     assert sampler.path == []
+    assert asked == [pytest.approx(target.row(PROMPT))], "the draft's row is asked of a fork"
 
 
 @pytest.mark.parametrize("width", [1, 3, 5, 24, 99])

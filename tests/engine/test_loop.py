@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
-from localspec.engine.drafters import Drafter
+from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.drafters import Drafter, Outlook
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
 from localspec.engine.loop import Request, generate
@@ -23,6 +27,7 @@ from tests.fakes import (
     RecordingSampler,
     SamplingDrafter,
     ScriptedDrafter,
+    ScriptedWalk,
     Softmax,
     TableModel,
     letters,
@@ -135,8 +140,11 @@ def test_every_round_keeps_its_books(
     assert timings.predicted_n == sum(len(r.tokens) for r in rounds) == sum(timings.origins.values())
     assert timings.draft_n == sum(r.proposed_n for r in rounds)
     assert timings.draft_n_accepted == sum(r.accepted_n for r in rounds) == sum(timings.accepted_per_pos)
+    assert len(timings.accepted_per_pos) == max((r.depth for r in rounds), default=0)
     assert timings.draft_n_ignored == sum(len(r.ignored) for r in rounds)
     assert timings.rounds_n == len(rounds)
+    assert timings.draft_acceptance_rate == (timings.draft_n_accepted / timings.draft_n if timings.draft_n else None)
+    assert timings.mean_acceptance_length == (timings.predicted_n / len(rounds) if rounds else None)
     assert "".join(token.text for r in rounds for token in r.tokens) == done.text
     assert max_tokens is None or timings.predicted_n <= max_tokens
     assert len(PROMPT) + timings.predicted_n <= target.n_ctx + 1
@@ -150,7 +158,7 @@ def check_round(round_: Round, depth: int) -> None:
     """The shape of one round."""
     origins = [token.origin for token in round_.tokens]
     assert 1 <= len(origins) <= round_.depth + 1 <= depth + 1
-    assert round_.proposed_n <= round_.depth
+    assert round_.proposed_n == round_.depth
     assert all(origin is Origin.ACCEPTED for origin in origins[:-1])
     assert (round_.drafter is None) == (round_.proposed_n == 0)
     if origins[-1] is Origin.PLAIN:
@@ -236,13 +244,76 @@ def test_a_follow_up_evaluates_only_what_is_new() -> None:
     first = reply(target, None, depth=0, max_tokens=10)
     context = [*PROMPT, *ids_of(first)]
     before = target.evaluated_n
-    second = reply(target, None, depth=0, prompt=[*context, 4, 5], max_tokens=1)
+    second = reply(target, None, depth=0, prompt=[*context, 4, 5], max_tokens=1, prompt_chunk=2)
     start = second[0]
+    assert [event for event in second if isinstance(event, PromptProgress)] == [PromptProgress(14, 14)]
     assert isinstance(start, Started)
     # The reply's last token was committed but never needed as an input, so it is new as well.
     assert start.cache_n == len(context) - 1
     assert done_of(second).timings.prompt_n == 3
     assert target.evaluated_n - before == 3
+
+
+def test_asked_again_the_last_token_of_the_prompt_is_evaluated_anew() -> None:
+    """A reply that is wanted once more finds all of its prompt held, and needs the scores at its end."""
+    target = TableModel(letters(12), seed=3)
+    first = reply(target, None, depth=0, max_tokens=10)
+    again = reply(target, None, depth=0, max_tokens=10)
+    assert ids_of(again) == ids_of(first)
+    assert again[0] == Started(len(PROMPT), cache_n=len(PROMPT) - 1, seed=0)
+    assert done_of(again).timings.prompt_n == 1
+
+
+@dataclass(frozen=True)
+class Listening(FixedDepth):
+    """Writes down what it hears."""
+
+    heard: list[tuple[Round, list[Outlook], int]] = field(default_factory=list)
+    begun: list[int] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.begun.append(len(self.heard))
+
+    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+        self.heard.append((round_, list(outlooks), accepted))
+
+
+@dataclass
+class Pupil(ScriptedDrafter):
+    """Writes down what it is taught."""
+
+    learned: list[tuple[Outlook, Dist]] = field(default_factory=list)
+
+    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        self.learned += zip(outlooks, laws, strict=True)
+
+
+def test_policy_and_drafters_hear_what_was_judged() -> None:
+    """Every proposal that stayed and the first that did not, each from who made it, with the target's own law."""
+    target = TableModel(letters(4), seed=1)
+    drafters = [
+        Pupil(lambda context: [context[-1], 1], name="one"),
+        Pupil(lambda context: [0, 0, 2, 1], name="two"),
+    ]
+    policy = Listening(4)
+    request = Request(PROMPT, Greedy(), SeededChance(0), policy, max_tokens=60)
+    events = list(generate(target, drafters, request, Cancellation()))
+    assert policy.begun == [0]
+    assert [round_ for round_, _, _ in policy.heard] == rounds_of(events)
+    context, taught = list(PROMPT), []
+    for round_, outlooks, accepted in policy.heard:
+        assert accepted == round_.accepted_n
+        assert len(outlooks) == accepted + bool(round_.rejected)
+        proposed = [token.drafter for token in round_.tokens[:accepted]] + [each.drafter for each in round_.rejected]
+        assert [outlook.drafter for outlook in outlooks] == proposed[: len(outlooks)]
+        for outlook in outlooks:
+            taught.append((outlook, int(np.argmax(target.row(context)))))
+            context.append(int(outlook.dist.ids[0]))
+        context[len(context) - len(outlooks) :] = [token.id for token in round_.tokens]
+    assert {outlook.drafter for outlook, _ in taught} == {"one", "two"}
+    for drafter in drafters:
+        learned = [(outlook, int(law.ids[0])) for outlook, law in drafter.learned]
+        assert learned == [(outlook, favourite) for outlook, favourite in taught if outlook.drafter == drafter.name]
 
 
 @pytest.mark.parametrize("max_tokens", [0, 1, 2, 5])
@@ -364,12 +435,103 @@ def test_nothing_is_proposed_past_an_end_token() -> None:
     assert done_of(events).reason is FinishReason.STOP
 
 
+class _Counts(TableModel):
+    """Says 0, 1, 2, ... after the prompt."""
+
+    def row(self, context: Sequence[int]) -> list[float]:
+        return [9.0 if token == len(context) - len(PROMPT) else 0.0 for token in range(self.vocab.n_vocab)]
+
+
+def test_each_proposal_of_a_mixed_round_is_its_drafters() -> None:
+    """Where the first drafter has no more to say the second goes on, and is told from it."""
+    drafters = [
+        ScriptedDrafter(lambda context: [0, 1], name="one"),
+        ScriptedDrafter(lambda context: [7, 7, 2, 7, 7], name="two"),
+    ]
+    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(5), max_tokens=6)
+    first = rounds_of(list(generate(_Counts(letters(9)), drafters, request, Cancellation())))[0]
+    assert [(token.id, token.drafter) for token in first.tokens] == [(0, "one"), (1, "one"), (2, "two"), (3, None)]
+    assert [(proposal.id, proposal.drafter) for proposal in first.rejected] == [(7, "two")] * 2
+    assert (first.drafter, first.depth) == ("one+two", 5)
+
+
+def test_a_draft_that_cannot_read_the_prompt_is_left_out_from_there_on() -> None:
+    """It would go on without what it missed."""
+
+    class Stumbles(ScriptedDrafter):
+        def prefill(self, context: Sequence[int]) -> None:
+            super().prefill(context)
+            if len(self.prefills) == 1:
+                raise EngineError("It broke.", "Try again.")
+
+    drafter = Stumbles(lambda context: [1, 1])
+    events = reply(TableModel(letters(6)), drafter, prompt=[1] * 9, prompt_chunk=2, max_tokens=4)
+    assert drafter.prefills == [2]
+    assert [round_.depth for round_ in rounds_of(events)] == [0] * 4
+    assert "It broke." in rounds_of(events)[0].why
+
+
+def test_time_is_counted_once_and_where_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drafting, verifying, and all the rest; what comes after a round's events counts for the next."""
+    clock = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+
+    class Slow(TableModel):
+        def logits(self, context: Sequence[int], last: int) -> Logits:
+            clock[0] += 0.5
+            return super().logits(context, last)
+
+    class SlowDrafter(ScriptedDrafter):
+        def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
+            clock[0] += 0.125
+            return super().begin(context, sampler)
+
+        def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+            clock[0] += 0.25
+
+    class SlowPolicy(FixedDepth):
+        def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+            clock[0] += 2.0
+
+    drafter = SlowDrafter(lambda context: [1, 1])
+    request = Request(PROMPT, Greedy(), SeededChance(0), SlowPolicy(2), max_tokens=12, prompt_chunk=1)
+    events = []
+    for event in generate(Slow(letters(6)), [drafter], request, Cancellation()):
+        events.append(event)
+        clock[0] += 100.0  # whoever reads the events takes their time
+    rounds, timings = rounds_of(events), done_of(events).timings
+    assert len(rounds) > 2
+    assert [(r.draft_s, r.verify_s) for r in rounds[:-1]] == [(0.125, 0.5)] * (len(rounds) - 1)
+    assert [r.total_s for r in rounds[:-1]] == [0.875] + [2.875] * (len(rounds) - 2)
+    assert timings.prompt_ms == 1000.0
+    assert timings.predicted_ms == 1000.0 * sum(r.total_s for r in rounds)
+    assert timings.draft_ms == 1000.0 * sum(r.draft_s for r in rounds)
+    assert timings.verify_ms == 1000.0 * sum(r.verify_s for r in rounds)
+
+
 def test_speed_up_is_speed_over_plain_speed() -> None:
     """By the figures' own definition."""
     request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0), max_tokens=5, plain_per_second=100.0)
     timings = done_of(list(generate(TableModel(letters(12)), [], request, Cancellation()))).timings
     assert timings.predicted_per_second is not None
     assert timings.speedup_vs_plain == timings.predicted_per_second / 100.0
+
+
+def test_plain_speed_is_the_policys_where_it_knows_one() -> None:
+    """It follows what rounds cost here and now; what was measured before is for policies that do not."""
+    for costs, plain_per_second in ((Costs({1: 0.5}), 2.0), (None, 100.0)):
+        policy = FixedDepth(0, costs)
+        request = Request(PROMPT, Greedy(), SeededChance(0), policy, max_tokens=1, plain_per_second=100.0)
+        timings = done_of(list(generate(TableModel(letters(6)), [], request, Cancellation()))).timings
+        assert timings.plain_per_second == pytest.approx(policy.plain_per_second or plain_per_second)
+        assert 0.3 < (timings.plain_per_second or 0) / plain_per_second < 3
+
+
+def test_where_there_is_no_drafter_there_is_nothing_to_explain() -> None:
+    policy = AdaptiveDepth(Costs({1: 0.5, 8: 0.6}), 7)
+    request = Request(PROMPT, Greedy(), SeededChance(0), policy, max_tokens=2)
+    events = list(generate(TableModel(letters(6)), [], request, Cancellation()))
+    assert [round_.why for round_ in rounds_of(events)] == ["", ""]
 
 
 class _Breaking(TableModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from localspec.engine.backends.candidates import most_likely
+from localspec.engine.backends.candidates import most_likely, within_share
 from localspec.engine.backends.llama_sampler import make_sampler
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.mirostat import MirostatSampler
@@ -235,6 +236,22 @@ def test_a_path_replayed_gives_the_same_laws(vocab: LlamaVocab, settings: Sampli
         again.accept(token)
 
 
+def test_what_was_said_makes_room_for_what_was_not(vocab: LlamaVocab) -> None:
+    """In the sampler and in its forks, whatever other forks were told: the two best of those not yet said."""
+    row = row_of(1, vocab.n_vocab)
+    ranked = np.argsort(-row)
+    sampler = make_sampler(Sampling(top_k=2, presence_penalty=50.0, repeat_last_n=3), vocab.n_vocab, vocab)
+    for said_n in range(4):
+        elsewhere = sampler.fork()
+        for _ in range(3):
+            elsewhere.dist(row)
+            elsewhere.accept(int(ranked[-1]))
+        best = sorted(ranked[said_n : said_n + 2])
+        assert sampler.fork().dist(row).ids.tolist() == best
+        assert sampler.dist(row).ids.tolist() == best
+        sampler.accept(int(ranked[said_n]))
+
+
 @pytest.mark.parametrize("settings", STATEFUL, ids=briefly)
 def test_a_drafts_shorter_row_will_do(vocab: LlamaVocab, settings: Sampling) -> None:
     """A draft may lack the padding at the end of the target's vocabulary."""
@@ -249,6 +266,7 @@ class TestGreedy:
         row = np.zeros(N_VOCAB, dtype=np.float32)
         row[[900, 100, 5000]] = 4.0
         assert make_sampler(Sampling(temperature=0.0, presence_penalty=1.0), N_VOCAB).dist(row).ids.tolist() == [100]
+        assert Greedy().dist(row).ids.tolist() == [100]
 
     def test_a_bias_and_a_ban_move_the_best(self) -> None:
         row = row_of(2)
@@ -264,6 +282,24 @@ class TestGreedy:
     def test_what_may_drop_the_best_is_not_passed_over(self) -> None:
         for settings in (Sampling(temperature=0.0, typical_p=0.2), Sampling(temperature=0.0, xtc_probability=1.0)):
             assert not isinstance(make_sampler(settings, N_VOCAB), Greedy)
+
+
+def test_typical_tokens_are_chosen_among_those_that_are_left() -> None:
+    """What another filter has ruled out has no chance, whose logarithm is no number."""
+    row, settings = row_of(3), Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0, top_n_sigma=1.0)
+    left = make_sampler(settings, N_VOCAB).dist(row)
+    surprise = -np.log(left.probs)
+    order = np.argsort(np.abs(surprise - (left.probs * surprise).sum()))
+    enough_n = int(np.searchsorted(np.cumsum(left.probs[order]), 0.5)) + 1
+    typical = make_sampler(replace(settings, typical_p=0.5), N_VOCAB).dist(row)
+    assert typical.ids.tolist() == sorted(left.ids[order[:enough_n]].tolist())
+
+
+@pytest.mark.parametrize("best", [-30.0, 0.0, 40.0])
+def test_what_has_just_the_share_is_among_those_that_have_it(best: float) -> None:
+    """Rounding leaves nobody out."""
+    row = np.array([best - 5, best + np.log(0.5), best, best + np.log(0.49)], dtype=np.float32)
+    assert within_share(row, 0.5).tolist() == [1, 2]
 
 
 @given(

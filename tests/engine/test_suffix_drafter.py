@@ -12,7 +12,7 @@ from localspec.engine.drafters.suffix import SuffixDrafter, outlook
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
-from localspec.engine.suffix import Guess
+from localspec.engine.suffix import Guess, SuffixAutomaton
 from tests.fakes import TableModel, letters
 
 TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]
@@ -54,3 +54,25 @@ def test_longer_and_clearer_matches_promise_more() -> None:
 
     assert prior(2, 1, 1) < prior(5, 1, 1) < prior(20, 1, 1) < 1
     assert prior(5, 2, 4) < prior(5, 3, 4) < prior(5, 4, 4)
+
+
+def proposals(context: Sequence[int], past: Sequence[int], n: int) -> list[int]:
+    """What is proposed after a context with one past reply, each taken to be right for the next."""
+    automaton = SuffixAutomaton()
+    automaton.extend_apart(past)
+    walk = SuffixDrafter(automaton).begin(context, Greedy())
+    tokens: list[int] = []
+    while len(tokens) < n and (found := walk.look()):
+        tokens.append(int(found.dist.ids[0]))
+        walk.step(tokens[-1])
+    return tokens
+
+
+def test_a_longer_match_in_past_replies_is_followed() -> None:
+    """As far as it goes; the text itself has only seen a shorter one."""
+    assert proposals([3, 8, 2, 3], [1, 2, 3, 4, 5], 3) == [4, 5]
+    assert proposals([2, 3, 8, 2, 3], [3, 4, 5], 2) == [8, 2]
+
+
+def test_of_equally_long_matches_the_texts_own_counts() -> None:
+    assert proposals([3, 8, 3], [1, 2, 3, 4, 5], 1) == [8]

@@ -15,7 +15,7 @@ from localspec.engine.dist import SeededChance
 from localspec.engine.events import Finished, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
-from localspec.engine.text import StopStrings, Utf8Stream
+from localspec.engine.text import RoundRelease, StopStrings, Utf8Stream
 from tests.fakes import PieceVocab, ScriptedDrafter, TableModel
 
 TEXT = "naïve 🐢"
@@ -87,6 +87,21 @@ def test_a_beginning_of_a_stop_string_is_text_after_all(depth: int) -> None:
     assert done.text == "aSTbST"
 
 
+def test_an_empty_stop_string_stops_nothing() -> None:
+    """Though every text has it at its beginning."""
+    _, done = say([b"a", b"b"], ["", "c"], 0)
+    assert done.text == "ab"
+
+
+def test_what_was_released_is_not_released_again() -> None:
+    rounds, _ = say([b"x", b"y"], [], 0)
+    release = RoundRelease()
+    assert release.add(rounds[0], 0) == []
+    assert release.finish(None) == rounds[:1]
+    assert release.finish(None) == []
+    assert release.text == "x"
+
+
 def test_held_rounds_leave_in_order_and_once() -> None:
     """Rounds that wait for a stop string to be decided come out complete, in order."""
     rounds, done = say([b"x", b"S", b"T", b"O", b"y"], ["STOP"], 0)
@@ -109,17 +124,24 @@ def test_tokens_after_a_stop_string_are_not_committed() -> None:
     cuts=st.lists(st.integers(1, 4)),
 )
 def test_stop_strings_do_not_depend_on_the_chunks(text: str, stops: list[str], cuts: list[int]) -> None:
-    """Fed in any pieces, the first stop string is where a search of the whole text to that point finds it."""
+    """Fed in any pieces, the first stop string is where a search of the whole text to that point finds it.
+
+    Until then all is safe but the longest end that begins a stop string.
+    """
     watch, at = StopStrings(stops), 0
     for cut in [*cuts, *([1] * len(text))]:
-        before = watch.safe_n
-        if at >= len(text) or watch.feed(text[at : at + cut]):
+        if at >= len(text) or watch.found:
             break
+        before = watch.safe_n
+        watch.feed(text[at : at + cut])
         at += cut
-        assert watch.safe_n >= before
-        assert all(stop not in text[:at] for stop in stops)
-    if watch.found:
-        assert any(text.startswith(stop, watch.safe_n) for stop in stops)
-        assert all(stop not in text[: watch.safe_n] for stop in stops)
-    else:
-        assert all(stop not in text for stop in stops)
+        assert watch.safe_n >= before, "what was shown is not taken back"
+        seen = text[:at]
+        starts = [seen.find(stop) for stop in stops if stop in seen]
+        assert watch.found is bool(starts)
+        if starts:
+            assert watch.safe_n == min(starts)
+        else:
+            begun = [n for stop in stops for n in range(1, len(stop)) if seen.endswith(stop[:n])]
+            assert watch.safe_n == len(seen) - max(begun, default=0)
+    assert watch.found or all(stop not in text for stop in stops)

@@ -21,9 +21,18 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Chance, Dist
 from localspec.engine.drafters import Draft, Drafter
 from localspec.engine.drafting import draft_round
-from localspec.engine.events import Round
+from localspec.engine.events import Origin, Round
 from localspec.engine.verify import Verdict, verify
-from tests.fakes import ExactModel, ExactSampler, PieceVocab, SamplingDrafter, ScriptedDrafter, enumerate_law, letters
+from tests.fakes import (
+    ExactModel,
+    ExactSampler,
+    PieceVocab,
+    RecordingSampler,
+    SamplingDrafter,
+    ScriptedDrafter,
+    enumerate_law,
+    letters,
+)
 
 Law = dict[tuple[int, ...], Fraction]
 PROMPT = [0]
@@ -104,6 +113,35 @@ def test_acceptance_is_the_overlap_of_p_and_q() -> None:
         return (verify(draft, rows, ExactSampler(), chance, vocab.is_end).accepted,)
 
     assert enumerate_law(run)[(1,)] == sum(min(a, b) for a, b in zip(p, q, strict=True))
+
+
+class Stateful(ExactSampler):
+    """Says that it remembers, so that it is asked token by token."""
+
+    stateless = False
+
+
+@pytest.mark.parametrize("sampler", [ExactSampler(), Stateful()], ids=["as a block", "token by token"])
+def test_the_sampler_is_told_exactly_what_is_committed(sampler: ExactSampler) -> None:
+    """Whatever becomes of a draft, also where an accepted proposal ends the turn and nothing may follow it."""
+    vocab = letters(3, ends=frozenset({2}))
+    model, draft = ExactModel(vocab, seed=1, zeros=False), ExactModel(vocab, seed=2, zeros=False)
+    outcomes: set[tuple[Origin, ...]] = set()
+
+    def run(chance: Chance) -> tuple[int, ...]:
+        told = RecordingSampler(sampler)
+        request = loop.Request(PROMPT, told, chance, FixedDepth(2), max_tokens=3)
+        events = loop.generate(model, [SamplingDrafter(draft)], request, Cancellation())
+        rounds = [event for event in events if isinstance(event, Round)]
+        outcomes.update(tuple(token.origin for token in round_.tokens) for round_ in rounds)
+        said = [token.id for round_ in rounds for token in round_.tokens]
+        assert told.path == said
+        return tuple(said)
+
+    assert enumerate_law(run) == target_law(model, 3)
+    accepted, corrected, bonus = Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS
+    both_kept = {(accepted, accepted), (accepted, accepted, bonus)}
+    assert outcomes >= both_kept | {(accepted,), (accepted, corrected), (corrected,)}
 
 
 # --- planted errors -------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from localspec.errors import ConfigError
@@ -35,15 +35,18 @@ MANIFESTS = (
     | st.binary(max_size=60)
     | st.sampled_from([b"[" * 5_000, b'{"layers": ' + b"9" * 5000 + b"}", b"\xef\xbb\xbf{}"])
 )
+NAMES_A_BLOB = b'{"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:%s"}]}' % (b"0" * 64)
 
 
 @given(manifest=MANIFESTS)
+@example(manifest=NAMES_A_BLOB)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
 def test_any_manifest_leads_to_a_blob_or_nowhere(tmp_path: Path, manifest: bytes) -> None:
     models = tmp_path / ".ollama" / "models"
     write(models / "manifests/registry.ollama.ai/library/x/y", manifest)
     found = list(find_files((), {"HOME": str(tmp_path)}))
 
+    assert found or manifest != NAMES_A_BLOB
     assert all(each.path.parent == models / "blobs" for each in found)
     assert all(re.fullmatch("sha256-[0-9a-f]{64}", each.path.name) for each in found)
     assert all(model.problem for model in scan(found).models), "there is no blob"

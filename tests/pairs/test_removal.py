@@ -223,7 +223,7 @@ def test_leftovers_are_what_no_name_points_to() -> None:
         ("orphan", UNUSED, 3, False),
         ("b.localspec.json", UNFINISHED, 2, False),
     ]
-    assert all(each.in_use for each in find_leftovers(now_s=later - 3599))
+    assert [each.in_use for each in find_leftovers(now_s=later - 3599)] == [True] * 4
 
 
 def test_a_download_that_is_locked_or_written_to_is_in_use_with_all_its_files() -> None:
@@ -231,13 +231,13 @@ def test_a_download_that_is_locked_or_written_to_is_in_use_with_all_its_files() 
     part, note = (write(blobs / f"a.localspec.{ending}", b"x") for ending in ("part", "json"))
     written = part.stat().st_mtime
     os.utime(note, (written - 9999, written - 9999))
-    assert all(each.in_use for each in find_leftovers(now_s=written + 1))
+    assert [each.in_use for each in find_leftovers(now_s=written + 1)] == [True] * 2
 
     lock = write(hub_cache() / ".locks" / "models--Owner--Name" / "a.lock", b"")
     with lock.open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert all(each.in_use for each in find_leftovers(now_s=written + 9999))
-    assert not any(each.in_use for each in find_leftovers(now_s=written + 9999))
+        assert [each.in_use for each in find_leftovers(now_s=written + 9999)] == [True] * 2
+    assert [each.in_use for each in find_leftovers(now_s=written + 9999)] == [False] * 2
 
 
 def test_the_names_of_what_is_unfinished_are_those_the_downloader_gives() -> None:

@@ -383,8 +383,8 @@ class TestDamage:
     """Files that are no longer what was kept."""
 
     @pytest.fixture
-    def kept(self, model: LlamaModel, tmp_path: Path) -> Path:
-        if not model._memory.can_be_saved:
+    def kept(self, model: LlamaModel, settings: LoadSettings, tmp_path: Path) -> Path:
+        if not settings.swa_full:
             pytest.skip("cut windows are not kept")
         model.logits(list(range(5, 50)), 1)
         model.save(tmp_path / "chat.cache")

@@ -41,14 +41,17 @@ def said(store: Store, question: str, rounds: list[tuple[list[str], str]]) -> Co
 
 def test_each_refusal_is_one_record(mixed: Store) -> None:
     """Counted by hand from the rounds; accepted proposals and those never judged are none."""
+    refusals_n = 0
     for summary in mixed.conversations():
         document = mixed.document(summary.heading.id)
         rounds = [round_ for message in document.messages for part in message.parts for round_ in part.rounds]
         by_hand = [(round_.rejected, round_.tokens[-1]) for round_ in rounds if round_.rejected]
         found = list(Disagreements(Redaction()).of(document))
         assert [(each.rejected, each.target) for each in found] == by_hand
+        refusals_n += len(found)
         suffix = list(Disagreements(Redaction(), drafter="suffix").of(document))
         assert suffix == [each for each in found if each.rejected[0].drafter == "suffix"]
+    assert refusals_n > 100
 
 
 def test_a_record_has_all_that_led_to_it(store: Store) -> None:

@@ -76,7 +76,9 @@ def check(digest: Digest, runs: list[Run]) -> None:
 
 def test_shares_are_those_of_the_rounds(mixed: Store) -> None:
     """Counted from each round itself, not from the figures at the end of a reply."""
-    for run in mixed.runs(asked=EVERYTHING):
+    runs = list(mixed.runs(asked=EVERYTHING))
+    assert len(runs) == 75
+    for run in runs:
         verify_s = sum(round_.verify_s for round_ in run.rounds)
         total_s = sum(round_.total_s for round_ in run.rounds)
         assert MEASURES["verify_share"](run) == pytest.approx(verify_s / total_s, rel=1e-3)

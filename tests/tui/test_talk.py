@@ -76,6 +76,7 @@ def test_what_was_said_is_restored_with_its_tokens(store: Store) -> None:
     """Another Talk on the same conversation shows the same texts, tokens and figures."""
     talk = two_turns(store)
     again = Talk(talk.stored)
+    assert len(again.exchanges) == 2
     for restored, first in zip(again.exchanges, talk.exchanges, strict=True):
         assert restored.text == first.text
         assert not restored.loaded

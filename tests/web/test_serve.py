@@ -13,10 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("textual_serve")
 import aiohttp
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
@@ -166,7 +164,7 @@ console.log(terminal.dataset.sessionWebsocketUrl);
 """What a browser has, as far as the page asks for it."""
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is nothing to run the page's script with")
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node to run the page's script with")
 @pytest.mark.parametrize(
     ("page", "socket"),
     [

@@ -44,6 +44,7 @@ def test_a_log_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     append(tmp_path, "lost")
     (tmp_path / "file").write_text("")
     append(tmp_path / "file" / "engine.log", "lost")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "")]
 
 
 @pytest.mark.parametrize(
