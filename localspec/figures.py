@@ -91,7 +91,9 @@ def depth_used(rounds: Sequence[Round]) -> int | None:
 
 def drafters_used(rounds: Sequence[Round]) -> tuple[str, ...]:
     """Who proposed, in order of first appearance; empty if every round was plain."""
-    return tuple(dict.fromkeys(round_.drafter for round_ in rounds if round_.drafter is not None))
+    rounds_by = (round_.drafter for round_ in rounds if round_.drafter is not None)
+    # Those that shared a round are named together there.
+    return tuple(dict.fromkeys(name for together in rounds_by for name in together.split("+")))
 
 
 def summary_parts(timings: Timings, rounds: Sequence[Round], pair: str) -> tuple[str, ...]:

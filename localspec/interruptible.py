@@ -22,6 +22,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
 from localspec.engine.model import Cancelled
 from localspec.errors import INTERRUPTED_EXIT_CODE
+from localspec.farewell import KEEPING_HERE, tell_not_kept, told_if_long
 from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
 from localspec.nudge import Nudge
 
@@ -150,6 +151,15 @@ class InterruptiblePair:
         return self._thread.stream(lambda: self._pair.reply(prompt, options, prefix))
 
 
+def _close(pair: OpenPair, thread: InterruptibleThread) -> None:
+    """With Ctrl-C, without what is kept on disk."""
+    with told_if_long(KEEPING_HERE):
+        try:
+            thread.call(lambda: pair.close(thread.cancel))
+        except Cancelled:
+            tell_not_kept()
+
+
 @contextmanager
 def open_interruptibly(opener: Opener, options: LoadOptions, progress: Progress | None) -> Iterator[InterruptiblePair]:
     """An open pair for the length of a ``with``. Raises KeyboardInterrupt if Ctrl-C ends the loading."""
@@ -163,4 +173,4 @@ def open_interruptibly(opener: Opener, options: LoadOptions, progress: Progress 
                 raise KeyboardInterrupt
             yield InterruptiblePair(pair.info, pair, thread)
         finally:
-            thread.call(pair.close)
+            _close(pair, thread)

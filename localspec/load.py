@@ -123,7 +123,12 @@ class OpenPair(Protocol):
         """How many tokens ``text`` has in a message."""
         ...
 
-    def close(self) -> None: ...
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """Keep what is worth keeping, and free the native memory.
+
+        Raises ``engine.model.Cancelled``, having freed everything, if ``cancel`` ended the keeping.
+        """
+        ...
 
 
 class PairInspector(Protocol):

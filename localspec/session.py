@@ -139,12 +139,12 @@ class Session:
         """As ``load.OpenPair.count_tokens``."""
         return len(self._target.vocab.tokenize(text, special=True))
 
-    def close(self) -> None:
-        """Free the native memory, and keep what is worth keeping of it."""
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """As ``load.OpenPair.close``."""
         with self._resources:
             self._calibration.refresh(self._costs)
             if self._caches:
-                self._caches.keep()
+                self._caches.keep(cancel)
 
     def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
         """The drafters asked for, those that cost nothing first. They stay, and so does what they learned."""

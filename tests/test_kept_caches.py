@@ -14,6 +14,7 @@ import pytest
 from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished, Started
+from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.errors import EngineError
 from localspec.kept_caches import KeptCaches
@@ -229,7 +230,7 @@ def test_a_pair_is_closed_whatever_becomes_of_its_caches() -> None:
     done: list[str] = []
 
     class Broken:
-        def keep(self) -> None:
+        def keep(self, cancel: Cancellation | None = None) -> None:
             done.append("kept")
             raise RuntimeError("a mistake of ours")
 
@@ -240,6 +241,24 @@ def test_a_pair_is_closed_whatever_becomes_of_its_caches() -> None:
     with pytest.raises(RuntimeError):
         pair.close()
     assert done == ["refreshed", "kept", "closed"]
+
+
+def test_a_pair_is_closed_without_its_caches_when_nobody_wants_to_wait() -> None:
+    """The signal of whoever closes it ends the keeping; that of the replies does not."""
+    asked: list[Cancellation | None] = []
+
+    class Cancelling:
+        def keep(self, cancel: Cancellation | None = None) -> None:
+            asked.append(cancel)
+            raise Cancelled
+
+    pair: Any = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=256), Cancellation())
+    pair._resources.callback(asked.append, None)
+    pair._caches = Cancelling()
+    cancel = Cancellation()
+    with pytest.raises(Cancelled):
+        pair.close(cancel)
+    assert asked == [cancel, None]
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -215,7 +215,7 @@ def _greet(state: State, options: LineOptions) -> None:
     typed = sys.stdin is not None and sys.stdin.isatty()
     if state.talk.path:
         state.voice.remark(opened(state.talk))
-    elif options.continue_last:
+    elif options.continue_last and not len(state.talk.tree):
         state.voice.remark("There is no conversation yet; this is a new one.")
     if typed:
         title, device = state.slot.launch.title, state.slot.info.device

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 _AS_JSON = "as_json"
 
 
-@click.group(short_help="Find, read, export and import conversations.")
-def history() -> None:
+@click.group(short_help="Find, read, export and import conversations.", invoke_without_command=True)
+@click.pass_context
+def history(context: click.Context, /) -> None:
     """Find, read, export and import the conversations of the chat.
 
-    An ID may be cut as short as it can be told from the others. All of this works without any model.
+    An ID may be cut as short as it can be told from the others. All of this works without any model. Without a
+    command the conversations are listed.
     """
+    if context.invoked_subcommand is None:
+        context.invoke(list_conversations)
 
 
 @history.command("list", short_help="List the conversations, the latest first.")

@@ -34,9 +34,12 @@ _COLUMNS = (
 _COLOURS = {"green": GREEN, "amber": AMBER, "red": RED}
 
 
-@click.group(short_help="Find, look at and keep the pairs there are.")
-def pairs() -> None:
-    """Find, look at and keep the pairs that --pair names."""
+@click.group(short_help="Find, look at and keep the pairs there are.", invoke_without_command=True)
+@click.pass_context
+def pairs(context: click.Context, /) -> None:
+    """Find, look at and keep the pairs that --pair names. Without a command they are listed."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_pairs)
 
 
 @pairs.command("list", short_help="List the pairs, what is on this machine, and what fits it.")

@@ -13,6 +13,9 @@ import click
 from localspec.errors import LocalSpecError, UsageError
 from localspec.paths import user_paths
 
+_WORDS = (("is not a valid float range", "is not a number"), ("is not a valid integer range", "is not a whole number"))
+"""What click says of options that take a number, and what we say."""
+
 
 def show(error: LocalSpecError) -> int:
     """Print an error; the exit code that goes with it."""
@@ -28,7 +31,14 @@ def from_click(error: click.ClickException) -> LocalSpecError:
     message = error.format_message()
     if isinstance(error, click.NoSuchCommand):
         hint = f'To ask something, quote it: localspec run "..."; {hint}'
-    return UsageError(message if message.endswith((".", "?", ")")) else f"{message}.", hint)
+    return UsageError(_sentence(message), hint)
+
+
+def _sentence(message: str) -> str:
+    """Click's words in ours."""
+    for theirs, ours in _WORDS:
+        message = message.replace(theirs, ours)
+    return message if message.endswith((".", "?")) else f"{message}."
 
 
 def show_unexpected(error: Exception) -> int:

@@ -97,6 +97,7 @@ def _reply(
             if explain:
                 print_explanation(reply.rounds)
             print_summary(reply, launch)
+        interrupted = interrupted or pair.interrupted  # while a cache was kept
         print_news(observers)
     return interrupted
 

@@ -10,7 +10,7 @@ from localspec.engine.tally import Tally
 from localspec.errors import LocalSpecError, UsageError
 from localspec.plain.state import State
 from localspec.reply_about import reply_about
-from localspec.store import KEPT_TURNS_N, OldTurns, StoredConversation, summary_options
+from localspec.store import KEPT_TURNS_N, OldTurns, summary_options
 
 
 def compact(state: State, argument: str) -> None:
@@ -24,14 +24,12 @@ def compact(state: State, argument: str) -> None:
         raise UsageError(f"There is no turn{stay} to summarise.", "/compact 0 takes all there are.")
     state.voice.remark(f"Summarising {_turns(old.turns_n)}. Ctrl-C stops it, and nothing changes.")
     reply = _summarise(state, old)
-    talk, recap = state.talk, state.talk.recap
+    recap = state.talk.recap
     if recap is None or recap.node.parent != old.through:
         stopped = reply.finished is FinishReason.CANCELLED
         why = "The summary was stopped" if stopped else "The model had nothing to say in summary"
         state.voice.say(f"{why}; everything is as it was.")
         return
-    summary = recap.node.id
-    state.deleted.append(lambda: bring_back(talk, summary))
     dropped_n = reply.prompt.dropped_n if reply.prompt else 0
     lost = f" For the oldest {dropped_n} messages the context had no room." if dropped_n else ""
     text = recap.node.content.strip()
@@ -41,12 +39,6 @@ def compact(state: State, argument: str) -> None:
         summary=text,
         turns_n=old.turns_n,
     )
-
-
-def bring_back(talk: StoredConversation, summary: str) -> str:
-    """Have the full turns stand again in place of their summary; what to say about it."""
-    talk.delete(summary)
-    return f"The full turns are back in {talk.title}."
 
 
 def _summarise(state: State, old: OldTurns) -> Reply:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from localspec.chat import Role
 from localspec.errors import NotFoundError, UsageError
-from localspec.plain.compacting import bring_back
 from localspec.plain.state import State
 from localspec.store import Node, ReplyState, StoredConversation, fuzzy
 
@@ -118,27 +117,21 @@ def delete(state: State, argument: str) -> None:
     path, talk = state.talk.path, state.talk
     if not path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
-    gone = talk.delete(path[-1].id)[0].id
-
-    def restore() -> str:
-        if state.talk is not talk:
-            state.turn_to(talk)
-        talk.restore(gone)
-        return f"The turn is back in {talk.title}."
-
-    state.deleted.append(restore)
+    talk.delete(path[-1].id)
     state.voice.say("The last turn is deleted; /undo brings it back.")
 
 
 def undo(state: State, argument: str) -> None:
-    """What was deleted last, or summarised; a summary of an earlier day, too."""
-    recap = state.talk.recap
-    if not state.deleted and recap is not None:
-        state.voice.say(bring_back(state.talk, recap.node.id))
-        return
-    if not state.deleted:
+    """What was deleted or summarised last here, on whatever day; or a whole conversation that was deleted since."""
+    talk = state.talk
+    undone = talk.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
+    if undone is not None:
+        what = "The full turns are" if undone.role is Role.SYSTEM else "The turn is"
+        state.voice.say(f"{what} back in {talk.title}.")
+    elif state.deleted:
+        _restore_whole(state, state.deleted.pop())
+    else:
         raise UsageError("There is nothing to bring back: nothing was deleted here.", "/list lists conversations.")
-    state.voice.say(state.deleted.pop()())
 
 
 def export(state: State, argument: str) -> None:
@@ -193,13 +186,13 @@ def _delete_whole(state: State) -> None:
     if not talk.path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
     state.store.delete(talk.id)
-
-    def restore() -> str:
-        state.store.restore(talk.id)
-        state.turn_to(talk)
-        return f"{talk.title} is back, and open."
-
-    state.deleted.append(restore)
+    state.deleted.append(talk)
     state.turn_to(state.store.begin(state.slot.launch.system))
     state.talk.set_system(state.slot.launch.system)
     state.voice.say(f"{talk.title} is deleted; /undo brings it back. This is a new conversation.")
+
+
+def _restore_whole(state: State, talk: StoredConversation) -> None:
+    state.store.restore(talk.id)
+    state.turn_to(talk)
+    state.voice.say(f"{talk.title} is back, and open.")

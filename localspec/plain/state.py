@@ -30,8 +30,8 @@ class State:
     """To go with the next message."""
     listed: list[tuple[str, str | None]] = field(default_factory=list)
     """Conversations, and messages in them, in the order they were listed last."""
-    deleted: list[Callable[[], str]] = field(default_factory=list)
-    """How to bring back what was deleted, and what to say then."""
+    deleted: list[StoredConversation] = field(default_factory=list)
+    """Whole conversations that were deleted here, to be brought back."""
     last: tuple[str, Reply] | None = None
     """The latest reply made here, by the id of its message."""
     ask: Callable[[str, str], str | None] | None = None

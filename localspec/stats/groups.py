@@ -24,7 +24,7 @@ def pair_of(run: Run) -> str:
 
 BY: Mapping[str, Callable[[Run, tzinfo | None], Group]] = {
     "pair": lambda run, zone: _named(pair_of(run)),
-    "drafter": lambda run, zone: _named("+".join(drafters_used(run.rounds)) or "none"),
+    "drafter": lambda run, zone: _named("+".join(sorted(drafters_used(run.rounds))) or "none"),
     "temperature": lambda run, zone: _temperature(run),
     "context": lambda run, zone: _context(run),
     "day": lambda run, zone: _named(f"{run.at.astimezone(zone):%Y-%m-%d}"),

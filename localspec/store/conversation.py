@@ -147,6 +147,23 @@ class StoredConversation:
         """Undo ``delete``."""
         self._keeper.write(*map(rows.update_deleted, self.tree.restore(node_id)))
 
+    def undo(self, since: datetime | None = None) -> Node | None:
+        """Undo what came last, and not before ``since``: the deletion of a turn, or the summary that holds.
+
+        What it was that is undone: the first message that is back, or the summary; None if there is nothing to undo.
+        """
+        turn, recap = self.tree.deleted_last(), self.recap
+        done = [(turn.deleted, turn)] if turn is not None and turn.deleted is not None else []
+        done += [(recap.node.created, recap.node)] if recap is not None else []
+        at, node = max(done, key=lambda each: each[0], default=(None, None))
+        if at is None or node is None or (since is not None and at < since):
+            return None
+        if node.role is Role.SYSTEM:
+            self.delete(node.id)
+        else:
+            self.restore(node.id)
+        return node
+
     def rename(self, title: str) -> None:
         """Give it a title; an empty one has it made from the first question again."""
         given = " ".join(title.split())

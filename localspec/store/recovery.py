@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from localspec.store import provenance
-from localspec.store.database import Database, Statement
+from localspec.store.database import Database
 from localspec.store.rows import update_content
 from localspec.store.tree import ReplyState
 from localspec.store.writers import living
@@ -14,24 +13,32 @@ from localspec.store.writers import living
 
 def finish_cut_off(database: Database, path: Path | None) -> int:
     """Mark replies as cut off whose writer is gone; how many there were. Raises StoreError."""
-    alive = living(path) if path is not None else set()
     rows = database.query("SELECT message, part, writer FROM reply WHERE state = 'writing'")
+    # Only now: a program that begins to write after this look has none of these replies.
+    alive = living(path) if path is not None else set()
     left = [(message, part) for message, part, writer in rows if writer not in alive]
-    for message, part in left:
-        database.run(_settle(database, message, part))
-    return len(left)
+    return sum(_settle(database, message, part) for message, part in left)
 
 
-def _settle(database: Database, message: str, part: int) -> Sequence[Statement]:
-    """Text and rounds of the chunks go to where those of a finished reply lie."""
-    chunks = database.query("SELECT content, rounds FROM chunk WHERE message = ? ORDER BY number", (message,))
-    ((content,),) = database.query("SELECT content FROM message WHERE id = ?", (message,))
-    rounds = provenance.record(frame for _, frame in chunks) if chunks else None
-    return (
-        update_content(message, content + "".join(text for text, _ in chunks)),
-        (
-            "UPDATE reply SET state = ?, rounds = ? WHERE message = ? AND part = ? AND state = 'writing'",
-            (ReplyState.CUT_OFF, rounds, message, part),
-        ),
-        ("DELETE FROM chunk WHERE message = ?", (message,)),
-    )
+def _settle(database: Database, message: str, part: int) -> bool:
+    """Text and rounds of the chunks go to where those of a finished reply lie; whether they had to.
+
+    In one transaction: others do this too, and a writer that was taken for dead may end its reply meanwhile.
+    """
+    with database.transaction() as connection:
+        still = "SELECT 1 FROM reply WHERE message = ? AND part = ? AND state = 'writing'"
+        if not database.query(still, (message, part)):
+            return False
+        chunks = database.query("SELECT content, rounds FROM chunk WHERE message = ? ORDER BY number", (message,))
+        ((content,),) = database.query("SELECT content FROM message WHERE id = ?", (message,))
+        rounds = provenance.record(frame for _, frame in chunks) if chunks else None
+        for sql, parameters in (
+            update_content(message, content + "".join(text for text, _ in chunks)),
+            (
+                "UPDATE reply SET state = ?, rounds = ? WHERE message = ? AND part = ?",
+                (ReplyState.CUT_OFF, rounds, message, part),
+            ),
+            ("DELETE FROM chunk WHERE message = ?", (message,)),
+        ):
+            connection.execute(sql, parameters)
+    return True

@@ -216,6 +216,11 @@ class Tree:
         self.choose(node_id)
         return back
 
+    def deleted_last(self) -> Node | None:
+        """The first message of the turn that was deleted last, of those that are not back; summaries are no turns."""
+        turns = [(node.deleted, node) for node in self.nodes if node.deleted and node.role is not Role.SYSTEM]
+        return max(turns, key=lambda turn: turn[0])[1] if turns else None
+
 
 def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:
     """What a model is to be asked: a path with its system prompt.

@@ -194,7 +194,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "version-after",
         "right",
-        "version",
+        "next version",
         "Show the version after of the chosen turn.",
         "screen.turn('version', 1)",
         in_turn=True,
@@ -221,11 +221,11 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "block-before",
         "alt+pageup",
-        "code block",
+        "previous code block",
         "Go to the block of code before, in whichever turn it is; the keys of a turn then are about it.",
         "screen.block(-1)",
     ),
-    Action("block-after", "alt+pagedown", "code block", "Go to the block of code after.", "screen.block(1)"),
+    Action("block-after", "alt+pagedown", "next code block", "Go to the block of code after.", "screen.block(1)"),
     Action(
         "links",
         "alt+l",
@@ -287,7 +287,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.conversations",
         "conversations",
     ),
-    Action("search", "ctrl+s", "search", "Search everything that was said.", "screen.search", "search"),
+    Action("search", "ctrl+s", "search", "Search everything that was said.", "screen.search", "search", takes="WORDS"),
     Action("rename", "alt+t", "rename", "Give this conversation a title.", "screen.rename", "rename", takes="TITLE"),
     Action(
         "export",

@@ -22,14 +22,15 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import MountError, Widget
 
+from localspec import heap
 from localspec.config import Config
 from localspec.errors import LocalSpecError
+from localspec.farewell import KEEPING_BEHIND, told_if_long
 from localspec.launch import Launch
 from localspec.store import Store
 from localspec.tui.actions import ACTIONS
 from localspec.tui.clipboard import Copier
 from localspec.tui.engine import Engine
-from localspec.tui.farewell import KEEPING, told_if_long
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import app_bindings, textual_keymap
 from localspec.tui.pacing import Pacer
@@ -63,6 +64,9 @@ ClientFactory = Callable[[Callable[[Answer], None]], Client]
 PAIRS_REDRAW_S = 0.2
 """How long what is said about pairs stands at least; a download tells more often than that."""
 
+GIVE_BACK_S = 60
+"""How often memory that is free is given back to the system, unless a reply is being written."""
+
 
 @runtime_checkable
 class ShowsPairs(Protocol):
@@ -89,14 +93,14 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     client.send(Load(launch.load))
     store = Store.open_or_memory()
     observers.watch(store)
-    app = ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers)
+    app = ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers, tends_heap=True)
     try:
         app.run()
     finally:
         observers.close()
         store.close()
         shelf.close()
-        with told_if_long(KEEPING) if app.session.launch.load.keep_caches else nullcontext():
+        with told_if_long(KEEPING_BEHIND) if app.session.launch.load.keep_caches else nullcontext():
             client.close()
     if app.failure is not None:
         raise app.failure
@@ -124,9 +128,12 @@ class ChatApp(App[None], inherit_bindings=False):
         shelf: Shelf | None = None,
         store: Store | None = None,
         observers: Observers | None = None,
+        *,
+        tends_heap: bool = False,
     ) -> None:
-        """Without a store, what is said ends with the app."""
+        """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process."""
         super().__init__()
+        self._tends_heap = tends_heap
         self.failure: Exception | None = None
         """What ended the app, if that was a mistake of ours."""
         self.copier = Copier(self)
@@ -187,6 +194,13 @@ class ChatApp(App[None], inherit_bindings=False):
         self._observers.listen(self._chat.ring)
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
+        if self._tends_heap:
+            self.call_after_refresh(heap.settle)
+            self.set_interval(GIVE_BACK_S, self._give_back)
+
+    def _give_back(self) -> None:
+        if self.session.current is None:
+            heap.give_back()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours have no colour for what is secondary."""

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from localspec.compose.fuzzy import nearest
 from localspec.tui.actions import ACTIONS, Action
+
+OTHER_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("bye", "exit"), "quit"),
+    **dict.fromkeys(("regenerate", "retry"), "again"),
+    **dict.fromkeys(("history", "list", "open"), "conversations"),
+    **dict.fromkeys(("model", "models", "pair"), "pairs"),
+    "clear": "new",
+    "config": "settings",
+    "save": "export",
+}
+"""What the line mode and other programs call a command; understood, and not offered."""
 
 
 def find_command(text: str) -> Action | None:
     """The action behind ``/word``; None if there is no such command."""
     word, argument = command_parts(text)
-    found = next((action for action in ACTIONS if action.command == word), None)
+    named = OTHER_NAMES.get(word, word)
+    found = next((action for action in ACTIONS if action.command == named), None)
     return None if found is None or (argument and not found.takes) else found
 
 
@@ -31,7 +45,7 @@ def is_command(text: str) -> bool:
 def no_such_command(text: str) -> str:
     """What to say about ``/wrod``."""
     word = command_parts(text)[0]
-    meant = nearest(word, [action.command for action in ACTIONS if action.command])
+    meant = nearest(word, [*(action.command for action in ACTIONS if action.command), *OTHER_NAMES])
     advice = f"Did you mean /{meant}?" if meant else "Type /help for those there are."
     return f"There is no command /{word}. {advice}"
 

@@ -99,7 +99,7 @@ class ConversationDesk:
             exchange = talk.holding(message)
         if exchange is not None:
             await self._turns.transcript.reveal(exchange)
-        self._where.read()
+        self._read()
 
     async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
         self._where.leave_editing()
@@ -110,5 +110,12 @@ class ConversationDesk:
             await self._turns.transcript.add(self._welcome())
         if message is None:
             self._where.go_to_prompt()
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """At the turn that was gone to, whose keys count then."""
+        if self._where.at_turn:
+            self._where.stay_at_turn()
         else:
             self._where.read()

@@ -38,6 +38,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "marks": "f2,m",
         "help": "f1,question_mark",
         "palette": "ctrl+p,colon",
+        "help-close": "escape,f1,question_mark,q,enter",
     },
     # None of TAKEN_BY_BROWSERS, and none that would arrive as another key alone: see AS_OTHERS_IN_BROWSERS.
     WEB: {
@@ -67,6 +68,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "quit": "alt+q",
         "inspector-close": "escape,q",
         "history-undo": "alt+z",
+        "help-close": "escape,alt+h,q,enter",
         "history-close": "escape,alt+l",
         "pair-stop": "alt+s",
         "pair-back": "escape,alt+p",

@@ -152,11 +152,13 @@ class SettingsDesk:
         return "No persona from the next reply on." if name == NONE else f"{name} speaks from the next reply on."
 
     def personas(self) -> str:
-        """Which personas there are."""
+        """Which personas there are, and which of them this conversation has chosen."""
         there = list_personas(self.config.path.parent)
         if not there:
             return f"There are no personas; put text files into {personas_folder()}."
-        return f"Personas: {', '.join(there)}; /persona NAME chooses one, /persona none ends it."
+        chosen = self.own.get(_PERSONA.name, NONE)
+        speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in self._settings.said else ""
+        return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."
 
     def _change(self, changed: Changed) -> str:
         self._session.talk.stored.set_settings(changed.own)

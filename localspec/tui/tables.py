@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from localspec.tui.actions import ACTIONS, Action
+from localspec.tui.help_actions import HELP_ACTIONS
 from localspec.tui.history_actions import HISTORY_ACTIONS
 from localspec.tui.inspector_actions import INSPECTOR_ACTIONS
 from localspec.tui.link_actions import LINK_ACTIONS
 from localspec.tui.pair_actions import PAIR_ACTIONS
+from localspec.tui.palette_actions import PALETTE_ACTIONS
 from localspec.tui.race_actions import RACE_ACTIONS
+from localspec.tui.search_actions import SEARCH_ACTIONS
 from localspec.tui.setting_actions import SETTING_ACTIONS
 from localspec.tui.stats_actions import STATS_ACTIONS
 
@@ -34,8 +37,11 @@ TABLES: tuple[Table, ...] = (
     Table("Among the links of a reply", LINK_ACTIONS),
     Table("In the list of conversations", HISTORY_ACTIONS, types=True),
     Table("In the list of pairs", PAIR_ACTIONS, types=True),
+    Table("In the search of words", SEARCH_ACTIONS, types=True),
+    Table("In the search of commands", PALETTE_ACTIONS, types=True),
     Table("Among the figures", STATS_ACTIONS),
     Table("Among the settings", SETTING_ACTIONS, types=True),
+    Table("On the help page", HELP_ACTIONS),
 )
 KNOWN: Mapping[str, Action] = {action.id: action for table in TABLES for action in table.actions}
 """By id, which no two share."""

@@ -16,7 +16,6 @@ from localspec.store import Node, OldTurns, Recap, Recorder, ReplyAbout, StoredC
 from localspec.store.summaries import later
 from localspec.tui.exchange import Exchange
 from localspec.tui.restoring import read_reply, recall_source, restored, restored_summary
-from localspec.tui.undoing import Undoing
 
 
 class Talk:
@@ -26,7 +25,6 @@ class Talk:
         self.stored = stored
         self.exchanges: list[Exchange] = []
         """Those that have been said, oldest first; what waits is not among them."""
-        self._undoing = Undoing(stored)
         self._recap: Recap | None = None
         self.refresh()
 
@@ -97,7 +95,6 @@ class Talk:
     def _begin_summary(self, exchange: Exchange, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
         recorder = self.stored.begin_summary(old, about)
         exchange.answer = recorder.message
-        self._undoing.note(recorder.message)
         return recorder
 
     def messages(self, exchange: Exchange) -> Sequence[Message]:
@@ -198,16 +195,16 @@ class Talk:
         """Delete the turn; ``undo`` brings it back."""
         node = exchange.answer or exchange.question
         if node is not None:
-            self._undoing.delete(node)
+            self.stored.delete(node)
             self.refresh()
 
     def undo(self) -> Exchange | None:
         """Bring back what was deleted last, or what a summary stands for; None if there is neither."""
-        message = self._undoing.undo(self._recap)
-        if message is None:
+        undone = self.stored.undo()
+        if undone is None:
             return None
         self.refresh()
-        return self.holding(message)
+        return self.holding(undone.parent or undone.id if undone.role is Role.SYSTEM else undone.id)
 
 
 def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:

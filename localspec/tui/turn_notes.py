@@ -44,7 +44,7 @@ def context_note(session: Session, written_n: int = 0) -> str:
     With a sign for about where a message of so many tokens is being written, which the chat template adds to, and where
     a summary has taken the place of turns since: the next reply will count anew.
     """
-    exchange = session.current or session.last or next(reversed(session.talk.exchanges), None)
+    exchange = _latest(session)
     held = exchange.reply.prompt if exchange is not None else None
     if session.info is None or not (held or written_n):
         return ""
@@ -55,6 +55,17 @@ def context_note(session: Session, written_n: int = 0) -> str:
     room = f"{session.info.n_ctx:,}"
     used = f"{'~' if saved_n or written_n else ''}{max(0, used_n - saved_n):,}"
     return f"{used:>{len(room) + 1}} / {room} tokens"
+
+
+def _latest(session: Session) -> Exchange | None:
+    """The reply that the next one goes on from: the last of what is shown, whatever was replied in other versions."""
+    exchanges = session.talk.exchanges
+    if session.current is not None or not exchanges:
+        return session.current
+    said = (each for each in reversed(exchanges) if each.answer is not None and not each.is_summary)
+    latest = next(said, None) or session.last or exchanges[-1]
+    session.talk.load(latest)
+    return latest
 
 
 def _saved_n(talk: Talk, exchange: Exchange) -> int:

@@ -54,7 +54,8 @@ class Whereabouts:
         """Something was done to a turn: stay there if it is still chosen, its keys counting unless it is edited."""
         if not self.at_turn:
             self.go_to_prompt()
-        self._hints.choose(self.at_turn and not self._editing.under_way)
+        writes = self._transcript.screen.focused is self._prompt.area
+        self._hints.choose(self.at_turn and not writes and not self._editing.under_way)
 
     def leave_editing(self) -> bool:
         """Give editing up; whether there was any."""
@@ -70,9 +71,11 @@ class Whereabouts:
         return False
 
     def read(self) -> None:
-        """Leave the prompt."""
+        """Leave the prompt; the keys of a turn that is chosen count then."""
+        self._hints.choose(self.at_turn)
         self._transcript.screen.set_focus(None)
 
     def write(self) -> None:
-        """Go to the prompt; a turn that is chosen stays so."""
+        """Go to the prompt; a turn that is chosen stays so, and its keys write."""
+        self._hints.choose(False)
         self._prompt.area.focus()

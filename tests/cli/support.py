@@ -61,7 +61,7 @@ class FakePair:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
-    def close(self) -> None:
+    def close(self, cancel: Cancellation | None = None) -> None:
         self.closed = True
 
 

@@ -149,6 +149,46 @@ def test_what_only_some_commands_can_get_wrong(localspec: Localspec, arguments: 
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("group", "listing"),
+    [
+        (("pairs",), ("pairs", "list")),
+        (("history",), ("history", "list")),
+        (("trials",), ("trials", "list")),
+        (("config",), ("config", "show")),
+    ],
+)
+def test_a_group_without_a_command_lists(
+    localspec: Localspec, group: tuple[str, ...], listing: tuple[str, ...]
+) -> None:
+    """What there is, as its own command lists it; how it is used, ``--help`` says."""
+    done = localspec(*group)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == localspec(*listing).out
+
+
+def test_every_group_is_held_to_that() -> None:
+    groups = [path for path, command in all_commands() if isinstance(command, click.Group) and path]
+    assert groups == [("config",), ("history",), ("pairs",), ("trials",)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--temperature", "warm"), "'warm' is not a number."),
+        (("--seed", "x"), "'x' is not a whole number."),
+    ],
+)
+def test_what_is_no_number_is_told_so(localspec: Localspec, arguments: tuple[str, ...], said: str) -> None:
+    """In words, not in those of a type system."""
+    assert said in localspec("run", *arguments, "hello").err
+
+
+def test_what_click_says_is_a_sentence(localspec: Localspec) -> None:
+    """The hint after it begins anew."""
+    assert "(extra). localspec chat --help" in localspec("chat", "extra").err
+
+
 def test_an_unknown_pair(localspec: Localspec) -> None:
     """Exit code 4, and the way to the list of those there are."""
     done = localspec("run", "--pair", "no-such-pair", "hello")

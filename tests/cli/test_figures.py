@@ -79,6 +79,7 @@ def test_the_depth_is_the_usual_one(depths: list[int], expected: int | None) -> 
 
 
 def test_drafters_are_named_once_each() -> None:
-    """A reply that several drafters helped with names them all, in order."""
-    rounds = [a_round(i, 3, 1, 0, drafter=name) for i, name in enumerate(["draft", "suffix", None, "draft"])]
-    assert figures.drafters_used(rounds) == ("draft", "suffix")
+    """A reply that several drafters helped with names them all, in order, also those that shared a round."""
+    for names in (["draft", "suffix", None, "draft"], ["draft", "draft+suffix", "suffix"], ["draft+suffix"]):
+        rounds = [a_round(i, 3, 1, 0, drafter=name) for i, name in enumerate(names)]
+        assert figures.drafters_used(rounds) == ("draft", "suffix")

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from localspec.cli.services import Services
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
 from localspec.errors import INTERRUPTED_EXIT_CODE, NotFoundError
+from localspec.farewell import KEEPING_HERE, NOT_KEPT
 from localspec.interruptible import InterruptibleThread, open_interruptibly
 from localspec.load import LoadOptions, OpenPair, Progress
+from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, info_of
+from tests.test_farewell import PATIENCE_S, Heard
+
+FILES = ("--target", "target.gguf")
 
 
 def until(cancel: Cancellation, first: int = 0) -> Iterator[int]:
@@ -122,7 +131,69 @@ def test_ctrl_c_while_loading_leaves(refuses: bool) -> None:
     options = LoadOptions(Path("target.gguf"))
     with pytest.raises(KeyboardInterrupt), open_interruptibly(opener, options, None):
         pytest.fail("the pair was handed out")
-    assert all(pair.closed for pair in opened)
+    assert [pair.closed for pair in opened] == ([] if refuses else [True])
+
+
+@dataclass(slots=True)
+class Keeping(FakePair):
+    """Keeps what it holds until somebody does not want to wait any more."""
+
+    begun: Callable[[], object] = lambda: None
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        self.closed = True
+        self.begun()
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not (cancel is None or cancel.is_set()):
+            assert time.monotonic() < deadline_s, "nobody's Ctrl-C was heard"
+        raise Cancelled
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_ctrl_c_while_a_cache_is_kept_goes_on_without_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what is not there now, and is no error."""
+    opened: list[Keeping] = []
+
+    def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
+        opened.append(Keeping(info_of(options), cancel, begun=interrupt))
+        return opened[-1]
+
+    with open_interruptibly(opener, LoadOptions(Path("target.gguf")), None) as pair:
+        assert not pair.interrupted
+    assert pair.interrupted
+    assert opened[0].closed
+    assert capsys.readouterr().err == f"{NOT_KEPT}\n"
+
+
+def test_nobody_waits_for_a_cache_without_a_word() -> None:
+    """Before anybody presses Ctrl-C, what takes so long is said, and that Ctrl-C ends it."""
+
+    def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
+        def begun() -> None:
+            assert heard.said.wait(PATIENCE_S)
+            interrupt()
+
+        return Keeping(info_of(options), cancel, begun=begun)
+
+    with redirect_stderr(Heard()) as heard, open_interruptibly(opener, LoadOptions(Path("target.gguf")), None):
+        pass
+    assert heard.getvalue() == f"{KEEPING_HERE}\n\n{NOT_KEPT}\n"
+
+
+def test_a_reply_whose_cache_nobody_waited_for_is_whole(localspec: Localspec) -> None:
+    """And its exit code says that Ctrl-C came, as ever."""
+
+    def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        return Keeping(info_of(options), cancel, begun=interrupt)
+
+    plain = localspec("run", *FILES, "hello", "--json")
+    done = localspec("run", *FILES, "hello", "--json", services=Services(opener, lambda launch: None, lambda: False))
+    assert (plain.code, done.code) == (0, 130)
+    assert [json.loads(line)["event"] for line in done.out.splitlines()][-1] == "done"
+    assert done.err.splitlines()[-1] == NOT_KEPT
 
 
 SECOND_CTRL_C = """

@@ -72,6 +72,7 @@ def test_the_system_prompt_leads_every_turn(localspec: Localspec) -> None:
     """It also survives /new."""
     world = FakeWorld()
     localspec(*FILES, "--system", "Be brief.", world=world, stdin=b"hello\n/new\nhello\n")
+    assert len(world.pairs[0].asked) == 2
     for prompt, _ in world.pairs[0].asked:
         assert not isinstance(prompt, str)
         assert (prompt[0].role, prompt[0].content) == (Role.SYSTEM, "Be brief.")

@@ -151,7 +151,7 @@ def test_ctrl_c_while_the_models_are_closed_keeps_the_checks(localspec: Localspe
     """Exit code 130."""
 
     class Interrupted(TablePair):
-        def close(self) -> None:
+        def close(self, cancel: Cancellation | None = None) -> None:
             os.kill(os.getpid(), signal.SIGINT)
             while not self.cancel.is_set():
                 pass

@@ -129,6 +129,29 @@ def test_delete_and_undo(localspec: Localspec) -> None:
     assert localspec(*PLAIN, stdin=lines("/undo")).code == 2
 
 
+def test_a_turn_of_an_earlier_day_comes_back(localspec: Localspec) -> None:
+    """As in the app: whenever it was deleted, and before a conversation that was deleted earlier still."""
+    localspec(*PLAIN, stdin=lines("one", "two", "/delete"))
+    world = FakeWorld()
+    done = localspec(*PLAIN, "--continue", world=world, stdin=lines("/undo", "three", "/undo"))
+    assert "The turn is back in one." in done.err
+    assert asked(world)[::2] == ["one", "two", "three"]
+    localspec(*PLAIN, "--continue", stdin=lines("/delete", "/delete", "/delete"))
+    assert "no conversation yet" not in localspec(*PLAIN, "--continue", stdin=lines("/undo")).err
+    assert "nothing to bring back" in done.err
+
+
+def test_a_whole_conversation_comes_back_before_what_was_deleted_earlier_elsewhere(localspec: Localspec) -> None:
+    """The latest first: of the conversation that is open, what was deleted since counts before."""
+    said = ("one", "two", "/delete", "/new", "other", "/delete conversation", "/list", "/open 1", "/undo", "/undo")
+    done = localspec(*PLAIN, stdin=lines(*said))
+    assert "other is back, and open." in done.err
+    assert "nothing to bring back" in done.err
+    done = localspec(*PLAIN, stdin=lines(*said[:-2], "three", "/delete", "/undo", "/undo", "/open 1", "/undo"))
+    back = [line for line in done.err.splitlines() if " back" in line and "brings" not in line]
+    assert back == ["The turn is back in one.", "other is back, and open.", "The turn is back in one."]
+
+
 def test_rename_and_export(localspec: Localspec, tmp_path: Path) -> None:
     """The suffix says the form; a file that is there is left alone."""
     done = localspec(

@@ -133,7 +133,7 @@ class TablePair:
     def count_tokens(self, text: str) -> int:
         return len(text)
 
-    def close(self) -> None:
+    def close(self, cancel: Cancellation | None = None) -> None:
         """Nothing is held."""
 
     def _tokens(self, prompt: Sequence[Message] | str) -> list[int]:

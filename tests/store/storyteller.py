@@ -20,13 +20,15 @@ from localspec.store import Store
 from tests.store.support import ABOUT, FakeTime, round_of
 
 ROUND_S = 0.03
+PATIENCE_S = 60.0
+"""A write that gives up waits for the next, which is never if the program is killed; how soon is no matter here."""
 
 
 def tell(path: Path, seed: int) -> None:
     """Until killed."""
     chance = random.Random(seed)
     time = FakeTime()
-    store = Store.open(path, monotonic=time.monotonic)
+    store = Store.open(path, busy_s=PATIENCE_S, monotonic=time.monotonic)
     talk = store.begin("be long")
     for number in itertools.count():
         say("ask", number)

@@ -196,7 +196,6 @@ def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
     assert not Store.open_or_memory(tmp_path / "data" / "history.db").stores
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a file that is open stays where it is")
 def test_one_that_is_moved_away_while_it_is_open_is_told(path: Path) -> None:
     """By what needs to open it once more; what is open can still be exported."""
     store = open_store(path)

@@ -256,7 +256,8 @@ def _marked(screen: Screen[Any]) -> str:
     return ""
 
 
-SCREENS = [name for name, kind in ELSEWHERE.items() if issubclass(kind, Screen)]
+SCREENS = [name for name, kind in ELSEWHERE.items() if issubclass(kind, Screen) and name != "palette"]
+"""The search of commands is Textual's own, and has no text to mark but in its line."""
 WAYS = (in_prompt, cut_in_prompt, in_field, reply_by_command, reply_by_mouse, link, *map(on_screen, SCREENS))
 
 

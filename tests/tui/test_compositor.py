@@ -125,6 +125,7 @@ async def test_what_was_taken_away_is_blank_until_the_next_arrangement() -> None
         parent, row = tokens._parent, tokens.region.bottom - 1
         rows = Region(0, row - 2, 100, 3)
         before = drawn(screen._compositor, rows)
+        assert parent is not None
         tokens._detach()
         after = drawn(screen._compositor, rows)
         tokens._attach(parent)

@@ -21,6 +21,7 @@ from localspec.paths import user_paths
 from localspec.store import ModelFile, Store
 from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
 from localspec.tui.session import Phase
+from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.page import Page
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar
@@ -82,6 +83,10 @@ def asked(engine: FakeEngine) -> list[str]:
 
 def prompt_of(pilot: Pilot[Any]) -> Prompt:
     return chat(pilot).query_one(Prompt)
+
+
+def hints(pilot: Pilot[Any]) -> str:
+    return str(chat(pilot).query_one(Hints).render())
 
 
 def transcript_of(pilot: Pilot[Any]) -> Transcript:
@@ -450,6 +455,20 @@ async def test_conversations_are_renamed_pinned_and_deleted_in_the_list(store: S
     assert store.conversations()[0].heading.title == "Apples!"
 
 
+async def test_a_conversation_that_is_open_and_pinned_shows_both(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(120, 40)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press("f4")
+        row = str(chat(pilot).query_one(ConversationList).get_option_at_index(0).prompt)
+        assert row.startswith("▸ Apples?")
+        assert "★" in row
+        assert len(row) == len(row.rstrip()), "its age ends the row, as in the others"
+
+
 async def test_words_are_found_in_all_conversations(store: Store) -> None:
     """As one types, and Enter goes to where they were said, in the version where they were said."""
     engine = FakeEngine()
@@ -472,6 +491,85 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         await pilot.press("enter")
         await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Some are scarlet.")])
         assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert "e edit" in hints(pilot), "the keys of a turn count there"
+        await wait_until(pilot, lambda: transcript_of(pilot).following)
+        assert "↓ new" not in notice_text(pilot), "all of it is in view"
+
+
+async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> None:
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some are scarlet.")
+        await send(pilot, "/search scarlet")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
+        await pilot.press("s")
+        await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarlets")
+
+
+async def test_the_row_of_keys_is_about_where_keys_go(store: Store) -> None:
+    """With a turn chosen its keys count, until the reader writes; out of the prompt it is said how to go back."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "e edit" in hints(pilot))
+        await pilot.press("insert")
+        await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
+        await pilot.press("e")
+        assert prompt_of(pilot).text == "e"
+        assert "Enter send" in hints(pilot)
+        await pilot.press("f6")
+        await wait_until(pilot, lambda: "e edit" in hints(pilot))
+        assert "Insert goes back to the prompt." in notice_text(pilot)
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: "Enter send" in hints(pilot) and prompt_of(pilot).area.has_focus)
+
+
+async def test_how_full_the_context_is_goes_by_what_is_shown(store: Store) -> None:
+    """Another version, or a turn less, uses another part of it; with nothing left there is nothing to say."""
+
+    def meter() -> str:
+        return str(chat(pilot).query_one("#notice-meter").render()).strip()
+
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        first = meter()
+        await say(pilot, engine, "Pears?", "A great many, all of them as yellow as the sun in the evening.")
+        both = meter()
+        assert first != both
+        await pilot.press("alt+up", "d")
+        await wait_until(pilot, lambda: meter() == first)
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: meter() == both)
+        for _ in range(2):
+            await pilot.press("alt+up", "d")
+        await wait_until(pilot, lambda: not shown(pilot) and not meter())
+
+
+async def test_nothing_is_written_below_the_list_of_conversations(store: Store) -> None:
+    """Where the list lies over the prompt it closes as soon as something is written there; beside it, it stays.
+
+    Nor does what is said, in more rows than one, lie over the list.
+    """
+    engine = FakeEngine()
+    for width, stays in ((80, False), (130, True)):
+        async with make_app(engine, store=store).run_test(size=(width, 30)) as pilot:
+            await ready(pilot, engine)
+            chat(pilot).say("A sentence with more to say than one row has room for. " * 4)
+            said = chat(pilot).query_one("#notice-long")
+            await wait_until(pilot, lambda: said.display and said.visible)  # noqa: B023
+            await pilot.press("f7")
+            await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+            await wait_until(pilot, lambda: said.visible is stays)  # noqa: B023
+            await pilot.press("ctrl+r")
+            await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
+            await wait_until(pilot, lambda: bool(chat(pilot).query(Sidebar)) is stays)  # noqa: B023
+            await wait_until(pilot, lambda: said.visible)  # noqa: B023
 
 
 async def test_a_conversation_left_in_mid_reply_keeps_its_text(store: Store) -> None:

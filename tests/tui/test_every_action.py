@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.binding import Binding
+from textual.dom import DOMNode
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from localspec.tui.actions import ACTIONS, Action
 from localspec.tui.app import ChatApp
 from localspec.tui.keymap import AS_OTHERS_IN_BROWSERS, KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
+from localspec.tui.keys import textual_keymap
+from localspec.tui.screens.commands import CommandSearch
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
@@ -41,6 +46,7 @@ ELSEWHERE = {
     "help": HelpScreen,
     "conversations": Sidebar,
     "links": LinksScreen,
+    "palette": CommandSearch,
 }
 """Screens and panels with keys of their own, by the action that leads to them."""
 
@@ -206,6 +212,47 @@ def test_no_key_of_a_screen_is_bound_twice(kind: type[Any]) -> None:
         assert len(names) == len(set(names))
 
 
+def test_every_key_is_in_the_tables() -> None:
+    """Whatever a screen, a panel or the app binds can be looked up and changed."""
+    import localspec.tui
+
+    for module in walk_packages(localspec.tui.__path__, "localspec.tui."):
+        import_module(module.name)
+    bindings = [(kind, each) for kind in _ours(DOMNode) if "BINDINGS" in vars(kind) for each in kind.BINDINGS]
+    assert {SearchScreen, HelpScreen, CommandSearch, Sidebar, ChatApp} <= {kind for kind, _ in bindings}
+    for kind, binding in bindings:
+        assert isinstance(binding, Binding)
+        if binding in Input.BINDINGS or binding.system:
+            continue  # editing a line, and leaving as other programs do: Textual's own
+        assert binding.id in KNOWN, (kind, binding)
+        assert binding.key == KNOWN[str(binding.id)].keys
+
+
+def _ours(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    """The classes of this project."""
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("localspec."):
+            yield each
+        yield from _ours(each)
+
+
+async def test_hints_of_the_search_and_of_help_follow_the_keys() -> None:
+    """An action without a key is not in the row."""
+    keymap = Keymap({**_shipped("default"), "search-open": "f9", "search-up": "", "help-close": "x"})
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.set_keymap(textual_keymap(keymap))
+        app.push_screen(SearchScreen(app.session.store))
+        await pilot.pause()
+        assert str(app.screen.query_one("#search-keys").render()) == "F9 go there   Down choose   Esc back"
+        await pilot.press("escape")
+        app.push_screen(HelpScreen(app._palette(), keymap))
+        await pilot.pause()
+        assert str(list(app.screen.query(Static))[-1].render()).strip() == "x closes this page."
+        await pilot.press("x")
+        assert app.screen is chat(pilot)
+
+
 @pytest.mark.parametrize("name", KEYMAPS)
 def test_what_is_shipped_arrives_from_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Escape and a letter is not Alt and that letter everywhere: with some it moves by words."""
@@ -248,7 +295,7 @@ async def test_help_has_every_action(name: str) -> None:
         app.push_screen(HelpScreen(app._palette(), keymap))
         await pilot.pause()
         lines = [line.plain for each in app.screen.query(Glossary) for line in each.lines(200)]
-    for action in ACTIONS:
+    for action in KNOWN.values():
         key, said = f"{keymap.label(action)} ", f" {action.help}"
         assert any(line.startswith(key) and line.endswith(said) for line in lines), action.id
         assert action.command is None or any(line.startswith(f"/{action.command} ") for line in lines)

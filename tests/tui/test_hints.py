@@ -41,7 +41,9 @@ ARROWS = set("←→↑↓")
 
 def new_keys() -> Iterator[str]:
     """Keys that no action has of itself, as many as are needed."""
-    for modifier, number in product(("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+"), range(1, 25)):
+    for modifier, number in product(
+        ("ctrl+", "alt+", "ctrl+alt+", "ctrl+shift+", "alt+shift+", "super+"), range(1, 25)
+    ):
         yield f"{modifier}f{number}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -120,7 +119,6 @@ async def test_what_was_said_since_is_exported_though_nothing_can_be_stored(path
     assert [word in text for word in (*SAID, "Pears?", "Green.")] == [True] * 4
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a file that is open stays where it is")
 async def test_a_database_that_is_moved_away_is_told_where_one_searches(path: Path) -> None:
     """And the search goes on once it is back."""
     with closing(Store.open(path)) as store:

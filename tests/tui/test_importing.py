@@ -250,7 +250,6 @@ async def test_a_reader_that_cannot_be_started_is_told(
         await bring_in(pilot, "/import old.json", "1 conversation imported.")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="asks for a process by its number")
 async def test_nothing_is_left_behind_by_an_app_that_ends(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

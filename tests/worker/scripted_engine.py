@@ -117,7 +117,7 @@ class ScriptedPair:
     def inspector(self) -> ScriptedInspector:
         return ScriptedInspector(self.cancel)
 
-    def close(self) -> None:
+    def close(self, cancel: Cancellation | None = None) -> None:
         """Nothing to free; with ``keep_caches`` a file beside the target is kept."""
         if self.options.keep_caches:
             self.options.target.with_suffix(".kept").touch()

@@ -82,6 +82,7 @@ class ChatScreen(RowScreen[None]):
     ChatScreen Transcript { height: 1fr; }
     ChatScreen.-narrow { layers: default over; }
     ChatScreen.-narrow Sidebar { layer: over; }
+    ChatScreen.-narrow.-listing #notice-long { visibility: hidden; }
     ChatScreen Page, ChatScreen Welcome, ChatScreen .load-error { width: 100%; max-width: 92; }
     ChatScreen .load-error { color: $error; padding: 0 2; margin: 1 0 0 0; height: auto; }
     ChatScreen.-short #counts { display: none; }
@@ -362,6 +363,7 @@ class ChatScreen(RowScreen[None]):
 
     def action_read(self) -> None:
         self._where.read()
+        self.say(self._preferences.keymap.worded("{write} goes back to the prompt."))
 
     def action_write(self) -> None:
         self._where.write()

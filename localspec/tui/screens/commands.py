@@ -17,7 +17,7 @@ _LONGEST_QUERY = 200
 """Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""
 
 
-class CommandSearch(CommandPalette, inherit_bindings=False):
+class CommandSearch(CommandPalette):
     """Textual's own (8.2), but that keys which go a page up or down do nothing in a list without a line.
 
     Textual looks up the line of the highlighted command, and a list that has no room has laid out none. And a search

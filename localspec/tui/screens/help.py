@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -14,7 +14,9 @@ from textual.style import Style
 from textual.widgets import Static
 
 from localspec.tui.actions import ACTIONS, Action
+from localspec.tui.help_actions import CLOSE, HELP_ACTIONS
 from localspec.tui.keymap import Keymap
+from localspec.tui.keys import bindings_of
 from localspec.tui.palette import GHOST_MEANING, MEANINGS, Palette
 from localspec.tui.tables import TABLES
 from localspec.tui.truth import MODES
@@ -41,9 +43,7 @@ INSPECTOR = (
 class HelpScreen(ModalScreen[None]):
     """A page to read; any of its closing keys leads back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q,enter", "dismiss", "Close", id="help-close", tooltip="Close this page.")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(HELP_ACTIONS)
 
     DEFAULT_CSS = """
     HelpScreen { background: $background; align: center top; }
@@ -66,7 +66,8 @@ class HelpScreen(ModalScreen[None]):
             yield Glossary("The inspector", _rows(INSPECTOR), _WORD_CELLS)
             for table in TABLES[1:]:
                 yield Glossary(table.title, self._keys(table.actions), _KEY_CELLS)
-            yield Static(Content.styled("Esc closes this page.\n", "$quiet"))
+            if key := self._keymap.label(CLOSE):
+                yield Static(Content.styled(f"{key} closes this page.\n", "$quiet"))
 
     def _colours(self) -> list[tuple[Content, str]]:
         rows = [

@@ -6,15 +6,18 @@ import asyncio
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from localspec.errors import StoreError
 from localspec.store import Hit, Store
+from localspec.tui.compositor import RowScreen
+from localspec.tui.keys import bindings_of, both, labels_of
+from localspec.tui.search_actions import SEARCH_ACTIONS
+from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.row_list import QuietList
 
@@ -27,16 +30,10 @@ class HitList(QuietList, can_focus=False):
     """What was found."""
 
 
-class SearchScreen(Screen[Hit | None]):
+class SearchScreen(RowScreen[Hit | None]):
     """Ends with the hit to go to, or with none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)", "Up", id="search-up", tooltip="Go to the hit above."),
-        Binding("down", "move(1)", "Down", id="search-down", tooltip="Go to the hit below."),
-        Binding("pageup", "move(-5)", "Page up", id="search-page-up", tooltip="Go up by a few."),
-        Binding("pagedown", "move(5)", "Page down", id="search-page-down", tooltip="Go down by a few."),
-        Binding("escape", "dismiss(None)", "Back", id="search-back", tooltip="Return to the conversation."),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(SEARCH_ACTIONS)
     DEFAULT_CSS = """
     SearchScreen { background: $background; color: $foreground; align-horizontal: center; }
     SearchScreen > * { width: 100%; max-width: 92; }
@@ -50,10 +47,12 @@ class SearchScreen(Screen[Hit | None]):
     SearchScreen #search-keys { height: 1; padding: 0 2; color: $quiet; }
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, words: str = "") -> None:
+        """``words`` are looked for at once."""
         super().__init__()
         self._store = store
-        self._query = Input(compact=True)
+        self._words = words
+        self._query = Field(compact=True)
         self._list = HitList(markup=False)
         self._said = Static(Content(WHAT_TO_TYPE), id="search-said")
         self._hits: list[Hit] = []
@@ -65,15 +64,20 @@ class SearchScreen(Screen[Hit | None]):
             yield self._query
         yield self._said
         yield self._list
-        yield Static(fitting([("Enter", "go there"), ("Up/Down", "choose"), ("Esc", "back")], 60), id="search-keys")
+        yield Static(id="search-keys")
 
     def on_mount(self) -> None:
         self._query.focus()
+        self._query.value = self._words
+        key = labels_of(self, SEARCH_ACTIONS)
+        moving = both(key["search-up"], key["search-down"])
+        hints = [(key["search-open"], "go there"), (moving, "choose"), (key["search-back"], "back")]
+        self.query_one("#search-keys", Static).update(fitting(hints, 60))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.run_worker(self._search(event.value), group="search", exclusive=True)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def action_open(self) -> None:
         at = self._list.highlighted
         if at is not None and at < len(self._hits):
             self.dismiss(self._hits[at])

@@ -1,4 +1,7 @@
-"""One row between conversation and prompt: a quiet word on the left, the way back to the newest text on the right."""
+"""One row between conversation and prompt: a quiet word on the left, the way back to the newest text on the right.
+
+What does not fit on a row is read over the end of the conversation, until it is over.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
+
+_MARGIN_CELLS = 2
+"""Between a sentence and what stands beside it."""
 
 
 class Notice(Horizontal):
@@ -17,6 +23,9 @@ class Notice(Horizontal):
     Notice > #notice-text { width: 1fr; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
     Notice > #notice-cue { width: auto; color: $accent; }
     Notice > #notice-meter { width: auto; color: $quiet; margin: 0 0 0 2; }
+    Notice > #notice-long {
+        overlay: screen; display: none; height: auto; padding: 0 2; background: $background; color: $quiet;
+    }
     """
 
     def __init__(self) -> None:
@@ -24,10 +33,13 @@ class Notice(Horizontal):
         self._text = Static("", id="notice-text")
         self._cue = Static("", id="notice-cue")
         self._meter = Static("", id="notice-meter")
+        self._long = Static("", id="notice-long")
         self._measured = ""
         self._said = ""
+        self._cued = ""
 
     def compose(self) -> ComposeResult:
+        yield self._long
         yield self._text
         yield self._cue
         yield self._meter
@@ -50,13 +62,28 @@ class Notice(Horizontal):
     def on_resize(self) -> None:
         self._make_room()
 
-    def _make_room(self) -> None:
-        """The figure gives way to a sentence that would be cut off beside it."""
-        margin_cells = 2
-        fits = cell_len(self._said) + margin_cells + len(self._measured) <= self.content_size.width
-        if self._meter.display is not fits:
-            self._meter.display = fits
-
     def cue(self, text: str) -> None:
         """Point the way back; an empty text takes the pointer away."""
+        self._cued = text
         self._cue.update(Content(text))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """The figure gives way to a sentence that would be cut off beside it, and the row to one longer than that."""
+        room = self.content_size.width - (cell_len(self._cued) + _MARGIN_CELLS if self._cued else 0)
+        fits = cell_len(self._said) + _MARGIN_CELLS + len(self._measured) <= room
+        if self._meter.display is not fits:
+            self._meter.display = fits
+        self._spread(Content(self._said) if cell_len(self._said) > room else None)
+
+    def _spread(self, text: Content | None) -> None:
+        """Show a text in as many rows as it needs and as there are, the last of them this one; or no more."""
+        width, rows_n = self.content_size.width, self.region.y + 1
+        if text is None or width <= 0 or rows_n < 2:
+            self._long.display = False
+            return
+        rows = text.wrap(width)[:rows_n]
+        self._long.styles.width = self.outer_size.width
+        self._long.styles.offset = (-self.gutter.left, 1 - len(rows))
+        self._long.update(Content("\n").join(rows))
+        self._long.display = True

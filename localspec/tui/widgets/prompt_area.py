@@ -71,9 +71,9 @@ class PromptArea(TextArea):
             return
         active = self.screen.active_bindings.get(event.key)
         if active is not None and active.node is self:
-            event.stop()
             event.prevent_default()
-            await self.run_action(active.binding.action)
+            if await self.app.run_action(active.binding.action, self):
+                event.stop()  # else somebody else's, as Ctrl+C where nothing is marked here
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()

@@ -103,8 +103,13 @@ class Sidebar(Vertical):
         yield self._keys
 
     def on_mount(self) -> None:
+        self._beside = self.screen
+        self._beside.add_class("-listing")
         self._filter.focus()
         self._draw()
+
+    def on_unmount(self) -> None:
+        self._beside.remove_class("-listing")
 
     def on_resize(self) -> None:
         self._draw()
@@ -116,8 +121,11 @@ class Sidebar(Vertical):
             self._draw(said)
 
     def on_descendant_blur(self) -> None:
-        if self.screen.focused is None:
+        focused = self.screen.focused
+        if focused is None:
             self._filter.focus()
+        elif self not in focused.ancestors and self.screen.has_class("-narrow"):
+            self.post_message(self.Closed())  # what is written on would be covered
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -219,6 +227,8 @@ def _line(row: Row, current: bool, width: int, now: datetime) -> Content:
     """The title with the letters that were found, and at the right how old it is."""
     mark = "▸ " if current else "★ " if row.heading.pinned else "  "
     when = age(row.heading.updated, now)
+    if current and row.heading.pinned:
+        when = f"★ {when}"
     room = width - 2 - len(when) - 1
     title = row.heading.title
     shown = title if cell_len(title) <= room else set_cell_size(title, room - 1).rstrip() + "…"

@@ -198,6 +198,8 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     def _go_to(self, turn: TurnView) -> None:
         self.scroll_to_widget(turn, animate=False, top=True)
+        if not self.max_scroll_y:
+            self._anchor_released = False  # all of it is in view, the newest text too
         self._moved()
 
     def follow(self) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from localspec.store import Store, StoredConversation
-from localspec.tui.undoing import Undoing
 from tests.store.support import ABOUT, converse, events, open_store
 
 
@@ -20,38 +19,43 @@ def stored(tmp_path: Path) -> Iterator[StoredConversation]:
     store.close()
 
 
+def undone(talk: StoredConversation) -> str | None:
+    """Undo the latest, and name it."""
+    node = talk.undo()
+    return None if node is None else node.id
+
+
 def test_deletions_come_back_in_turn(stored: StoredConversation) -> None:
-    """The latest first, until all that was said is there again."""
+    """The latest first, whoever deleted it, until all that was said is there again."""
     said = [stored.ask(text).id for text in ("One", "Two", "Three")]
-    undoing = Undoing(stored)
-    undoing.delete(said[2])
-    undoing.delete(said[0])
-    assert [node.id for node in stored.path] == [said[1]]
-    assert undoing.undo(None) == said[0]
-    assert undoing.undo(None) == said[2]
+    for message in (said[1], said[2], said[0]):
+        stored.delete(message)
+    assert [undone(stored) for _ in said] == [said[0], said[2], said[1]]
     assert [node.id for node in stored.path] == said
-    assert undoing.undo(None) is None
+    assert undone(stored) is None
 
 
-def test_a_summary_that_was_never_finished_is_passed_over(stored: StoredConversation) -> None:
-    said = stored.ask("One").id
-    undoing = Undoing(stored)
-    undoing.delete(said)
-    undoing.note("a summary that was stopped")
-    assert undoing.undo(None) == said
-    assert undoing.undo(None) is None
+def test_what_was_done_before_a_moment_can_be_left_alone(stored: StoredConversation) -> None:
+    """For whoever has something else to undo that came in between."""
+    said = [stored.ask(text).id for text in ("One", "Two")]
+    stored.delete(said[0])
+    since = stored.delete(said[1])[0].deleted
+    assert (node := stored.undo(since=since)) is not None
+    assert node.id == said[1]
+    assert stored.undo(since=since) is None
+    assert undone(stored) == said[0]
 
 
-def test_what_was_deleted_before_comes_back_after_what_was_deleted_here(stored: StoredConversation) -> None:
-    """The latest first, however long ago, and whoever deleted it."""
-    said = [stored.ask(text).id for text in ("One", "Two", "Three")]
-    for message in (said[1], said[2]):
-        Undoing(stored).delete(message)
-    undoing = Undoing(stored)
-    undoing.delete(said[0])
-    assert [undoing.undo(None) for _ in said] == [said[0], said[2], said[1]]
-    assert [node.id for node in stored.path] == said
-    assert undoing.undo(None) is None
+def test_a_summary_that_was_never_finished_is_passed_over(tmp_path: Path) -> None:
+    with closing(open_store(tmp_path / "history.db")) as store:
+        talk = converse(store, ("One", "First."), ("Two", "Second."))
+        said = [node.id for node in talk.path]
+        talk.delete(said[2])
+        old = talk.old_turns(0)
+        assert old is not None
+        recorder = talk.begin_summary(old, ABOUT)
+        recorder.receive(events("They")[0])
+        assert [undone(talk), undone(talk)] == [said[2], None]
 
 
 def test_a_turn_deleted_before_comes_back_whole(tmp_path: Path) -> None:
@@ -62,7 +66,7 @@ def test_a_turn_deleted_before_comes_back_whole(tmp_path: Path) -> None:
         talk.delete(said[1])
     with closing(open_store(tmp_path / "history.db", first_id=100)) as store:
         again = store.open_conversation(conversation)
-        assert Undoing(again).undo(None) == said[0]
+        assert undone(again) == said[0]
         assert [node.id for node in again.path] == said
 
 
@@ -87,8 +91,8 @@ def test_of_an_earlier_summary_and_an_earlier_deletion_the_later_is_undone_first
 
         for deed in (delete, summarise) if deleted_first else (summarise, delete):
             deed()
-        undoing, undone = Undoing(talk), []
+        seen = []
         for _ in range(2):
-            undoing.undo(talk.recap)
-            undone.append((talk.recap is None, said[4] in {node.id for node in talk.path}))
-        assert undone == [(deleted_first, not deleted_first), (True, True)]
+            talk.undo()
+            seen.append((talk.recap is None, said[4] in {node.id for node in talk.path}))
+        assert seen == [(deleted_first, not deleted_first), (True, True)]

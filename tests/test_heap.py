@@ -1,0 +1,78 @@
+"""Memory that is given back, and what collections leave out."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localspec import heap
+from localspec.tui.app import ChatApp
+from tests.tui.support import LAUNCH, Clock, FakeEngine, wait_until
+from tests.tui.test_chat import answered, begin
+
+STATM = Path("/proc/self/statm")
+BLOCK_BYTES = 2000
+BLOCKS_N = 20_000
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """What is left out of collections in a test is among them again after it."""
+    yield
+    gc.unfreeze()
+
+
+def has_trim() -> bool:
+    """Whether the C library is glibc, and the system says how much memory is resident."""
+    return STATM.exists() and hasattr(ctypes.CDLL(None), "malloc_trim")
+
+
+def resident_bytes() -> int:
+    """Of this process."""
+    return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not has_trim(), reason="needs glibc and /proc")
+def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
+    """What lies at the end of the heap goes back by itself; a block in every hundred thousand bytes holds the rest."""
+    blocks: list[bytearray | None] = [bytearray(BLOCK_BYTES) for _ in range(BLOCKS_N)]
+    for index in range(BLOCKS_N):
+        if index % 50:
+            blocks[index] = None
+    before_bytes = resident_bytes()
+    heap.give_back()
+    assert before_bytes - resident_bytes() > BLOCKS_N * BLOCK_BYTES / 2
+    assert sum(block is not None for block in blocks) == BLOCKS_N / 50
+
+
+def test_what_there_is_when_things_have_settled_is_left_out_of_collections(thawed: None) -> None:
+    """But not what comes later."""
+    early: list[object] = []
+    heap.settle()
+    late: list[object] = [early]
+    left = {id(each) for each in gc.get_objects()}
+    assert gc.get_freeze_count() > 0
+    assert id(late) in left
+    assert id(early) not in left
+
+
+async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins when it stands; and gives back while nobody waits for a token."""
+    given: list[bool] = []
+    monkeypatch.setattr(heap, "give_back", lambda: given.append(True))
+    engine = FakeEngine()
+    app = ChatApp(LAUNCH, engine, engine.inbox, Clock(), tends_heap=True)
+    async with app.run_test() as pilot:
+        await wait_until(pilot, gc.get_freeze_count)
+        await begin(pilot, engine)
+        app._give_back()
+        assert given == []
+        engine.reply("A fox.")
+        await answered(pilot)
+        app._give_back()
+    assert given == [True]
