@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 
 from localspec.compose import attachment
@@ -135,6 +136,28 @@ async def test_a_file_is_picked_and_goes_with_the_message(app: PromptApp) -> Non
         await pilot.pause()
         assert app.sent[0].content == "File: src/app.py\n```py\nprint(1)\n```\n\nExplain @src/app.py please"
         assert not app.query_one(Attached).display
+
+
+@pytest.mark.parametrize(
+    ("keys", "sent", "text"),
+    [
+        ("ctrl+u n o enter", "no", ""),
+        ("home delete delete enter", "plain @ap", ""),
+        ("left backspace z q enter", "Explain @zqp", ""),
+        ("home delete delete end enter", None, "plain @src/app.py "),
+    ],
+)
+async def test_what_is_taken_goes_by_the_text_as_it_stands(
+    app: PromptApp, keys: str, sent: str | None, text: str
+) -> None:
+    """Keys that come in one burst change the text before the list above it is drawn anew."""
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"Explain @ap")
+        await wait_until(pilot, lambda: listed(app) == ["src/app.py"])
+        for key in keys.split():
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await wait_until(pilot, lambda: app.sent or app.prompt.text == text)
+        assert [written.text for written in app.sent] == ([sent] if sent else [])
 
 
 async def test_folders_can_be_looked_into_and_attached(app: PromptApp) -> None:

@@ -65,6 +65,7 @@ class Offers:
         """Close the list, or end the search; False if neither is open."""
         if self.leave_search():
             return True
+        self.refresh()
         offer = self.list.offer
         if offer is None:
             return False
@@ -87,6 +88,7 @@ class Offers:
 
     def move(self, direction: int) -> bool:
         """Mark another row; False if there is none."""
+        self.refresh()
         if self.list.choice is None:
             return False
         self.list.move(direction)
@@ -94,6 +96,7 @@ class Offers:
 
     def accept(self, *, into: bool) -> bool:
         """Take the marked row, or look ``into`` it where that is another thing; False if the text is to be sent."""
+        self.refresh()  # for keys that came in one burst the text may have changed since the list was drawn
         offer, choice = self.list.offer, self.list.choice
         if offer is None or choice is None:
             return self.aside is not None
