@@ -8,7 +8,7 @@ measure) then shows as a dash of that width.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from localspec.engine.tally import Timings
 
 MISSING = "-"
+ENDED_EARLY: Mapping[str, str] = {"cancelled": "stopped", "length": "ended at the length limit"}
+"""What is said of a reply that the model did not end itself, by the reason of its end."""
 _COUNT_WIDTH = 5
 _SPEED_WIDTH = 5
 _TIMES_WIDTH = 5

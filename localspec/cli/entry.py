@@ -33,7 +33,7 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
     except LocalSpecError as error:
         return report.show(error)
     except click.ClickException as error:
-        return report.show(report.from_click(error))
+        return report.show(report.from_click(error, _meant(arguments)))
     except (KeyboardInterrupt, click.Abort):
         if sys.stderr.isatty():
             print(file=sys.stderr)  # the terminal has echoed ^C
@@ -43,6 +43,18 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
         return 0  # whoever read our output has seen enough of it
     except Exception as error:  # noqa: BLE001 -- the edge of the program; nothing above could tell the person
         return report.show_unexpected(error)
+
+
+def _meant(arguments: Sequence[str]) -> str:
+    """The command and its sub-commands, as they were typed."""
+    path = ["localspec"]
+    command: click.Command = localspec
+    for word in arguments:
+        found = command.commands.get(word) if isinstance(command, click.Group) else None
+        if found is None:
+            break
+        path, command = [*path, word], found
+    return " ".join(path)
 
 
 def _invoke(arguments: Sequence[str], services: Services) -> int:

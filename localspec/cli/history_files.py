@@ -27,9 +27,8 @@ FORMATS = ("markdown", "json", "ndjson")
     "--format",
     "kind",
     type=click.Choice(FORMATS),
-    default="markdown",
     help="Write the branch that was open last (markdown), all there is, to be imported again (json), or one object "
-    "a line with the rounds and tokens of every reply (ndjson) (default: markdown).",
+    "a line with the rounds and tokens of every reply (ndjson) (default: by the ending of FILE, else markdown).",
 )
 @click.option(
     "--output",
@@ -38,10 +37,11 @@ FORMATS = ("markdown", "json", "ndjson")
     metavar="FILE",
     help="Write to FILE, which must not be there yet and nobody else may read.",
 )
-def export(beginnings: Sequence[str], everything: bool, kind: str, output: Path | None) -> None:
+def export(beginnings: Sequence[str], everything: bool, kind: str | None, output: Path | None) -> None:
     """Write the conversations ID, or with --all every one, to standard output or to FILE."""
     if bool(beginnings) == everything:
         raise UsageError("Say which conversations to export.", "Name their IDs, or take --all and no ID.")
+    kind = kind or _kind_of(output)
     with open_history() as store:
         if everything:
             ids = [each.heading.id for each in store.conversations()]
@@ -54,6 +54,13 @@ def export(beginnings: Sequence[str], everything: bool, kind: str, output: Path 
             with new_private_file(output) as file:
                 file.writelines(text)
             print(f"{len(ids)} conversation{'' if len(ids) == 1 else 's'} written to {output}.", file=sys.stderr)
+
+
+def _kind_of(output: Path | None) -> str:
+    """By the ending of the file. Raises UsageError for one that says nothing."""
+    from localspec.store.files import kind_of
+
+    return kind_of(output) if output is not None else "markdown"
 
 
 def _written(documents: Iterator[ConversationDocument], kind: str) -> Iterator[str]:

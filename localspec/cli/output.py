@@ -14,7 +14,7 @@ from localspec.engine.events import Event, Finished, PromptProgress, Round
 from localspec.engine.fallback import failure_note
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
-from localspec.figures import summary_line
+from localspec.figures import ENDED_EARLY, summary_line
 from localspec.launch import Launch
 from localspec.load import PairInfo
 from localspec.marks import Marks, harmless, marked
@@ -95,10 +95,15 @@ def describe(launch: Launch, info: PairInfo, *, raw: bool) -> dict[str, Any]:
 
 
 def print_summary(reply: Reply, launch: Launch) -> None:
-    """The line of figures that ends ``localspec run``, after one about drafters that failed."""
+    """The line of figures that ends ``localspec run``, and begins with why the reply ended early, if it did.
+
+    Before it comes a line about drafters that failed.
+    """
     if reply.rounds and (failed := failure_note(reply.rounds[-1])):
         print(f"localspec: {failed}.", file=sys.stderr)
-    print(summary_line(reply.timings, reply.rounds, launch.pair_id or launch.title), file=sys.stderr)
+    line = summary_line(reply.timings, reply.rounds, launch.pair_id or launch.title)
+    ended = ENDED_EARLY.get(reply.finished) if reply.finished else None
+    print(f"{ended}, {line}" if ended else line, file=sys.stderr)
 
 
 def fitting_marks(marks: Marks | None) -> Marks:

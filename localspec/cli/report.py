@@ -23,10 +23,13 @@ def show(error: LocalSpecError) -> int:
     return error.exit_code
 
 
-def from_click(error: click.ClickException) -> LocalSpecError:
-    """What click found wrong with the command line, as one of our errors."""
+def from_click(error: click.ClickException, command: str = "localspec") -> LocalSpecError:
+    """What click found wrong with the command line, as one of our errors.
+
+    ``command`` is the one that was meant: click does not always say so.
+    """
     context = error.ctx if isinstance(error, click.UsageError) else None
-    command = context.command_path if context else "localspec"
+    command = context.command_path if context else command
     hint = f"{command} --help lists what there is."
     message = error.format_message()
     if isinstance(error, click.NoSuchCommand):

@@ -386,7 +386,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.tour",
         "tour",
     ),
-    Action("help", "f1", "help", "Show keys, commands and what the colours mean.", "screen.help", "help", hinted=True),
+    Action("help", "f1", "help", "Show keys, commands and what the colours mean.", "app.help", "help", hinted=True),
     Action("quit", "ctrl+q", "quit", "Quit and return to the shell.", "app.quit", "quit", hinted=True),
 )
 

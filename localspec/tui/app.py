@@ -238,6 +238,11 @@ class ChatApp(App[None], inherit_bindings=False):
             self._chat.did(handler, opened=self.screen is not self._chat)
         return done
 
+    def action_help(self) -> None:
+        from localspec.tui.screens.help import HelpScreen
+
+        self.push_screen(HelpScreen(self._palette(), self._settings.preferences.keymap))
+
     # Settings
 
     def action_settings(self) -> None:

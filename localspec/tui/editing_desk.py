@@ -13,7 +13,7 @@ from localspec.compose.message import Written, taken_apart
 from localspec.tui.exchange import Exchange
 from localspec.tui.session import Session
 from localspec.tui.turn_desk import TurnDesk
-from localspec.tui.turn_notes import unfinished
+from localspec.tui.turn_notes import leading_n, unfinished
 from localspec.tui.widgets.prompt import Prompt
 
 _EDITING = "{send} asks this as another version; {stop} leaves it."
@@ -66,7 +66,7 @@ class EditingDesk:
         self._session.talk.load(exchange)
         if exchange.answer is None:
             self._say("There is no reply yet to go on with.")
-        elif not unfinished(exchange) and exchange.reply.done:
+        elif not _goes_on(exchange):
             self._say("This reply is complete; only one that ended early can be gone on with.")
         else:
             self._turns.transcript.unselect()
@@ -95,6 +95,25 @@ class EditingDesk:
     def under_way(self) -> bool:
         """Whether the prompt holds something that was said."""
         return self._editing is not None
+
+    @property
+    def leads_n(self) -> int | None:
+        """About how many tokens lead to what is being edited; None while nothing is."""
+        edited = self._editing
+        return None if edited is None else leading_n(self._session, edited.exchange, of_reply=edited.of_reply)
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """Actions that would change nothing about the turn that keys are about."""
+        exchange = self._turns.chosen
+        if exchange is None:
+            return frozenset()
+        talk = self._session.talk
+        talk.load(exchange)
+        ids = set() if exchange.answer is not None and _goes_on(exchange) else {"continue"}
+        if all(of == 1 for _, of in talk.versions(exchange)):
+            ids.add("version-before")
+        return frozenset(ids)
 
     def leave(self) -> bool:
         """Give editing up; whether there was any."""
@@ -143,7 +162,9 @@ class EditingDesk:
             self._say("There is one version of this turn. Edit it, or have it answered anew, for another.")
             return
         shown = self._session.talk.turn_to(exchange, step)
-        if shown is not None:
+        if shown is None:
+            self._say(f"This is the {'last' if step > 0 else 'first'} version.")
+        else:
             await self._turns.show()
             self._say("")
             await self._turns.transcript.reveal(shown)
@@ -178,3 +199,8 @@ class EditingDesk:
             self._say(SUMMARY)
             return None
         return exchange
+
+
+def _goes_on(exchange: Exchange) -> bool:
+    """Whether more could come of the reply."""
+    return not exchange.is_summary and (unfinished(exchange) or not exchange.reply.done)

@@ -30,11 +30,15 @@ def prompt_bindings() -> list[BindingType]:
 
 
 def app_bindings() -> list[BindingType]:
-    """Textual's own of every screen, under our ids, so that their keys can be changed too."""
-    everywhere = {action.id: action.keys for action in ACTIONS if action.id in ("quit", "palette")}
+    """What every screen answers to, Textual's own under our ids, so that their keys can be changed too.
+
+    Help comes after whatever has the focus, which a letter may be typed into.
+    """
+    everywhere = {action.id: action.keys for action in ACTIONS if action.id in ("quit", "palette", "help")}
     return [
         Binding(everywhere["quit"], "quit", id="quit", show=False, priority=True),
         Binding(everywhere["palette"], "command_palette", id="palette", show=False, priority=True),
+        Binding(everywhere["help"], "help", id="help", show=False),
         Binding("ctrl+c", "help_quit", show=False, system=True),
     ]
 

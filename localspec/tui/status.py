@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from localspec import figures
 from localspec.chat import Reply
-from localspec.engine.events import FinishReason
 from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
 from localspec.load import PairInfo
 from localspec.tui.exchange import Exchange
@@ -63,8 +62,7 @@ def _why_fallen_back(reply: Reply) -> str | None:
 
 def closing_note(reply: Reply) -> str:
     """The quiet line under a reply that is over."""
-    words = {FinishReason.CANCELLED: "stopped", FinishReason.LENGTH: "ended at the length limit"}
-    parts = [words.get(reply.finished, "") if reply.finished else "", reply_summary(reply.timings)]
+    parts = [figures.ENDED_EARLY.get(reply.finished, "") if reply.finished else "", reply_summary(reply.timings)]
     return " · ".join(part for part in parts if part)
 
 

@@ -51,6 +51,19 @@ class Talk:
             return False
         return tree.node(one.answer).created > tree.node(other.answer).created
 
+    def deleted_since(self, exchange: Exchange) -> int:
+        """Characters of the messages that led to a reply when it was begun and have been deleted since."""
+        tree = self.stored.tree
+        if exchange.answer is None or exchange.answer not in tree:
+            return 0
+        reply = node = tree.node(exchange.answer)
+        chars_n = 0
+        while node.parent is not None:
+            node = tree.node(node.parent)
+            if node.deleted is not None and node.deleted > reply.created:
+                chars_n += len(node.content)
+        return chars_n
+
     def load(self, exchange: Exchange) -> None:
         """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
         read_reply(exchange, self.stored)

@@ -38,23 +38,49 @@ def storage_note(session: Session) -> str:
     return f"{trouble.message} {trouble.hint}" if trouble is not None else ""
 
 
-def context_note(session: Session, written_n: int = 0) -> str:
+def context_note(session: Session, written_n: int = 0, leads_n: int | None = None) -> str:
     """What the next turn will use and what the context holds, as wide for any number; empty while that is nothing.
 
     With a sign for about where a message of so many tokens is being written, which the chat template adds to, and where
-    a summary has taken the place of turns since: the next reply will count anew.
+    turns were deleted or told in short since: the next reply will count anew. ``leads_n`` is about how many tokens lead
+    to something said earlier, while that is edited.
     """
-    exchange = _latest(session)
-    held = exchange.reply.prompt if exchange is not None else None
-    if session.info is None or not (held or written_n):
+    if session.info is None:
         return ""
-    used_n, saved_n = written_n, 0
+    about, used_n = leads_n is not None or written_n > 0, written_n + (leads_n or 0)
+    exchange = _latest(session) if leads_n is None else None
+    held = exchange.reply.prompt if exchange is not None else None
     if exchange is not None and held is not None:
-        used_n += held.prompt_n + exchange.reply.timings.predicted_n
         saved_n = _saved_n(session.talk, exchange)
+        about = about or saved_n > 0
+        used_n += max(0, _counted_n(exchange) - saved_n)
+    elif not used_n:
+        return ""
     room = f"{session.info.n_ctx:,}"
-    used = f"{'~' if saved_n or written_n else ''}{max(0, used_n - saved_n):,}"
+    used = f"{'~' if about else ''}{used_n:,}"
     return f"{used:>{len(room) + 1}} / {room} tokens"
+
+
+def leading_n(session: Session, exchange: Exchange, *, of_reply: bool) -> int:
+    """About how many tokens lead to a question, or to its reply: what was counted last before it, and what followed."""
+    talk = session.talk
+    if exchange not in talk.exchanges:
+        return 0
+    talk.load(exchange)
+    if of_reply and exchange.reply.prompt is not None:
+        return exchange.reply.prompt.prompt_n
+    chars_n = len(exchange.prompt) if of_reply else 0
+    for each in reversed(talk.exchanges[: talk.exchanges.index(exchange)]):
+        talk.load(each)
+        if each.reply.prompt is not None and not each.is_summary:
+            return max(0, _counted_n(each) - _saved_n(talk, each)) + round(chars_n / CHARS_A_TOKEN)
+        chars_n += each.size
+    return round((chars_n + len(talk.stored.system or "")) / CHARS_A_TOKEN)
+
+
+def _counted_n(exchange: Exchange) -> int:
+    """Tokens of a reply and all that led to it, as the engine counted them."""
+    return exchange.reply.timings.predicted_n + (exchange.reply.prompt.prompt_n if exchange.reply.prompt else 0)
 
 
 def _latest(session: Session) -> Exchange | None:
@@ -69,6 +95,20 @@ def _latest(session: Session) -> Exchange | None:
 
 
 def _saved_n(talk: Talk, exchange: Exchange) -> int:
+    """About how many tokens less there are before this reply than when it was made."""
+    return _saved_by_summary_n(talk, exchange) + _deleted_n(talk, exchange)
+
+
+def _deleted_n(talk: Talk, exchange: Exchange) -> int:
+    """About how many tokens the turns had that led to this reply and were deleted since; 0 if none were."""
+    chars_n = talk.deleted_since(exchange)
+    if not chars_n or exchange.reply.prompt is None:
+        return 0
+    left_n = sum(len(message.content) for message in talk.messages(exchange))
+    return round(exchange.reply.prompt.prompt_n * chars_n / (chars_n + left_n))
+
+
+def _saved_by_summary_n(talk: Talk, exchange: Exchange) -> int:
     """About how many tokens a summary saves that was made after this reply; 0 if none was."""
     summary = talk.exchanges[0] if talk.exchanges else exchange
     if not summary.is_summary or exchange.is_summary or not talk.came_later(summary, exchange):

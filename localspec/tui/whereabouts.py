@@ -41,7 +41,7 @@ class Whereabouts:
 
     def turn_chosen(self) -> None:
         """Its keys count from now on."""
-        self._hints.choose(True)
+        self._count(True)
 
     def go_to_prompt(self) -> None:
         """Choose no turn, and write."""
@@ -55,7 +55,12 @@ class Whereabouts:
         if not self.at_turn:
             self.go_to_prompt()
         writes = self._transcript.screen.focused is self._prompt.area
-        self._hints.choose(self.at_turn and not writes and not self._editing.under_way)
+        self._count(self.at_turn and not writes and not self._editing.under_way)
+
+    def keep_count(self) -> None:
+        """Something may have become of the chosen turn: name the keys that change it now."""
+        if self._hints.chosen:
+            self._count(True)
 
     def leave_editing(self) -> bool:
         """Give editing up; whether there was any."""
@@ -72,10 +77,13 @@ class Whereabouts:
 
     def read(self) -> None:
         """Leave the prompt; the keys of a turn that is chosen count then."""
-        self._hints.choose(self.at_turn)
+        self._count(self.at_turn)
         self._transcript.screen.set_focus(None)
 
     def write(self) -> None:
         """Go to the prompt; a turn that is chosen stays so, and its keys write."""
         self._hints.choose(False)
         self._prompt.area.focus()
+
+    def _count(self, chosen: bool) -> None:
+        self._hints.choose(chosen, self._editing.idle if chosen else frozenset())

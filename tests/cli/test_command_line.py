@@ -242,3 +242,20 @@ def test_the_options_table_does_not_depend_on_who_asked_before() -> None:
 
     something.get_params(click.Context(something))
     assert "| `-h, --help` |" in options_table(something)
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (("run", "--stop"), "localspec run"),
+        (("history", "export", "--output"), "localspec history export"),
+        (("--stop",), "localspec"),
+        (("run", "--stops"), "localspec run"),
+    ],
+)
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(
+    localspec: Localspec, words: tuple[str, ...], command: str
+) -> None:
+    done = localspec(*words)
+    assert done.code == 2
+    assert f" {command} --help lists what there is." in done.err

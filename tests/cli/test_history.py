@@ -161,6 +161,19 @@ def test_an_export_is_of_something(localspec: Localspec, ids: tuple[str, str]) -
     assert localspec("history", "export", ids[0][:6], ids[0]).out.count("# Why is the sky blue?") == 1
 
 
+def test_the_ending_of_the_file_says_the_form(localspec: Localspec, ids: tuple[str, str], tmp_path: Path) -> None:
+    """Unless the form is named; an ending that says nothing is refused before there is a file."""
+    for ending, kind in ((".json", "json"), (".NDJSON", "ndjson"), (".md", "markdown"), (".txt", "markdown")):
+        file = tmp_path / f"out{ending}"
+        assert localspec("history", "export", "--all", "-o", file).code == 0
+        assert file.read_text("utf-8") == localspec("history", "export", "--all", "--format", kind).out
+    page = tmp_path / "out.pdf"
+    refused = localspec("history", "export", "--all", "-o", page)
+    assert (refused.code, page.exists()) == (2, False)
+    assert all(word in refused.err for word in (".pdf", ".md", ".txt", ".json", ".ndjson"))
+    assert localspec("history", "export", "--all", "--format", "json", "-o", page).code == 0
+
+
 def test_what_was_exported_comes_back(
     localspec: Localspec, ids: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -166,6 +166,14 @@ def test_rename_and_export(localspec: Localspec, tmp_path: Path) -> None:
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path}/no/a.md")).code == 11
 
 
+def test_an_ending_that_names_no_form_is_refused(localspec: Localspec, tmp_path: Path) -> None:
+    """With those that do."""
+    done = localspec(*PLAIN, stdin=lines("one", f"/export {tmp_path / 'talk.pdf'}"))
+    assert "cannot be written as .pdf" in done.err
+    assert all(ending in done.err for ending in (".md", ".txt", ".json", ".ndjson"))
+    assert not list(tmp_path.glob("talk*"))
+
+
 def test_attached_files_go_with_the_next_message_alone(localspec: Localspec, tmp_path: Path) -> None:
     """Asked anew in other words, they still do; a name with @ in a pipe is only text."""
     note = tmp_path / "note.txt"

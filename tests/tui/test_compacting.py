@@ -15,6 +15,7 @@ from localspec.engine.events import FinishReason
 from localspec.store import Store
 from localspec.store.summaries import REQUEST, SUMMARY_TOKENS_N
 from localspec.tui.turn_notes import context_note
+from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.summary import SummaryView
 from localspec.tui.widgets.turn import TurnView
 from localspec.worker.messages import Failed
@@ -244,6 +245,54 @@ async def test_the_meter_tells_what_the_next_turn_will_use(store: Store) -> None
         await wait_until(pilot, lambda: shown_n() == f"~{held_n + first_n}")
         await pilot.press("ctrl+u")
         await wait_until(pilot, lambda: shown_n() == f"{held_n}")
+
+
+async def test_while_an_earlier_question_is_edited_the_meter_tells_what_leads_to_it(store: Store) -> None:
+    """And the text; what came after it is not counted until editing is left."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
+        await ready(pilot, engine)
+        meter = chat(pilot).query_one("#notice-meter", Static)
+
+        def shown_n() -> str:
+            return str(meter.render()).partition("/")[0].strip()
+
+        for (question, reply), prompt_n in zip(WHOLE, (100, 200, 300, 400), strict=True):
+            await say(pilot, engine, question, reply)
+            session(pilot).last.reply.prompt = type(session(pilot).last.reply.prompt)(prompt_n, 0, 1)
+        replied_n = session(pilot).last.reply.timings.predicted_n
+        chat(pilot)._wake()
+        await wait_until(pilot, lambda: shown_n() == f"{400 + replied_n}")
+        await pilot.press("alt+up", "alt+up", "alt+up", "e")
+        await wait_until(pilot, lambda: shown_n().startswith("~1"))
+        assert 100 < int(shown_n().strip("~")) < 120, "the turn before it, and the text"
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: shown_n() == f"{400 + replied_n}")
+        await pilot.press("alt+up", "E")
+        await wait_until(
+            pilot, lambda: shown_n().startswith("~10") and "One it is." in chat(pilot).query_one(Prompt).text
+        )
+
+
+async def test_a_turn_that_is_deleted_is_no_longer_counted(store: Store) -> None:
+    """About as many tokens less as it had, until it is back or the next reply is counted."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
+        await ready(pilot, engine)
+        for question, reply in WHOLE[:3]:
+            await say(pilot, engine, question, reply)
+        session(pilot).last.reply.prompt = type(session(pilot).last.reply.prompt)(300, 0, 1)
+        before = context_note(session(pilot))
+        await pilot.press("alt+up", "alt+up", "d")
+        await wait_until(pilot, lambda: context_note(session(pilot)).strip().startswith("~"))
+        about = int(context_note(session(pilot)).split()[0].strip("~"))
+        assert 100 < int(before.split()[0]) - about < 200
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: context_note(session(pilot)) == before)
+        await pilot.press("alt+up", "alt+up", "d")
+        await wait_until(pilot, lambda: len(turns(pilot)) == 2)
+        await say(pilot, engine, "Five?", "Five it is.")
+        assert "~" not in context_note(session(pilot))
 
 
 @pytest.mark.parametrize(

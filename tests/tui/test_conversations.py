@@ -508,6 +508,65 @@ async def test_words_behind_the_command_are_looked_for_at_once(store: Store) -> 
         await wait_until(pilot, lambda: pilot.app.screen.query_one(Input).value == "scarlets")
 
 
+@pytest.mark.parametrize("width", [100, 60, 20])
+async def test_every_row_of_what_was_found_is_as_far_in(store: Store, width: int) -> None:
+    """Below where it was said; whatever is told of it can be read."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(width, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", f"Some are scarlet {'and red as the evening sun ' * 9}.")
+        await send(pilot, "/search scarlet")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
+        found = pilot.app.screen.query_one(HitList)
+        await wait_until(pilot, lambda: found.option_count == 1)
+        if width > 90:
+            await pilot.resize_terminal(50, 30)
+        await wait_until(pilot, lambda: len(str(found.get_option_at_index(0).prompt).split("\n")) > 3)
+        rows = str(found.get_option_at_index(0).prompt).split("\n")[1:]
+        assert all(row.startswith("  ") and row[2:3].strip() for row in rows)
+        assert max(map(len, rows)) <= found.scrollable_content_region.width - 2
+
+
+async def test_the_row_of_keys_has_what_changes_the_chosen_turn(store: Store) -> None:
+    """To go on where the reply ended early, and to another version where there is one; past the ends it is said."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Apples?", "Some.")
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "e edit" in hints(pilot))
+        assert "continue" not in hints(pilot)
+        assert "version" not in hints(pilot)
+        await pilot.press("alt+r")
+        await wait_until(pilot, lambda: len(engine.prompts) == 2)
+        engine.start()
+        engine.write(rounds_of("A few,")[:-1])
+        engine.finish(FinishReason.CANCELLED)
+        await wait_until(pilot, lambda: session(pilot).free)
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "c continue" in hints(pilot) and "← version" in hints(pilot))
+        await pilot.press("right")
+        await wait_until(pilot, lambda: "This is the last version." in notice_text(pilot))
+        await pilot.press("left")
+        await wait_until(pilot, lambda: "continue" not in hints(pilot) and "← version" in hints(pilot))
+        await pilot.press("left")
+        await wait_until(pilot, lambda: "This is the first version." in notice_text(pilot))
+
+
+async def test_the_row_of_keys_follows_the_reply_of_the_chosen_turn(store: Store) -> None:
+    """It ends while the turn is chosen, and then there is nothing to go on with."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await send(pilot, "Apples?")
+        await wait_until(pilot, lambda: engine.prompts)
+        await pilot.press("alt+up")
+        await wait_until(pilot, lambda: "c continue" in hints(pilot))
+        engine.reply("Some.")
+        await wait_until(pilot, lambda: "continue" not in hints(pilot))
+        assert "e edit" in hints(pilot)
+
+
 async def test_the_row_of_keys_is_about_where_keys_go(store: Store) -> None:
     """With a turn chosen its keys count, until the reader writes; out of the prompt it is said how to go back."""
     engine = FakeEngine()
@@ -631,6 +690,9 @@ async def test_a_conversation_is_titled_and_exported(
         for command, file in (("/export", "fruit-salad.md"), ("/export ndjson", "fruit-salad.ndjson")):
             await send(pilot, command)
             assert file in notice_text(pilot)
+        await send(pilot, "/export fruit.pdf")
+        await wait_until(pilot, lambda: "cannot be written as .pdf" in notice_text(pilot))
+        assert not (tmp_path / "fruit.pdf").exists()
     assert "Red." in (tmp_path / "fruit-salad.md").read_text(encoding="utf-8")
     records = [json.loads(line) for line in (tmp_path / "fruit-salad.ndjson").read_text("utf-8").splitlines()]
     rounds = [record for record in records if record.get("event") == "round"]

@@ -182,6 +182,27 @@ async def test_no_sentence_names_a_key_that_was_changed(
         assert not set(words) & {"Esc", "Enter", "Tab"}
 
 
+async def search(app: ChatApp, pilot: Pilot[Any]) -> str:
+    await pilot.press(NEW["search"])
+    return "#search-keys"
+
+
+@pytest.mark.parametrize(
+    "place", [prompt, pairs, stats, settings, search, race, inspector], ids=lambda place: place.__name__
+)
+async def test_help_is_one_key_away(app: ChatApp, place: Callable[[ChatApp, Pilot[Any]], Awaitable[str]]) -> None:
+    """By the key it has in the chat, on every screen; and closed, the reader is where they were."""
+    async with app.run_test(size=(140, 40)) as pilot:
+        await begin(app, pilot)
+        row = await place(app, pilot)
+        await wait_until(pilot, lambda: app.screen.query(row))
+        below = app.screen
+        await pilot.press(NEW["help"])
+        await wait_until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press(NEW["help-close"])
+        await wait_until(pilot, lambda: app.screen is below)
+
+
 async def test_enter_in_a_filter_is_as_free_as_any_other_key(app: ChatApp) -> None:
     """The list of pairs is left by the key that takes one, and by no other."""
     async with app.run_test(size=(140, 40)) as pilot:

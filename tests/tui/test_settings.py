@@ -360,7 +360,7 @@ async def test_the_palette_and_help_show_the_keys_in_force() -> None:
     async with app.run_test() as pilot:
         commands = {command.title: command.help for command in app.get_system_commands(app.screen)}
         assert commands["New"].endswith("(F21)")
-        chat(pilot).action_help()
+        pilot.app.action_help()
         await pilot.pause()
         page = "\n".join(str(widget.render()) for widget in pilot.app.screen.query("Glossary"))
         assert "F21" in page

@@ -236,3 +236,12 @@ async def test_the_screen_answers_while_it_reads(store: Store, monkeypatch: pyte
             assert pilot.app.screen is pilot.app.screen_stack[0]
         finally:
             gate.set()
+
+
+async def test_the_row_of_keys_says_what_tab_does(store: Store) -> None:
+    """Where there is room for it all; high enough, a row above the head is left empty, as on the screen of pairs."""
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
+        await open_stats(pilot)
+        assert "Tab next view" in text(pilot, "#stats-keys")
+        assert screen(pilot).query_one("#stats-head").region.y == 1

@@ -73,11 +73,11 @@ def test_a_question_and_a_follow_up(chat: Terminal) -> None:
 PLANTED = """
 import sys
 from localspec.cli import main
-from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.app import ChatApp
 def fails(self):
     secret = "what was said"
     raise ZeroDivisionError("planted")
-ChatScreen.action_help = fails
+ChatApp.action_help = fails
 main([])
 """
 

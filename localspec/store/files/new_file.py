@@ -10,16 +10,38 @@ from localspec.store.files.markdown import to_markdown
 from localspec.store.files.ndjson import to_ndjson
 from localspec.store.files.ours import to_json
 
+_MARKDOWN = "markdown"
+_KINDS = {
+    ".json": "json",
+    ".ndjson": "ndjson",
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".txt": _MARKDOWN,
+    "": _MARKDOWN,
+}
+"""What is written to a file, by its ending."""
+
+
+def kind_of(path: Path) -> str:
+    """The form that a file's ending names; Markdown, if it has none. Raises UsageError for any other ending."""
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise UsageError(
+            f"A conversation cannot be written as {path.suffix}.",
+            "Endings that say how: .md and .txt for Markdown, .json for every version, .ndjson for every token.",
+        )
+    return kind
+
 
 def write_new(document: ConversationDocument, path: Path) -> Path:
-    """``.json`` has every version, ``.ndjson`` every token, any other ending is Markdown. Returns where it is.
+    """``.json`` has every version, ``.ndjson`` every token; see ``kind_of``. Returns where it is.
 
-    Raises UsageError if the file is there already, StoreError if it cannot be written.
+    Raises UsageError if the file is there already or its ending says nothing, StoreError if it cannot be written.
     """
-    match path.suffix:
-        case ".json":
+    match kind_of(path):
+        case "json":
             text = to_json([document]) + "\n"
-        case ".ndjson":
+        case "ndjson":
             text = "".join(f"{line}\n" for line in to_ndjson(document))
         case _:
             text = to_markdown(document)

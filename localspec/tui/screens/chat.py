@@ -38,7 +38,6 @@ from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.palette import Palette
 from localspec.tui.preferences import Preferences
 from localspec.tui.reading_desk import ReadingDesk
-from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.session import Session
@@ -118,6 +117,7 @@ class ChatScreen(RowScreen[None]):
         self._turns = TurnDesk(session, palette, self._quiet.say, clock)
         self._transcript = self._turns.transcript
         self._editing = EditingDesk(session, self._turns, self._prompt)
+        self._foot.leads_n = lambda: self._editing.leads_n
         self._reading = ReadingDesk(session, self._turns)
         self._importing = Importing(session.store, self.say)
         self._summaries = SummaryDesk(self._turns)
@@ -201,6 +201,7 @@ class ChatScreen(RowScreen[None]):
 
     async def action_stop(self) -> None:
         if self._where.leave() or (self._session.free and self._tour.leave()):
+            self._wake()
             return
         withdrawn = self._session.stop()
         await self._turns.withdraw(withdrawn)
@@ -358,9 +359,6 @@ class ChatScreen(RowScreen[None]):
     def action_latest(self) -> None:
         self._transcript.follow()
 
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self._palette(), self._preferences.keymap))
-
     def action_read(self) -> None:
         self._where.read()
         self.say(self._preferences.keymap.worded("{write} goes back to the prompt."))
@@ -413,6 +411,7 @@ class ChatScreen(RowScreen[None]):
         done = not self._session.busy and not self._turns.glimpse.lasts
         if done or self._frame_n % FRAMES_PER_FIGURES == 0:
             self._foot.draw(self._transcript.showing.mode)
+            self._where.keep_count()
             self._name_terminal()
         if done:
             self._timer.pause()

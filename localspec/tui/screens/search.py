@@ -23,6 +23,7 @@ from localspec.tui.widgets.row_list import QuietList
 
 WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
 NOTHING_FOUND = "Nothing was said with all of these words. Fewer of them find more."
+_INDENT, _LEAST_WIDTH = "  ", 10
 _WHO = {"user": "you", "assistant": "model"}
 
 
@@ -102,12 +103,21 @@ class SearchScreen(RowScreen[Hit | None]):
         self._hits = hits
         self._said.update(Content(said))
         self._said.display = bool(said)
-        self._list.set_options([Option(_lines(hit)) for hit in hits])
-        self._list.highlighted = 0 if hits else None
+        self._fill(0 if hits else None)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(lambda: self._fill(self._list.highlighted))
+
+    def _fill(self, marked: int | None) -> None:
+        width = max(_LEAST_WIDTH, self._list.scrollable_content_region.width - 2)
+        self._list.set_options([Option(_lines(hit, width)) for hit in self._hits])
+        self._list.highlighted = marked
 
 
-def _lines(hit: Hit) -> Content:
-    """Where it was said, and the words themselves."""
+def _lines(hit: Hit, width: int) -> Content:
+    """Where it was said, and the words themselves, every row of them as far in as the first."""
     who = f"{_WHO.get(hit.role, hit.role)}, " if hit.role else "title, "
     snippet = Content.assemble(*((piece, "$accent bold" if found else "") for piece, found in hit.snippet))
-    return Content.assemble((hit.title, "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}\n", "$quiet"), "  ", snippet)
+    where = Content.assemble((hit.title, "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}", "$quiet"))
+    rows = snippet.wrap(width - len(_INDENT))
+    return Content("\n").join([where, *(Content.assemble(_INDENT, row.rstrip()) for row in rows)])

@@ -22,6 +22,8 @@ from localspec.tui.widgets.stats_page import StatsPage
 
 _LEAST_WIDTH = 15
 _ROOM_FOR_COUNT = 35
+_NEXT = ((60, "next view"), (24, "view"), (0, ""))
+"""What the key does that leads on, for screens of at least so many cells; the way back comes first."""
 
 
 class StatsScreen(RowScreen[None]):
@@ -43,6 +45,7 @@ class StatsScreen(RowScreen[None]):
     StatsScreen #stats-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     StatsScreen.-tall #stats-views, StatsScreen.-high #stats-views { margin: 0 0 1 0; }
     StatsScreen.-tall #stats-keys, StatsScreen.-high #stats-keys { margin: 1 0 0 0; }
+    StatsScreen.-high #stats-head { margin: 1 0 0 0; }
     StatsScreen.-high StatsList { max-height: 10; }
     StatsScreen.-short StatsList { max-height: 3; }
     StatsScreen.-tiny StatsList { max-height: 1; }
@@ -160,7 +163,7 @@ class StatsScreen(RowScreen[None]):
 
     def _hints(self, rows_n: int) -> list[tuple[str, str]]:
         key = labels_of(self, STATS_ACTIONS)
-        pairs = [(key["stats-next"], "by")]
+        pairs = [(key["stats-next"], next(word for least, word in _NEXT if self.size.width >= least))]
         if rows_n > 1:
             pairs.append(
                 (both(key["stats-up"], key["stats-down"]), "group" if self._browser.view != WATCH else "choose")

@@ -41,6 +41,8 @@ class Foot(Vertical):
         self._live = LiveLine(palette)
         self._weight_n = 0
         """Tokens of the message that is being written, about."""
+        self.leads_n: Callable[[], int | None] = lambda: None
+        """About how many tokens lead to what is being edited; None while nothing is."""
         self.quiet = QuietLine(session, desk, self._notice.say)
 
     def compose(self) -> ComposeResult:
@@ -54,7 +56,7 @@ class Foot(Vertical):
         """The figures as they are now, while tokens are marked in this mode."""
         self._live.show(live_state(self._session, mode))
         self.quiet.draw()
-        self._notice.measure(context_note(self._session, self._weight_n))
+        self._notice.measure(context_note(self._session, self._weight_n, self.leads_n()))
 
     def use(self, preferences: Preferences) -> None:
         """Name these keys, and move as much as this."""
@@ -76,4 +78,4 @@ class Foot(Vertical):
     def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
         self.hints.weigh(event.text)
         self._weight_n = event.count.n if event.count else 0
-        self._notice.measure(context_note(self._session, self._weight_n))
+        self._notice.measure(context_note(self._session, self._weight_n, self.leads_n()))

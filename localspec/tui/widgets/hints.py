@@ -26,6 +26,7 @@ class Hints(Static):
         super().__init__("")
         self._weight = ""
         self._chosen = False
+        self._without: frozenset[str] = frozenset()
         self._keymap = Keymap({})
 
     def use(self, keymap: Keymap) -> None:
@@ -33,10 +34,15 @@ class Hints(Static):
         self._keymap = keymap
         self._draw()
 
-    def choose(self, chosen: bool) -> None:
-        """Whether a turn is chosen, whose keys count then."""
-        if chosen != self._chosen:
-            self._chosen = chosen
+    @property
+    def chosen(self) -> bool:
+        """Whether the keys of a turn are shown."""
+        return self._chosen
+
+    def choose(self, chosen: bool, without: frozenset[str] = frozenset()) -> None:
+        """Whether a turn is chosen, whose keys count then; ``without`` are actions that would change nothing there."""
+        if (chosen, without) != (self._chosen, self._without):
+            self._chosen, self._without = chosen, without
             self._draw()
 
     def weigh(self, weight: str) -> None:
@@ -52,7 +58,10 @@ class Hints(Static):
         pairs = [
             (label, action.title)
             for action in ACTIONS
-            if action.hinted and action.in_turn is self._chosen and (label := self._keymap.label(action))
+            if action.hinted
+            and action.in_turn is self._chosen
+            and action.id not in self._without
+            and (label := self._keymap.label(action))
         ]
         if self._chosen:
             pairs.append((self._keymap.label(_STOP), "leave"))

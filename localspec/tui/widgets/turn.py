@@ -13,6 +13,7 @@ from localspec.errors import LocalSpecError
 from localspec.tui.exchange import Exchange
 from localspec.tui.palette import Palette
 from localspec.tui.truth import Showing
+from localspec.tui.widgets.note import Note
 from localspec.tui.widgets.reply import ReplyView
 from localspec.tui.widgets.steady import SteadyPane
 
@@ -44,7 +45,7 @@ class TurnView(Vertical, SteadyPane):
         """How this turn is shown, if otherwise than the rest."""
         self._version = ""
         self._question = Static(self._asked(), classes="prompt")
-        self._note = Static("", classes="note")
+        self._note = Note()
         self._error = Static("", classes="error")
 
     def compose(self) -> ComposeResult:
@@ -75,8 +76,7 @@ class TurnView(Vertical, SteadyPane):
 
     def note(self, text: str) -> None:
         """Say something quietly under the reply; nothing if empty."""
-        self._note.update(Content(text))
-        self._note.display = bool(text)
+        self._note.say(text)
 
     def fail(self, error: LocalSpecError) -> None:
         """Say what went wrong and what to do next, where the text stopped."""
