@@ -51,7 +51,8 @@ def context_note(session: Session, written_n: int = 0, leads_n: int | None = Non
     exchange = _latest(session) if leads_n is None else None
     held = exchange.reply.prompt if exchange is not None else None
     if exchange is not None and held is not None:
-        saved_n = _saved_n(session.talk, exchange)
+        # While a reply is written nothing has been saved since it was begun; and this is asked for every frame.
+        saved_n = 0 if exchange is session.current else _saved_n(session.talk, exchange)
         about = about or saved_n > 0
         used_n += max(0, _counted_n(exchange) - saved_n)
     elif not used_n:
