@@ -6,7 +6,6 @@ import ctypes
 import gc
 from collections.abc import Callable
 
-
 YOUNG_N = 10_000
 """How many new objects Python gathers before it looks which of them are no longer used; it has 700 by default.
 
