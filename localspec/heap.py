@@ -9,8 +9,8 @@ from collections.abc import Callable
 YOUNG_N = 10_000
 """How many new objects Python gathers before it looks which of them are no longer used; it has 700 by default.
 
-With so few, what is drawn and drawn again counts as old before it is gone, and all there is, hundreds of thousands of
-strips and regions, is looked through every few seconds, a few tenths of a second each time; see the benchmarks.
+With so few, what is drawn and drawn again counts as old before it is gone, and in heavy use all there is, hundreds of
+thousands of objects, is looked through every few seconds, a few tenths of a second each time; see the benchmarks.
 """
 
 
