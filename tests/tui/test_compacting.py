@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ async def four_turns(pilot: Pilot[Any], engine: FakeEngine) -> None:
     await ready(pilot, engine)
     for question, reply in WHOLE:
         await say(pilot, engine, question, reply)
+
+
+def metered(pilot: Pilot[Any]) -> str:
+    """What the meter says is used, with its sign for about."""
+    meter = chat(pilot).query_one("#notice-meter", Static)
+    return str(meter.render()).partition("/")[0].strip()
 
 
 async def begin(pilot: Pilot[Any], engine: FakeEngine, command: str = "/compact ") -> None:
@@ -226,11 +233,7 @@ async def test_the_meter_tells_what_the_next_turn_will_use(store: Store) -> None
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
         await ready(pilot, engine)
-        meter = chat(pilot).query_one("#notice-meter", Static)
-
-        def shown_n() -> str:
-            return str(meter.render()).partition("/")[0].strip()
-
+        shown_n = partial(metered, pilot)
         assert shown_n() == ""
         await pilot.press(*"Ten?")
         await wait_until(pilot, lambda: shown_n().startswith("~"))
@@ -252,11 +255,7 @@ async def test_while_an_earlier_question_is_edited_the_meter_tells_what_leads_to
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
         await ready(pilot, engine)
-        meter = chat(pilot).query_one("#notice-meter", Static)
-
-        def shown_n() -> str:
-            return str(meter.render()).partition("/")[0].strip()
-
+        shown_n = partial(metered, pilot)
         for (question, reply), prompt_n in zip(WHOLE, (100, 200, 300, 400), strict=True):
             await say(pilot, engine, question, reply)
             session(pilot).last.reply.prompt = type(session(pilot).last.reply.prompt)(prompt_n, 0, 1)
