@@ -13,6 +13,18 @@ With so few, what is drawn and drawn again counts as old before it is gone, and 
 thousands of objects, is looked through every few seconds, a few tenths of a second each time; see the benchmarks.
 """
 
+LOOK_S = 5
+"""How often to see whether memory is to be given back."""
+
+GIVE_BACK_S = 60
+"""How often it is given back."""
+
+OVERDUE_S = 120
+"""When it is given back although the user is at work."""
+
+PAUSE_S = 2
+"""For so long the user has done nothing when it is given back before that."""
+
 
 def settle() -> None:
     """Have Python look for unused objects more seldom, and never again among those there are now, which stay."""
@@ -21,8 +33,39 @@ def settle() -> None:
     gc.set_threshold(YOUNG_N, *gc.get_threshold()[1:])
 
 
+class Tending:
+    """Gives memory back every now and then, in a moment when nobody waits for the program.
+
+    ``clock`` is in seconds. Looking for unused objects stops everything for some hundredths of a second, in heavy use
+    for tenths: so it waits for a pause in what the user does, but not forever, as Python would then look by itself.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._used_s = self._given_s = clock()
+
+    def used(self) -> None:
+        """The user has just done something."""
+        self._used_s = self._clock()
+
+    def tend(self, *, busy: bool) -> None:
+        """Give memory back if it is time, and what the program does now (``busy``) and what the user does allow it."""
+        now_s = self._clock()
+        since_s = now_s - self._given_s
+        if busy or since_s < GIVE_BACK_S or (now_s - self._used_s < PAUSE_S and since_s < OVERDUE_S):
+            return
+        self._given_s = now_s
+        give_back()
+
+
 def give_back() -> None:
-    """Return free pages of the C library's heap to the system; does nothing where that library has no such call."""
+    """Drop objects that are no longer used, if many were made; return free pages of the C library's heap to the system.
+
+    The second does nothing where that library has no such call. In the other order the pages of what is dropped would
+    stay for another turn.
+    """
+    if any(gc.get_count()[1:]):  # young objects were looked through at least once since all were
+        gc.collect()
     trim = _trim()
     if trim is not None:
         trim(0)

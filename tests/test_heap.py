@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,18 +65,98 @@ def test_what_there_is_when_things_have_settled_is_left_out_of_collections(thawe
     assert id(early) not in left
 
 
-async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It begins when it stands; and gives back while nobody waits for a token."""
+def test_unused_objects_are_dropped_with_the_pages_they_leave_if_many_were_made(thawed: None) -> None:
+    """But where nothing was made, nothing is looked through."""
+    heap.settle()
+    collections: list[str] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            collections.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        heap.give_back()
+        assert collections == []
+        gone = weakref.ref(Knot())
+        made = [[index] for index in range(heap.YOUNG_N + 1)]
+        heap.give_back()
+    finally:
+        gc.callbacks.remove(note)
+    assert len(collections) == 1
+    assert gone() is None
+    assert len(made) == heap.YOUNG_N + 1
+
+
+class Knot:
+    """Something that is in use only by itself."""
+
+    def __init__(self) -> None:
+        self._held = self
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """One for every time that memory was given back."""
     given: list[bool] = []
     monkeypatch.setattr(heap, "give_back", lambda: given.append(True))
-    engine = FakeEngine()
-    app = ChatApp(LAUNCH, engine, engine.inbox, Clock(), tends_heap=True)
+    return given
+
+
+def test_memory_is_given_back_every_minute(given: list[bool]) -> None:
+    clock = Clock()
+    tending = heap.Tending(clock)
+    for _ in range(0, 10 * heap.GIVE_BACK_S, heap.LOOK_S):
+        clock.now += heap.LOOK_S
+        tending.tend(busy=False)
+    assert len(given) == 10
+
+
+def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue(given: list[bool]) -> None:
+    clock = Clock()
+    tending = heap.Tending(clock)
+    clock.now += heap.GIVE_BACK_S
+    tending.used()
+    tending.tend(busy=False)
+    assert given == []
+    clock.now += heap.PAUSE_S
+    tending.tend(busy=False)
+    assert len(given) == 1
+    for _ in range(heap.OVERDUE_S):
+        assert len(given) == 1
+        clock.now += 1
+        tending.used()
+        tending.tend(busy=False)
+    assert len(given) == 2
+
+
+def test_memory_is_not_given_back_while_the_program_is_at_work(given: list[bool]) -> None:
+    clock = Clock()
+    tending = heap.Tending(clock)
+    clock.now += 2 * heap.OVERDUE_S
+    tending.tend(busy=True)
+    assert given == []
+    tending.tend(busy=False)
+    assert len(given) == 1
+
+
+async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, given: list[bool]) -> None:
+    """It begins when it stands; and gives back while nobody waits for a token, and nobody types."""
+    engine, clock = FakeEngine(), Clock()
+    app = ChatApp(LAUNCH, engine, engine.inbox, clock, tends_heap=True)
     async with app.run_test() as pilot:
         await wait_until(pilot, gc.get_freeze_count)
+        tending = app._tending
+        assert tending is not None
         await begin(pilot, engine)
-        app._give_back()
+        clock.now += heap.GIVE_BACK_S
+        app._tend(tending)
         assert given == []
         engine.reply("A fox.")
         await answered(pilot)
-        app._give_back()
+        await pilot.press("a")
+        app._tend(tending)
+        assert given == []
+        clock.now += heap.PAUSE_S
+        app._tend(tending)
     assert given == [True]

@@ -18,6 +18,7 @@ from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.events import Event, InputEvent, Paste
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import MountError, Widget
@@ -63,9 +64,6 @@ ClientFactory = Callable[[Callable[[Answer], None]], Client]
 
 PAIRS_REDRAW_S = 0.2
 """How long what is said about pairs stands at least; a download tells more often than that."""
-
-GIVE_BACK_S = 60
-"""How often memory that is free is given back to the system, unless a reply is being written."""
 
 
 @runtime_checkable
@@ -133,7 +131,7 @@ class ChatApp(App[None], inherit_bindings=False):
     ) -> None:
         """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process."""
         super().__init__()
-        self._tends_heap = tends_heap
+        self._tending = heap.Tending(clock) if tends_heap else None
         self.failure: Exception | None = None
         """What ended the app, if that was a mistake of ours."""
         self.copier = Copier(self)
@@ -194,13 +192,18 @@ class ChatApp(App[None], inherit_bindings=False):
         self._observers.listen(self._chat.ring)
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
-        if self._tends_heap:
+        if self._tending:
             self.call_after_refresh(heap.settle)
-            self.set_interval(GIVE_BACK_S, self._give_back)
+            self.set_interval(heap.LOOK_S, partial(self._tend, self._tending))
 
-    def _give_back(self) -> None:
-        if self.session.current is None:
-            heap.give_back()
+    def _tend(self, tending: heap.Tending) -> None:
+        tending.tend(busy=self.session.current is not None)
+
+    async def on_event(self, event: Event) -> None:
+        """As Textual's; what the user does comes by here."""
+        if self._tending and isinstance(event, InputEvent | Paste):
+            self._tending.used()
+        await super().on_event(event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours have no colour for what is secondary."""
