@@ -16,13 +16,13 @@ thousands of objects, is looked through every few seconds, a few tenths of a sec
 LOOK_S = 5
 """How often to see whether memory is to be given back."""
 
-GIVE_BACK_S = 60
+GIVE_BACK_S = 30
 """How often it is given back."""
 
-OVERDUE_S = 120
+OVERDUE_S = 60
 """When it is given back although the user is at work."""
 
-PAUSE_S = 2
+PAUSE_S = 1
 """For so long the user has done nothing when it is given back before that."""
 
 
@@ -34,10 +34,11 @@ def settle() -> None:
 
 
 class Tending:
-    """Gives memory back every now and then, in a moment when nobody waits for the program.
+    """Says when memory is to be given back: every now and then, in a moment when nobody waits for the program.
 
     ``clock`` is in seconds. Looking for unused objects stops everything for some hundredths of a second, in heavy use
-    for tenths: so it waits for a pause in what the user does, but not forever, as Python would then look by itself.
+    for tenths: so it waits for a pause in what the user does, but not for long, as what is unused grows meanwhile, and
+    the time it takes with it.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -48,14 +49,14 @@ class Tending:
         """The user has just done something."""
         self._used_s = self._clock()
 
-    def tend(self, *, busy: bool) -> None:
-        """Give memory back if it is time, and what the program does now (``busy``) and what the user does allow it."""
+    def due(self, *, busy: bool) -> bool:
+        """Whether it is time, and the user and the program (``busy``) allow it; if so, the wait begins anew."""
         now_s = self._clock()
         since_s = now_s - self._given_s
-        if busy or since_s < GIVE_BACK_S or (now_s - self._used_s < PAUSE_S and since_s < OVERDUE_S):
-            return
-        self._given_s = now_s
-        give_back()
+        due = not busy and since_s >= (GIVE_BACK_S if now_s - self._used_s >= PAUSE_S else OVERDUE_S)
+        if due:
+            self._given_s = now_s
+        return due
 
 
 def give_back() -> None:

@@ -95,53 +95,45 @@ class Knot:
         self._held = self
 
 
-@pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """One for every time that memory was given back."""
-    given: list[bool] = []
-    monkeypatch.setattr(heap, "give_back", lambda: given.append(True))
-    return given
-
-
-def test_memory_is_given_back_every_minute(given: list[bool]) -> None:
+def test_memory_is_given_back_now_and_then() -> None:
     clock = Clock()
     tending = heap.Tending(clock)
+    due: list[bool] = []
     for _ in range(0, 10 * heap.GIVE_BACK_S, heap.LOOK_S):
         clock.now += heap.LOOK_S
-        tending.tend(busy=False)
-    assert len(given) == 10
+        due.append(tending.due(busy=False))
+    assert due.count(True) == 10
 
 
-def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue(given: list[bool]) -> None:
+def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue() -> None:
     clock = Clock()
     tending = heap.Tending(clock)
     clock.now += heap.GIVE_BACK_S
     tending.used()
-    tending.tend(busy=False)
-    assert given == []
+    assert not tending.due(busy=False)
     clock.now += heap.PAUSE_S
-    tending.tend(busy=False)
-    assert len(given) == 1
-    for _ in range(heap.OVERDUE_S):
-        assert len(given) == 1
+    assert tending.due(busy=False)
+    for _ in range(heap.OVERDUE_S - 1):
         clock.now += 1
         tending.used()
-        tending.tend(busy=False)
-    assert len(given) == 2
+        assert not tending.due(busy=False)
+    clock.now += 1
+    tending.used()
+    assert tending.due(busy=False)
 
 
-def test_memory_is_not_given_back_while_the_program_is_at_work(given: list[bool]) -> None:
+def test_memory_is_not_given_back_while_the_program_is_at_work() -> None:
     clock = Clock()
     tending = heap.Tending(clock)
     clock.now += 2 * heap.OVERDUE_S
-    tending.tend(busy=True)
-    assert given == []
-    tending.tend(busy=False)
-    assert len(given) == 1
+    assert not tending.due(busy=True)
+    assert tending.due(busy=False)
 
 
-async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, given: list[bool]) -> None:
+async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins when it stands; and gives back while nobody waits for a token, and nobody types."""
+    given: list[bool] = []
+    monkeypatch.setattr(heap, "give_back", lambda: given.append(True))
     engine, clock = FakeEngine(), Clock()
     app = ChatApp(LAUNCH, engine, engine.inbox, clock, tends_heap=True)
     async with app.run_test() as pilot:

@@ -29,6 +29,7 @@ from localspec.errors import LocalSpecError
 from localspec.farewell import KEEPING_BEHIND, told_if_long
 from localspec.launch import Launch
 from localspec.store import Store
+from localspec.tui import gone_widgets
 from localspec.tui.actions import ACTIONS
 from localspec.tui.clipboard import Copier
 from localspec.tui.engine import Engine
@@ -197,7 +198,9 @@ class ChatApp(App[None], inherit_bindings=False):
             self.set_interval(heap.LOOK_S, partial(self._tend, self._tending))
 
     def _tend(self, tending: heap.Tending) -> None:
-        tending.tend(busy=self.session.current is not None)
+        if tending.due(busy=self.session.current is not None):
+            gone_widgets.forget()
+            heap.give_back()
 
     async def on_event(self, event: Event) -> None:
         """As Textual's; what the user does comes by here."""
