@@ -30,6 +30,9 @@ LEFT_OUT = {"quit", "accept"}
 """One ends the session, the other would fetch gigabytes."""
 ACTIONS_A_CONVERSATION = 60
 SIZES = ((100, 30), (80, 24), (140, 45), (60, 16), (20, 5), (200, 60))
+KINDS = {"key": 10, "command": 6, "message": 5, "letters": 4, "mouse": 4, "paste": 1, "size": 1}
+"""What is done, and how often one in comparison with the others."""
+PRESS, DRAG, MOVE, SCROLL_UP, SCROLL_DOWN = 0, 32, 35, 64, 65
 F_KEYS = "OP OQ OR OS [15~ [17~ [18~ [19~ [20~ [21~ [23~ [24~"
 NAMED = {
     "escape": "\x1b", "enter": "\r", "tab": "\t", "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D",
@@ -76,6 +79,7 @@ class Use:
         self._chat = chat
         self._chance = chance
         self._messages_n = 0
+        self._size_now = SIZES[0]
         self._actions = [action for action in ACTIONS if action.id not in LEFT_OUT]
 
     def go_on(self, seconds: float) -> None:
@@ -100,7 +104,7 @@ class Use:
 
     def _something(self) -> None:
         """One thing, and up to a second of looking at what it does."""
-        kind = self._chance.choices(("key", "command", "message", "letters", "paste", "size"), (10, 6, 5, 4, 1, 1))[0]
+        kind = self._chance.choices(tuple(KINDS), tuple(KINDS.values()))[0]
         self.done[kind] += 1
         getattr(self, f"_{kind}")()
         self._look(self._chance.expovariate(8))
@@ -132,8 +136,28 @@ class Use:
     def _paste(self) -> None:
         self._chat.type(b"\x1b[200~" + b"a pasted line \xff\n" * self._chance.randrange(1, 400) + b"\x1b[201~")
 
+    def _mouse(self) -> None:
+        """A click, two of them, something marked, or a turn of the wheel."""
+        at, to = self._place(), self._place()
+        kind = self._chance.choice(("click", "double", "drag", "wheel"))
+        if kind == "wheel":
+            turn = self._chance.choice((SCROLL_UP, SCROLL_DOWN))
+            self._chat.type(mouse(turn, at) * self._chance.randrange(1, 30))
+        elif kind == "drag":
+            self._chat.type(mouse(PRESS, at) + mouse(DRAG, to) + mouse(PRESS, to, up=True) + mouse(MOVE, at))
+        else:
+            self._chat.type((mouse(PRESS, at) + mouse(PRESS, at, up=True)) * (2 if kind == "double" else 1))
+
+    def _place(self) -> tuple[int, int]:
+        columns_n, rows_n = self._size_now
+        return self._chance.randint(1, columns_n), self._chance.randint(1, rows_n)
+
     def _size(self) -> None:
-        self._chat.resize(*self._chance.choice(SIZES))
+        self._resize(*self._chance.choice(SIZES))
+
+    def _resize(self, columns_n: int, rows_n: int) -> None:
+        self._size_now = columns_n, rows_n
+        self._chat.resize(columns_n, rows_n)
 
     def _begin_anew(self) -> None:
         self._quiet()
@@ -146,7 +170,7 @@ class Use:
 
     def _quiet(self) -> None:
         """Back to an empty prompt, whatever is open and under way."""
-        self._chat.resize(100, 30)
+        self._resize(*SIZES[0])
         for _ in range(6):
             self._chat.type("\x1b")
             self._look(0.2)
@@ -187,6 +211,16 @@ def bytes_of(key: str) -> str:
     if key.startswith("ctrl+"):
         return chr(ord(key[-1]) & 0x1F)
     return f"\x1b{key[-1]}" if key.startswith("alt+") else key
+
+
+def mouse(button: int, place: tuple[int, int], *, up: bool = False) -> str:
+    """What a terminal sends for a button of the mouse at a column and row, counted from 1 (its SGR mode).
+
+    >>> mouse(PRESS, (3, 5)), mouse(PRESS, (3, 5), up=True)
+    ('\\x1b[<0;3;5M', '\\x1b[<0;3;5m')
+    """
+    column, row = place
+    return f"\x1b[<{button};{column};{row}{'m' if up else 'M'}"
 
 
 if __name__ == "__main__":

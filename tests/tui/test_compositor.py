@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
+from textual.errors import NoWidget
+from textual.events import MouseDown, MouseMove, MouseUp
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -13,7 +15,9 @@ from textual.strip import Strip
 
 from localspec.tui.compositor import RowCompositor, RowScreen
 from localspec.tui.screens.chat import ChatScreen
+from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
@@ -134,8 +138,38 @@ async def test_what_was_taken_away_is_blank_until_the_next_arrangement() -> None
     assert not any("one" in line or "three" in line for line in after)
 
 
+async def test_a_click_at_what_was_taken_away_is_one_at_nothing() -> None:
+    """A click, too, may fall between a widget's going and the new arrangement; and a mouse that marks text."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(100, 30)) as pilot:
+        await a_screen_full(pilot, engine)
+        screen, tokens = chat(pilot), turns(pilot)[1].reply.tokens
+        parent, place = tokens._parent, (tokens.region.x, tokens.region.bottom - 1)
+        assert screen.get_widget_at(*place)[0] is tokens
+        assert parent is not None
+        tokens._detach()
+        with pytest.raises(NoWidget):
+            screen.get_widget_at(*place)
+        for kind in (MouseDown, MouseMove, MouseUp):
+            screen._forward_event(kind(None, *place, 0, 0, 1, False, False, False))
+        tokens._attach(parent)
+        await pilot.pause()
+        assert pilot.app.is_running
+
+
 @pytest.mark.parametrize(
-    "kind", [ChatScreen, InspectorScreen, PairsScreen, RaceScreen, SearchScreen, SettingsScreen, StatsScreen]
+    "kind",
+    [
+        ChatScreen,
+        HelpScreen,
+        InspectorScreen,
+        LinksScreen,
+        PairsScreen,
+        RaceScreen,
+        SearchScreen,
+        SettingsScreen,
+        StatsScreen,
+    ],
 )
 def test_every_screen_of_its_own_is_drawn_so(kind: type[Screen[Any]]) -> None:
     assert issubclass(kind, RowScreen)

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
 from localspec.tui.actions import ACTIONS, Action
+from localspec.tui.compositor import RowModal
 from localspec.tui.help_actions import CLOSE, HELP_ACTIONS
 from localspec.tui.keymap import Keymap
 from localspec.tui.keys import bindings_of
@@ -40,7 +40,7 @@ INSPECTOR = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(RowModal[None]):
     """A page to read; any of its closing keys leads back."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(HELP_ACTIONS)

@@ -9,17 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
 from localspec.tui.clipboard import Arrival, copied, copy
+from localspec.tui.compositor import RowModal
 from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.link_actions import LINK_ACTIONS
 from localspec.tui.links import Link
 from localspec.tui.widgets.bar import ReadableBar
 
 
-class LinksScreen(ModalScreen[str]):
+class LinksScreen(RowModal[str]):
     """Dismissed with what there is to say about what was done; empty if nothing was."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(LINK_ACTIONS)
