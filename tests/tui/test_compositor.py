@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from textual._compositor import Compositor
+from textual.app import App, ComposeResult
 from textual.errors import NoWidget
 from textual.events import MouseDown, MouseMove, MouseUp
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widgets import Static
 
 from localspec.tui.compositor import RowCompositor, RowScreen
 from localspec.tui.screens.chat import ChatScreen
@@ -155,6 +157,27 @@ async def test_a_click_at_what_was_taken_away_is_one_at_nothing() -> None:
         tokens._attach(parent)
         await pilot.pause()
         assert pilot.app.is_running
+
+
+class Short(RowScreen[None]):
+    """A line of text, with an empty row that ends it."""
+
+    def compose(self) -> ComposeResult:
+        yield Static("A fox.\n")
+        yield Static("A hen.")
+
+
+@pytest.mark.parametrize(("first", "last", "text"), [((0, 0), (9, 2), "A fox.\nA hen."), ((0, 1), (9, 2), "A hen.")])
+async def test_marking_can_begin_in_an_empty_last_row(first: tuple[int, int], last: tuple[int, int], text: str) -> None:
+    async with App[None]().run_test(size=(20, 8)) as pilot:
+        screen = Short()
+        await pilot.app.push_screen(screen)
+        screen._forward_event(MouseDown(None, *first, 0, 0, 1, False, False, False, *first))
+        screen._forward_event(MouseMove(None, *last, 0, 0, 1, False, False, False, *last))
+        await pilot.pause()
+        screen._forward_event(MouseUp(None, *last, 0, 0, 1, False, False, False, *last))
+        assert screen.selections
+        assert screen.get_selected_text() == text
 
 
 @pytest.mark.parametrize(
