@@ -64,7 +64,9 @@ class TruthDesk:
 
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
         """Look into the reply of this view, or of the chosen turn, or the latest."""
-        exchange = self._exchange_of(view)
+        exchange = self._exchange_in(view) if view else self._chosen()
+        if view and exchange is None:
+            return "That reply has just left the screen."
         if exchange is None or not exchange.trace.tokens:
             return "There are no tokens to look at yet."
         self._session.recall(exchange)
@@ -122,11 +124,16 @@ class TruthDesk:
         showing = turn.own_showing or self._transcript.showing
         return showing.marks is Mode.HEAT
 
-    def _exchange_of(self, view: TokenView | None) -> Exchange | None:
-        selected = self._transcript.selected
+    def _exchange_in(self, view: TokenView) -> Exchange | None:
         for exchange in self._transcript.exchanges:
             turn = self._transcript.view(exchange)
-            if turn is not None and (turn.reply.tokens is view or (view is None and turn is selected)):
+            if turn is not None and turn.reply.tokens is view:
                 return exchange
+        return None
+
+    def _chosen(self) -> Exchange | None:
+        selected = self._transcript.selected
+        if selected is not None:
+            return selected.exchange
         current = self._session.current
         return current if current is not None and current.trace.tokens else self._session.last

@@ -56,7 +56,7 @@ def main() -> None:
         code = tmux.exit_code()
         third = max(1, len(memory_mb) // 3)
         for name, column in zip(("app", "engine"), zip(*memory_mb, strict=True), strict=True):
-            thirds = (column[:third], column[third : 2 * third], column[2 * third :])
+            thirds = [part or column for part in (column[:third], column[third : 2 * third], column[2 * third :])]
             print(f"{name}, medians of the thirds, MB: {' '.join(f'{statistics.median(part):.0f}' for part in thirds)}")
         lines = [line for log in home.rglob("*.log") for line in log.read_text(errors="replace").splitlines()]
         trouble = [line for line in lines if TROUBLE.search(line)]
@@ -159,7 +159,8 @@ class Tmux:
 
 def children(pid: int) -> list[int]:
     """The processes that a process has begun."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
 
 def resident_mb(pid: int) -> float:

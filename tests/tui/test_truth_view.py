@@ -278,6 +278,24 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
         await wait_until(pilot, lambda: screen.index == 0)
 
 
+async def test_a_click_on_a_reply_that_has_just_left_the_screen_opens_nothing() -> None:
+    """And not the inspector on another reply, which may be shorter."""
+    engine = LookingEngine()
+    async with make_app(engine).run_test(size=(80, 24)) as pilot:
+        tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
+        await mark(pilot, Mode.ORIGIN)
+        view = turns(pilot)[0].reply.tokens
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: not turns(pilot))
+        await send(pilot, "And then?")
+        engine.write(numbered(rounds_of("A fox.")))
+        engine.finish()
+        await wait_until(pilot, lambda: bool(turns(pilot)) and not session(pilot).busy)
+        chat(pilot).post_message(TokenView.Picked(view, len(tokens) - 1))
+        await wait_until(pilot, lambda: "left the screen" in notice_text(pilot))
+        assert pilot.app.screen is chat(pilot)
+
+
 async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> None:
     """Pages of the conversation below come and go; once nobody looks any more, it is let go."""
     engine = LookingEngine()

@@ -1,27 +1,33 @@
-"""The search of all commands: where the terminal has no room for what is found, and where it is closed in between."""
+"""The search of all commands, with a list that bears bad moments."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import CommandInput, CommandList, CommandPalette
 from textual.css.query import NoMatches
-from textual.events import Mount
+from textual.errors import NoWidget
+from textual.events import Click, Mount
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
 from localspec.tui.keys import bindings_of
 from localspec.tui.palette_actions import PALETTE_ACTIONS
+from localspec.tui.widgets.firm_list import FirmList
 
 _LONGEST_QUERY = 200
 """Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""
 
 
-class CommandSearch(CommandPalette):
-    """Textual's own (8.2), but that keys which go a page up or down do nothing in a list without a line.
+class CommandRows(CommandList, FirmList, can_focus=False):
+    """What was found, which changes while somebody types."""
 
-    Textual looks up the line of the highlighted command, and a list that has no room has laid out none. And a search
-    that a last key begins while the screen is being taken away finds no list any more, which is no mistake.
+
+class CommandSearch(CommandPalette):
+    """Textual's own (8.2), but that what comes while it is being taken away, or changes its size, is no mistake.
+
+    A search that a last key begins then finds no list any more, and a click may be where there is no screen any more.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PALETTE_ACTIONS)
@@ -29,9 +35,15 @@ class CommandSearch(CommandPalette):
     def on_mount(self, _: Mount) -> None:
         self.query_one(CommandInput).max_length = _LONGEST_QUERY
 
-    def _action_command_list(self, action: str) -> None:
-        if self.query_one(CommandList).scrollable_content_region:
-            super()._action_command_list(action)
+    def compose(self) -> ComposeResult:
+        for widget in super().compose():
+            yield CommandRows() if isinstance(widget, CommandList) else widget
+
+    def on_click(self, event: Click) -> None:
+        try:
+            self.get_widget_at(event.screen_x, event.screen_y)
+        except NoWidget:
+            event.prevent_default()
 
     def run_worker(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
-from textual.widgets import OptionList
+
+from localspec.tui.widgets.firm_list import FirmList
 
 _HIGHLIGHTED = "option-list--option-highlighted"
 
 
-class ReadableBar(OptionList, can_focus=False):
+class ReadableBar(FirmList, can_focus=False):
     """All its text has the one colour that themes pair with the bar; grey or green would be lost on it."""
 
     def render_line(self, y: int) -> Strip:
@@ -19,14 +20,6 @@ class ReadableBar(OptionList, can_focus=False):
             return strip
         colour = self.get_visual_style("option-list--option", _HIGHLIGHTED).rich_style.color
         return Strip(Segment.apply_style(strip, post_style=Style(color=colour, dim=False)), strip.cell_length)
-
-    def action_page_up(self) -> None:
-        if self.scrollable_content_region:  # Textual fails to page where there is no line
-            super().action_page_up()  # type: ignore[no-untyped-call]
-
-    def action_page_down(self) -> None:
-        if self.scrollable_content_region:
-            super().action_page_down()  # type: ignore[no-untyped-call]
 
     def _is_highlighted(self, line: int) -> bool:
         return line < len(self._lines) and self._lines[line][0] == self.highlighted
