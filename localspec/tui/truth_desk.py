@@ -64,8 +64,8 @@ class TruthDesk:
 
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
         """Look into the reply of this view, or of the chosen turn, or the latest."""
-        exchange = self._exchange_in(view) if view else self._chosen()
-        if view and exchange is None:
+        exchange = self._chosen() if view is None else self._exchange_in(view)
+        if view is not None and exchange is None:
             return "That reply has just left the screen."
         if exchange is None or not exchange.trace.tokens:
             return "There are no tokens to look at yet."
