@@ -5,17 +5,23 @@ python -m tests.endurance.app [OPTIONS OF localspec chat]
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from unittest.mock import patch
 
 from localspec.cli import main
 from localspec.cli.services import Services
 from localspec.launch import Launch
 from localspec.paths import user_paths
-from localspec.tui.app import Client, run_app
+from localspec.tui.app import ChatApp, Client, run_app
 from localspec.worker.client import EngineClient
 from localspec.worker.messages import Answer
 from tests.endurance.paced_engine import OPENER
+
+KEPT_BY = "LOCALSPEC_KEPT_BY"
+"""A variable of the environment; see ``_quit_if_free``."""
 
 
 def open_screen(launch: Launch) -> None:
@@ -24,7 +30,15 @@ def open_screen(launch: Launch) -> None:
     def make_client(deliver: Callable[[Answer], None]) -> Client:
         return EngineClient(deliver, user_paths().engine_log, opener=OPENER)
 
-    run_app(launch, make_client)
+    with patch.object(ChatApp, "action_quit", _quit_if_free):
+        run_app(launch, make_client)
+
+
+async def _quit_if_free(app: ChatApp) -> None:
+    """Where a file is named that keeps it, the app stays until the file is gone: a click by chance may be at "quit"."""
+    kept_by = os.environ.get(KEPT_BY)
+    if kept_by is None or not Path(kept_by).exists():
+        app.exit()
 
 
 if __name__ == "__main__":

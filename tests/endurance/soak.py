@@ -22,14 +22,13 @@ from pathlib import Path
 
 from localspec.tui.actions import ACTIONS, Action
 from tests.benchmarks.long_conversation import cpu_s, resident_mb
+from tests.endurance.app import KEPT_BY
 from tests.endurance.kills import PATIENCE_S, QUIT_KEY, WatchedChat
 from tests.endurance.paced_engine import ROUNDS_PER_S
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = {"quit", "accept"}
 """One ends the session, the other would fetch gigabytes."""
-PALETTE = "palette"
-"""Opens the list of all commands, and quitting is one of them."""
 ACTIONS_A_CONVERSATION = 60
 SIZES = ((100, 30), (80, 24), (140, 45), (60, 16), (20, 5), (200, 60))
 KINDS = {"key": 10, "command": 6, "message": 5, "letters": 4, "mouse": 4, "paste": 1, "size": 1}
@@ -54,11 +53,20 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="localspec-soak-") as folder:
         os.chdir(folder)  # exports are written where the app was started
-        env = {ROUNDS_PER_S: str(options.rounds), "PYTHONPATH": str(ROOT), "EDITOR": "true", "HF_HUB_OFFLINE": "1"}
+        keep = Path(folder) / "keep"
+        keep.touch()
+        env = {
+            KEPT_BY: str(keep),
+            ROUNDS_PER_S: str(options.rounds),
+            "PYTHONPATH": str(ROOT),
+            "EDITOR": "true",
+            "HF_HUB_OFFLINE": "1",
+        }
         chat = WatchedChat(Path(folder) / "home", env=env)
         chat.wait_for("plain speed", PATIENCE_S)
         use = Use(chat, random.Random(options.seed))
         use.go_on(options.minutes * 60)
+        keep.unlink()
         use.end()
         print(f"{sum(use.done.values())} things done: {dict(sorted(use.done.items()))}")
         print(f"memory after a new conversation, MB: {' '.join(f'{mb:.0f}' for mb in use.memory_mb)}")
@@ -82,7 +90,6 @@ class Use:
         self._chance = chance
         self._messages_n = 0
         self._size_now = SIZES[0]
-        self._lists_quit = False
         self._actions = [action for action in ACTIONS if action.id not in LEFT_OUT]
 
     def go_on(self, seconds: float) -> None:
@@ -115,7 +122,6 @@ class Use:
 
     def _key(self) -> None:
         action = self._chance.choice(self._actions)
-        self._lists_quit |= action.id == PALETTE
         self._chat.type(bytes_of(action.keys.split(",")[0]))
 
     def _command(self) -> None:
@@ -141,9 +147,9 @@ class Use:
         self._chat.type(b"\x1b[200~" + b"a pasted line \xff\n" * self._chance.randrange(1, 400) + b"\x1b[201~")
 
     def _mouse(self) -> None:
-        """A click, two of them, something marked, or a turn of the wheel; alone that where a click could quit."""
+        """A click, two of them, something marked, or a turn of the wheel."""
         at, to = self._place(), self._place()
-        kind = "wheel" if self._lists_quit else self._chance.choice(("click", "double", "drag", "wheel"))
+        kind = self._chance.choice(("click", "double", "drag", "wheel"))
         if kind == "wheel":
             turn = self._chance.choice((SCROLL_UP, SCROLL_DOWN))
             self._chat.type(mouse(turn, at) * self._chance.randrange(1, 30))
@@ -183,7 +189,6 @@ class Use:
 
     def _clear(self) -> None:
         self._chat.type("\x1b")
-        self._lists_quit = False
         self._look(0.08)
         self._chat.type("\x05" + "\x15" * 3)
 
