@@ -199,7 +199,7 @@ class ChatApp(App[None], inherit_bindings=False):
 
     def _tend(self, tending: heap.Tending) -> None:
         if tending.due(busy=self.session.current is not None):
-            gone_widgets.forget()
+            gone_widgets.forget(self.screen_stack)
             heap.give_back()
 
     async def on_event(self, event: Event) -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from textual._styles_cache import StylesCache
+from textual.dom import DOMNode
+from textual.screen import Screen
 
 
-def forget() -> None:
-    """Let go of the rows that were drawn of them.
+def forget(screens: Iterable[Screen[object]]) -> None:
+    """Let go of the rows that were drawn of them, and of those that somebody looked for on these screens.
 
     Textual (8.2) remembers the colours behind a widget by an object that has all its rows, for the latest 1,024 of
-    these, whether the widget is still there or not (issue 6665 of Textual).
+    these (issue 6665 of Textual); and every place in the tree, what was found from there for each of its states, the
+    latest 1,024 as well. Whether the widgets are still there or not is all the same to both.
     """
     cache_clear = getattr(StylesCache.get_inner_outer, "cache_clear", None)
     if cache_clear is not None:
         cache_clear()
+    for screen in screens:
+        for node in screen.walk_children(DOMNode, with_self=True):
+            node._query_one_cache.clear()

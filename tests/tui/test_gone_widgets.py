@@ -1,4 +1,4 @@
-"""Rows of widgets that were taken away do not stay in memory."""
+"""Widgets that were taken away do not stay in memory, nor do their rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from collections.abc import Awaitable, Callable
 
 from textual._styles_cache import StylesCache
 from textual.app import App
+from textual.pilot import Pilot
 from textual.widgets import Static
 
 from localspec.tui import gone_widgets
+from localspec.tui.widgets.field import Field
+from localspec.tui.widgets.sidebar import Sidebar
+from tests.tui.support import FakeEngine, chat, make_app, wait_until
 
 
 async def test_what_was_drawn_of_a_widget_goes_with_it() -> None:
     app = App[None]()
     async with app.run_test() as pilot:
         drawn = await draw_and_take_away(app, pilot.pause)
-        gone_widgets.forget()
+        gone_widgets.forget(app.screen_stack)
         gc.collect()
         assert drawn() is None
 
@@ -33,3 +37,22 @@ async def draw_and_take_away(app: App[None], pause: Callable[[], Awaitable[None]
     await app.mount(Static("What stands in its place."))
     await pause()
     return drawn
+
+
+async def test_a_list_that_was_closed_goes_with_its_filter() -> None:
+    async with make_app(FakeEngine()).run_test() as pilot:
+        kept = await list_and_close(pilot)
+        await list_and_close(pilot)  # what is open at present may still be known of the one before
+        gone_widgets.forget(pilot.app.screen_stack)
+        gc.collect()
+        assert kept() is None
+
+
+async def list_and_close(pilot: Pilot[None]) -> weakref.ref[Field]:
+    """The list of conversations comes and goes; of its filter, only a weak reference is left here."""
+    await pilot.press("f7")
+    await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
+    kept = weakref.ref(chat(pilot).query_one(Sidebar).query_one(Field))
+    await pilot.press("f7")
+    await wait_until(pilot, lambda: not chat(pilot).query(Sidebar))
+    return kept

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.widgets import Input
 
 
 class Field(Input, inherit_bindings=False):
-    """Leaves Enter to the actions of the place it stands in, so that the key map decides on it."""
+    """Leaves Enter to the actions of the place it stands in, so that the key map decides on it.
+
+    And leaves memory with that place: Textual's (8.2) has the screen tell it of text that is marked, and until some is
+    the screen keeps it, and all that were opened meanwhile.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         each for each in Input.BINDINGS if not isinstance(each, Binding) or each.key != "enter"
     ]
+
+    _around: Screen[Any] | None = None
+
+    def on_mount(self) -> None:
+        self._around = self.screen
+
+    def on_unmount(self) -> None:
+        if self._around is not None:
+            self._around.text_selection_started_signal.unsubscribe(self)
