@@ -167,7 +167,12 @@ def spinning(processes_n: int) -> Iterator[None]:
 
 def resident_mb(chat: WatchedChat) -> float:
     """Of the app; its engine is another process."""
-    status = Path(f"/proc/{chat.process.pid}/status").read_text()
+    return process_mb(chat.process.pid)
+
+
+def process_mb(pid: int) -> float:
+    """What a process has in memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     assert found is not None
     return int(found[1]) / 1e3

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import shlex
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.benchmarks.long_conversation import process_mb
 from tests.endurance.soak import TROUBLE
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ def main() -> None:
         until = time.monotonic() + minutes * 60
         while time.monotonic() < until:
             go_round(tmux, len(memory_mb))
-            memory_mb.append([resident_mb(pid) for pid in tmux.pids()])
+            memory_mb.append([process_mb(pid) for pid in tmux.pids()])
             told = " and ".join(f"{mb:.0f} MB" for mb in memory_mb[-1])
             print(f"round {len(memory_mb)}: {told}", flush=True)
         tmux.press("C-q")
@@ -146,7 +146,7 @@ class Tmux:
         """Of the app and of its engine."""
         shell = int(self._run("display-message", "-p", "#{pane_pid}"))
         app = next(iter(children(shell)))
-        return app, next(pid for pid in children(app) if resident_mb(pid) > 30)
+        return app, next(pid for pid in children(app) if process_mb(pid) > 30)
 
     def exit_code(self) -> int:
         """Of the app, which has been told to quit."""
@@ -161,11 +161,6 @@ def children(pid: int) -> list[int]:
     """The processes that a process has begun."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-
-
-def resident_mb(pid: int) -> float:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1e3 if found else 0.0
 
 
 if __name__ == "__main__":
