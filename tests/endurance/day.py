@@ -3,9 +3,9 @@
     python -m tests.endurance.day [--minutes 60]
 
 The real app on its built-in pair, at the pace of somebody who reads: a question, its reply, the ways of marking, the
-inspector, another version, an edited question, a search, settings and back, another conversation. Every screen is
-looked at before the next key. The memory of the app and of its engine is taken after each round, where it should be
-what it was; in the end the app has to quit with 0, and no log may have a line of trouble.
+inspector, another version, an edited question, a search, settings and back, another conversation. The next
+key waits until the screen is still. The memory of the app and of its engine is taken after each round, where it should
+be what it was; in the end the app has to quit with 0, and no log may have a line of trouble.
 """
 
 from __future__ import annotations
