@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,5 +51,27 @@ class Model(Protocol):
 
         ``last=0`` only evaluates. The context is compared with what the cache holds and only the
         difference is evaluated. The rows are valid until the next call. Raises ``Cancelled``.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeliest:
+    """The tokens with the highest scores; of the others nothing is known but that they score no higher."""
+
+    ids: NDArray[np.int64]
+    """Strictly ascending."""
+    scores: Logits
+    """Theirs; same shape as ids."""
+
+
+@runtime_checkable
+class Ranking(Protocol):
+    """A model that may leave its scores where they were computed, and hand over the highest alone."""
+
+    def likeliest(self, context: Sequence[int]) -> Likeliest | None:
+        """For the token after ``context``; None from a model that always hands over all (see ``Model.logits``).
+
+        Raises ``Cancelled``.
         """
         ...

@@ -7,12 +7,12 @@ The samplers themselves are llama.cpp's (``backends/llama_sampler.py``), their s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from localspec.engine.dist import Dist
-from localspec.engine.model import Logits
+from localspec.engine.model import Likeliest, Logits
 
 
 class Sampler(Protocol):
@@ -39,6 +39,15 @@ class Sampler(Protocol):
         ...
 
 
+@runtime_checkable
+class Guesser(Protocol):
+    """A sampler that can say roughly what it would choose from the likeliest tokens alone."""
+
+    def guess(self, few: Likeliest) -> Dist:
+        """About what ``dist`` says of the whole row; exactly that where no other token could be chosen."""
+        ...
+
+
 class Greedy:
     """The most likely token; ties go to the lowest id, as in llama.cpp."""
 
@@ -46,6 +55,9 @@ class Greedy:
 
     def dist(self, row: Logits) -> Dist:
         return Dist.point(int(row.argmax()))
+
+    def guess(self, few: Likeliest) -> Dist:
+        return Dist.point(int(few.ids[few.scores.argmax()]))
 
     def accept(self, token: int) -> None:
         """Nothing to remember."""

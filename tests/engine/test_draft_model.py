@@ -20,7 +20,7 @@ from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Logits
+from localspec.engine.model import Likeliest, Logits
 from localspec.engine.proposal import FAVOURITE, ProposalLaw
 from localspec.engine.sampling import Greedy
 from tests.fakes import ExactModel, ExactSampler, Softmax, TableModel, enumerate_law, letters
@@ -166,8 +166,24 @@ class Filtered(ExactSampler):
         self._k = k
 
     def dist(self, row: Any) -> Dist:
-        kept = sorted(range(len(row)), key=lambda token: (-row[token], token))[: self._k]
-        return Dist.of(np.array(kept, dtype=np.int64), np.array([row[token] ** 2 for token in kept], dtype=object))
+        return self.guess(Likeliest(np.arange(len(row), dtype=np.int64), row))
+
+    def guess(self, few: Likeliest) -> Dist:
+        kept = sorted(range(len(few.ids)), key=lambda at: (-few.scores[at], at))[: self._k]
+        return Dist.of(few.ids[kept], np.array([few.scores[at] ** 2 for at in kept], dtype=object))
+
+
+class Terse(ExactModel):
+    """Hands over its two likeliest tokens, and nothing else."""
+
+    def likeliest(self, context: Sequence[int]) -> Likeliest:
+        row = super().logits(context, 1)[0]
+        ids = np.array(sorted(sorted(range(len(row)), key=lambda token: (-row[token], token))[:2]), dtype=np.int64)
+        return Likeliest(ids, row[ids])
+
+    def logits(self, context: Sequence[int], last: int) -> Any:
+        assert not last, "all scores were asked for"
+        return super().logits(context, last)
 
 
 def law_of_plain(model: ExactModel, sampler: ExactSampler, length: int) -> dict[tuple[int, ...], Fraction]:
@@ -185,21 +201,52 @@ def _pairs(dist: Dist) -> Sequence[tuple[Any, Any]]:
     return list(zip(dist.ids, dist.probs, strict=True))
 
 
-@given(seed=st.integers(0, 10_000), k=st.integers(1, 3), law=st.sampled_from([FAVOURITE, "drawn"]))
-@settings(max_examples=40, deadline=None)
-def test_the_reply_has_the_filtered_targets_law(seed: int, k: int, law: str) -> None:
-    """Every outcome enumerated, with the same filters on both sides, as point masses and drawn, judged as a block."""
+@given(
+    seed=st.integers(0, 10_000),
+    k=st.integers(1, 3),
+    law=st.sampled_from([FAVOURITE, "drawn"]),
+    kind=st.sampled_from([ExactModel, Terse]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_reply_has_the_filtered_targets_law(seed: int, k: int, law: str, kind: type[ExactModel]) -> None:
+    """Every outcome enumerated, with the same filters on both sides, as point masses and drawn, judged as a block.
+
+    Also where the draft knows its two likeliest tokens alone.
+    """
     vocab = letters(3)
     model, sampler = ExactModel(vocab, seed=seed), Filtered(k)
 
     def run(chance: Chance) -> tuple[int, ...]:
-        drafter = DraftModel(ExactModel(vocab, seed=seed + 1, zeros=False))
+        drafter = DraftModel(kind(vocab, seed=seed + 1, zeros=False))
         drafter._law = Always(law)
         request = Request(PROMPT, sampler, chance, FixedDepth(2), max_tokens=3)
         rounds = [e for e in generate(model, [drafter], request, Cancellation()) if isinstance(e, Round)]
         return tuple(token.id for round_ in rounds for token in round_.tokens)
 
     assert enumerate_law(run) == law_of_plain(model, sampler, 3)
+
+
+class Blunt(Terse):
+    """Could hand over its likeliest tokens, were its device able to."""
+
+    def likeliest(self, context: Sequence[int]) -> None:  # type: ignore[override]
+        return None
+
+    def logits(self, context: Sequence[int], last: int) -> Any:
+        return ExactModel.logits(self, context, last)
+
+
+@pytest.mark.parametrize(("kind", "sampler"), [(Blunt, Filtered(2)), (Terse, ExactSampler()), (Terse, Filtered(2))])
+def test_all_scores_are_asked_for_only_where_the_likeliest_do_not_do(
+    kind: type[ExactModel], sampler: ExactSampler
+) -> None:
+    """A device may be unable to rank, and a sampler to guess from what was ranked."""
+    drafter = DraftModel(kind(letters(4), zeros=False))
+    if kind is Terse and not isinstance(sampler, Filtered):
+        with pytest.raises(AssertionError, match="all scores were asked for"):
+            proposals(drafter, sampler, 3)
+    else:
+        assert len(proposals(drafter, sampler, 3)) == 3
 
 
 class Always(ProposalLaw):

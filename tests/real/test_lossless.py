@@ -10,13 +10,14 @@ import pytest
 from scipy.stats import chisquare
 
 from localspec.engine.backends.llama import LlamaModel
+from localspec.engine.backends.llama_load import LoadSettings
 from localspec.engine.dist import Dist, SeededChance
 from localspec.engine.drafters import Walk
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
-from tests.builtin import open_target
+from tests.builtin import DRAFT, open_target
 from tests.real.duo import Duo
 from tests.real.prompts import hundred_prompts
 
@@ -63,6 +64,32 @@ def test_a_model_that_drafts_for_itself_is_always_right(duo: Duo, twin: LlamaMod
             context += [token.id for token in round_.tokens]
         timings = reply.finished.timings
         assert (timings.draft_acceptance_rate or 0) > 0.9
+
+
+@pytest.mark.parametrize("settings", [None, SETTINGS, Sampling(0.8, 40, 0.95, 0.0)], ids=["greedy", "six", "forty"])
+def test_a_draft_that_hands_over_its_likeliest_tokens_alone_changes_nothing(
+    duo: Duo, terse: LlamaModel, settings: Sampling | None
+) -> None:
+    """Proposals, verdicts and text are those of a draft that hands over all scores."""
+    for number, question in enumerate(hundred_prompts()[::20]):
+        prompt = duo.prompt(question)
+        replies = [
+            duo.ask(
+                prompt,
+                4,
+                drafter=DraftModel(draft),
+                sampler=duo.sampler(settings) if settings else None,
+                chance=SeededChance(number),
+            )
+            for draft in (duo.draft, terse)
+        ]
+        told = [
+            [([token.id for token in r.tokens], [token.id for token in r.rejected]) for r in reply.rounds]
+            for reply in replies
+        ]
+        assert len(told[0]) == len(told[1])
+        assert told[0] == told[1]
+        assert replies[1].finished.timings.draft_n > 0
 
 
 class HotDraft(DraftModel):
@@ -144,6 +171,14 @@ def twin(duo: Duo) -> Iterator[LlamaModel]:
     twin = open_target(duo.cancel, max_outputs=1)
     yield twin
     twin.close()
+
+
+@pytest.fixture(scope="module")
+def terse(duo: Duo) -> Iterator[LlamaModel]:
+    """The draft, ranking its scores where it computes them."""
+    terse = LlamaModel.open(LoadSettings(DRAFT, 1, ranked_on_device=True), duo.cancel)
+    yield terse
+    terse.close()
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,10 @@ class Chain:
             c.llama_sampler_chain_add(chain, sampler)
         return Chain(c, chain)
 
+    def attach(self, context: Any, sequence: int) -> None:
+        """Work behind the network of ``context``, on its device, until another or none does; live until then."""
+        self._c.llama_set_sampler(context, sequence, self._native)
+
     def apply(self, view: Any) -> None:
         """Let the samplers change and drop candidates of a llama_token_data_array."""
         self._c.llama_sampler_apply(self._native, ctypes.byref(view))

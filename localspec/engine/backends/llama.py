@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from localspec.engine.backends.candidates import not_numbers
+from localspec.engine.backends.device_ranking import DeviceRanking
 from localspec.engine.backends.llama_batch import Batch
 from localspec.engine.backends.llama_load import Loaded, LoadSettings, load
 from localspec.engine.backends.llama_memory import Rollback, make_memory
@@ -17,7 +19,7 @@ from localspec.engine.backends.llama_saved import Restored, restore_cache, save_
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Cancelled, Logits
+from localspec.engine.model import Cancelled, Likeliest, Logits
 from localspec.errors import CapacityError, EngineError
 
 _NO_SLOT, _ABORTED = 1, 2
@@ -40,6 +42,7 @@ class LlamaModel:
         self._vocab = LlamaVocab(loaded.native, loaded.model)
         self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
+        self._ranking = DeviceRanking.of(loaded, self._n_scores)
         self._padded_n: Mapping[int, int] = {}
         self._views: dict[tuple[int, int], Logits] = {}
         self._closed = False
@@ -137,12 +140,28 @@ class LlamaModel:
         self._check(context, last)
         # Scores exist only for what is evaluated now, so the last positions are evaluated again if need be.
         known_n = min(common_prefix(self._memory.held, list(context)), len(context) - last)
+        if last and self._ranking:
+            self._ranking.detach()
         if known_n < len(context):
             self._evaluate(context, known_n, last)
         if not last:
             self._c.llama_synchronize(self._context)
             return np.empty((0, self._n_scores), dtype=np.float32)
         return self._rows(last)
+
+    def likeliest(self, context: Sequence[int]) -> Likeliest | None:
+        self._check(context, 1)
+        if self._ranking is None:
+            return None
+        self._ranking.attach()
+        self._evaluate(context, min(common_prefix(self._memory.held, list(context)), len(context) - 1), 1)
+        few = self._ranking.read(self._batch.used - 1)
+        if few is None:
+            self._ranking.free()
+            self._ranking = None
+        elif not isfinite(few.scores.sum()):
+            raise self._not_numbers()
+        return few
 
     def go_back(self, context: Sequence[int]) -> None:
         """Hold no more than a beginning of ``context``, at no cost: what was evaluated past it is forgotten."""
@@ -177,6 +196,8 @@ class LlamaModel:
         if not self._closed:
             self._closed = True
             self._batch.free()
+            if self._ranking:
+                self._ranking.free()
             self._loaded.free()
 
     def _check(self, context: Sequence[int], last: int) -> None:
@@ -245,9 +266,12 @@ class LlamaModel:
         rows = self._view(first, last)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
         if not isfinite(rows.max(axis=1).sum() if last > 1 else rows.max()):
-            self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
-            raise EngineError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")
+            raise self._not_numbers()
         return rows[:, : self._n_scores]
+
+    def _not_numbers(self) -> EngineError:
+        self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
+        return not_numbers()
 
     def _view(self, first: Any, last: int) -> Logits:
         """The numbers that begin at ``first``; they lie at the same few places each time."""

@@ -32,6 +32,8 @@ _BATCH_TOKENS = 512
 _UNFUSED_BATCH_TOKENS = 128
 """At once without flash attention, where the scores of a whole batch against the whole cache are kept; no slower."""
 _DEFAULT_N_CTX = 8192
+_MANY_TOKENS = 16_384
+"""In a vocabulary of so many, fetching all scores and looking through them takes a good part of a draft's step."""
 
 CACHE_TYPES = {
     "f32": 0,
@@ -79,6 +81,8 @@ class LoadSettings:
     """Whether memory is asked for in large pages, where the system has them."""
     swa_full: bool = True
     """Whether layers that see a window keep what lies behind it, so that a context can be taken back far."""
+    ranked_on_device: bool | None = None
+    """Whether a device is asked for the likeliest tokens instead of all scores; None where that pays."""
     snapshots: int = 0
     """How many tokens a recurrent state can be taken back by, where the architecture can at all."""
 
@@ -100,6 +104,7 @@ class Loaded:
     cache_type_v: str | None
     flash_attn: bool | None
     swa_full: bool
+    ranked_on_device: bool
 
     def device(self, threads: int) -> str:
         """What evaluates the model with so many threads, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
@@ -150,6 +155,7 @@ def load(
         cache_type_v=type_v,
         flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
         swa_full=_swa_full(c, model, settings),
+        ranked_on_device=_ranked_on_device(c, model, settings, said),
     )
 
 
@@ -225,6 +231,14 @@ def _wanted_flash_attn(settings: LoadSettings) -> bool | None:
 def _swa_full(c: Any, model: Any, settings: LoadSettings) -> bool:
     """A recurrent state beside a window is copied with it, and nothing is known of a window's cells after that."""
     return settings.swa_full or bool(c.llama_model_is_recurrent(model) or c.llama_model_is_hybrid(model))
+
+
+def _ranked_on_device(c: Any, model: Any, settings: LoadSettings, said: list[str]) -> bool:
+    if settings.ranked_on_device is not None:
+        return settings.ranked_on_device
+    layers = offloaded_layers(said)
+    on_device = layers is not None and layers[0] == layers[1]  # the last of them gives the scores
+    return on_device and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
 
 
 def _check_wishes(settings: LoadSettings, said: list[str]) -> None:

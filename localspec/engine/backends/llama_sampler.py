@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from localspec.engine.backends.candidates import Candidates, Ids, Kept, most_likely, not_numbers, within_share
+from localspec.engine.backends.candidates import (
+    CANDIDATE,
+    Candidates,
+    Ids,
+    Kept,
+    most_likely,
+    not_numbers,
+    within_share,
+)
 from localspec.engine.backends.chain import Chain
 from localspec.engine.backends.llama_grammar import Grammar, GrammarSampler
 from localspec.engine.backends.llama_vocab import LlamaVocab
@@ -17,7 +25,7 @@ from localspec.engine.backends.native import native
 from localspec.engine.backends.spelling import tail
 from localspec.engine.backends.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
 from localspec.engine.dist import Dist
-from localspec.engine.model import Logits
+from localspec.engine.model import Likeliest, Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
 from localspec.errors import EngineError
@@ -71,6 +79,11 @@ class ChainSampler:
     def dist(self, row: Logits) -> Dist:
         # A draft's rows may be shorter than the target's.
         return self._law(self._stages.candidates.take(row, self._likely(row)))
+
+    def guess(self, few: Likeliest) -> Dist:
+        records = np.zeros(len(few.ids), dtype=CANDIDATE)
+        records["id"], records["logit"] = few.ids, few.scores
+        return self._law(self._stages.candidates.put(records))
 
     def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
         """The same after ``grammar`` has ruled tokens out; None if it rules out all.

@@ -8,9 +8,9 @@ import numpy as np
 
 from localspec.engine.dist import Dist
 from localspec.engine.drafters import Favourite, Outlook, Parts, Walk
-from localspec.engine.model import Logits, Model
+from localspec.engine.model import Likeliest, Logits, Model, Ranking
 from localspec.engine.proposal import ProposalLaw
-from localspec.engine.sampling import Sampler
+from localspec.engine.sampling import Guesser, Sampler
 from localspec.errors import UsageError
 
 _BINS = 10
@@ -35,13 +35,14 @@ class DraftModel:
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self._ranking = model if isinstance(model, Ranking) else None
         self._law = ProposalLaw()
 
     def prefill(self, context: Sequence[int]) -> None:
         self._model.logits(context, 0)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
-        return _DraftWalk(self._model, self._law, context, sampler)
+        return _DraftWalk(self._model, self._ranking, self._law, context, sampler)
 
     def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
         self._law.learn([outlook.base for outlook in outlooks], laws)
@@ -50,8 +51,11 @@ class DraftModel:
 class _DraftWalk:
     """The draft model ahead of the text."""
 
-    def __init__(self, model: Model, law: ProposalLaw, context: Sequence[int], sampler: Sampler) -> None:
+    def __init__(
+        self, model: Model, ranking: Ranking | None, law: ProposalLaw, context: Sequence[int], sampler: Sampler
+    ) -> None:
         self._model = model
+        self._ranking = ranking if isinstance(sampler, Guesser) else None
         self._law = law
         self._ahead = list(context)
         self._unread_n = len(context) - model.held(context)
@@ -66,14 +70,21 @@ class _DraftWalk:
     def look(self) -> Outlook | None:
         if len(self._ahead) >= self._model.n_ctx:
             return None
-        row = self._model.logits(self._ahead, 1)[0]
+        base, favourite = self._view(self._advanced())
         self._unread_n = 0
-        base = self._advanced().dist(row)
-        favourite = favourite_of(row)
         certain = favourite.prob
         law, dist = self._law.of(base)
         kind = min(_BINS - 1, int(certain * _BINS))
         return Outlook(DraftModel.name, dist, f"{law} {kind}", 0.05 + 0.9 * certain, base, favourite)
+
+    def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
+        """What ``sampler`` would choose from, and the model's favourite, which no filter has touched."""
+        if self._ranking and isinstance(sampler, Guesser):
+            few = self._ranking.likeliest(self._ahead)
+            if few is not None:
+                return sampler.guess(few), favourite_among(few)
+        row = self._model.logits(self._ahead, 1)[0]
+        return sampler.dist(row), favourite_of(row)
 
     def step(self, token: int) -> None:
         self._ahead.append(token)
@@ -95,5 +106,14 @@ def favourite_of(row: Logits) -> Favourite:
     token = int(row.argmax())
     if row.dtype == object:
         return Favourite(token, float(row[token]))
-    # Added up in double precision: what is left to the others may be as little as a single one rounds away.
-    return Favourite(token, 1.0 / float(np.exp(row - row[token]).sum(dtype=np.float64)))
+    shares = row - row[token]
+    np.exp(shares, out=shares)
+    # The others are added up alone: beside the favourite's 1, what they have may be rounded away.
+    shares[token] = 0
+    return Favourite(token, 1 / (1 + float(shares.sum())))
+
+
+def favourite_among(few: Likeliest) -> Favourite:
+    """The same of the likeliest tokens: its probability is a little too high, by what all others have."""
+    favourite = favourite_of(few.scores)
+    return Favourite(int(few.ids[favourite.token]), favourite.prob)
