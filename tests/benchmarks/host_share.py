@@ -29,7 +29,7 @@ from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Logits, Vocab
+from localspec.engine.model import Likeliest, Logits, Vocab
 from localspec.engine.settings import Sampling
 
 _BLOCK = 32
@@ -74,6 +74,12 @@ class TimedModel:
         rows = self.model.logits(context, last)
         self.spent_s += time.perf_counter() - started
         return rows
+
+    def likeliest(self, context: Sequence[int]) -> Likeliest | None:
+        started = time.perf_counter()
+        few = self.model.likeliest(context)
+        self.spent_s += time.perf_counter() - started
+        return few
 
 
 def make(role: str, vocab: Path, folder: Path) -> Path:
