@@ -22,6 +22,7 @@ from localspec.engine.backends.llama_report import (
     flash_attn_enabled,
     is_locked,
     offloaded_layers,
+    only_cuda,
 )
 from localspec.engine.backends.llama_sampler import make_sampler
 from localspec.engine.backends.native import NativeLog, native, reason
@@ -414,6 +415,21 @@ class TestReport:
         assert offloaded_layers([using]) is None
         assert offloaded_layers([using, offloaded]) == (20, 33)
 
+    @pytest.mark.parametrize(
+        ("devices", "layers", "yes"),
+        [
+            (["CUDA0 (NVIDIA H200)"], "33/33", True),
+            (["CUDA0 (NVIDIA H200)", "CUDA1 (NVIDIA H200)"], "33/33", True),
+            (["CUDA0 (NVIDIA H200)"], "32/33", False),
+            (["CUDA0 (NVIDIA H200)", "Vulkan1 (Arc)"], "33/33", False),
+            (["Metal (Apple M3)"], "33/33", False),
+            ([], "33/33", False),
+        ],
+    )
+    def test_cuda_alone_is_cuda_with_every_layer(self, devices: list[str], layers: str, yes: bool) -> None:
+        said = [f"x: using device {device} (id) - 99 MiB free" for device in devices]
+        assert only_cuda([*said, f"y: offloaded {layers} layers to GPU"]) is yes
+
     def test_flash_attention_the_device_lacks_is_off(self) -> None:
         assert flash_attn_enabled([], None)
         assert not flash_attn_enabled(["f: Flash Attention not supported, set to disabled"], None)
@@ -587,6 +603,38 @@ def test_padding_changes_no_scores_and_stays_in_no_cache(llama: LlamaModel, padd
         ours, theirs = padded.logits(context[:end], last).copy(), llama.logits(context[:end], last)
         assert np.abs(ours - theirs).max(initial=0) < NOISE, (end, last)
         assert padded.held(context) == end
+
+
+def test_a_few_tokens_are_read_one_by_one_where_that_pays(
+    llama: LlamaModel, cancel: Cancellation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches of one shape, of which each gives scores; more tokens at once, and nothing else comes of it."""
+    singly = LlamaModel.open(LoadSettings(TARGET, 17, read_singly=True), cancel)
+    decode, shapes = native().c.llama_decode, []
+
+    def noted(context: object, batch: Any) -> int:
+        shapes.append((batch.n_tokens, sum(batch.logits[i] for i in range(batch.n_tokens))))
+        return int(decode(context, batch))
+
+    context = tokens(40)
+    for end, last, expected in (
+        (20, 1, [(20, 1)]),
+        (22, 1, [(1, 1)] * 2),
+        (26, 1, [(1, 1)] * 4),
+        (31, 1, [(5, 1)]),
+        (33, 0, [(2, 0)]),
+        (36, 3, [(3, 3)]),
+        (35, 1, [(1, 1)]),
+        (38, 1, [(1, 1)] * 3),
+    ):
+        monkeypatch.setattr(native().c, "llama_decode", noted)
+        shapes.clear()
+        ours = singly.logits(context[:end], last).copy()
+        assert shapes == expected, end
+        monkeypatch.setattr(native().c, "llama_decode", decode)
+        assert np.allclose(ours, llama.logits(context[:end], last), atol=NOISE)
+        assert singly.held(context) == end
+    singly.close()
 
 
 def test_a_context_is_full_no_sooner_with_padding(padded: LlamaModel) -> None:

@@ -24,6 +24,13 @@ from localspec.errors import CapacityError, EngineError
 
 _NO_SLOT, _ABORTED = 1, 2
 _MOST_VIEWS = 256
+_FEW = 4
+"""So many tokens are read one by one where a change of shape is dear.
+
+CUDA replays what it recorded of an evaluation as long as its shape stays the same. A draft reads one token at a time
+but after a round whose proposals were all accepted, when it reads two: as a batch these cost as much as four or five
+single ones, since recording begins anew (figures in tests/benchmarks/README.md).
+"""
 
 
 class LlamaModel:
@@ -225,12 +232,14 @@ class LlamaModel:
         memory.after(len(context) - start, last, rewound=rewound)
 
     def _decode_all(self, context: Sequence[int], last: int) -> None:
-        most = max(last, self._memory.batch_n(self._batch.capacity))
+        singly = last == 1 and self._loaded.read_singly and len(context) - len(self._memory.held) <= _FEW
+        most = 1 if singly else max(last, self._memory.batch_n(self._batch.capacity))
         while (missing_n := len(context) - (at := len(self._memory.held))) > 0:
             if missing_n <= most:
                 self._decode(context[at:], last)
             else:
-                self._decode(context[at : at + min(most, missing_n - last)], 0)
+                # Scores belong to the shape, also those that nobody reads.
+                self._decode(context[at : at + min(most, missing_n - last)], last if singly else 0)
 
     def _decode(self, tokens: Sequence[int], last: int) -> None:
         self._memory.before(len(tokens), last)

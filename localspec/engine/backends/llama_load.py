@@ -17,11 +17,13 @@ from localspec.engine.backends.large_pages import ask_for_large_pages
 from localspec.engine.backends.llama_devices import Device
 from localspec.engine.backends.llama_report import (
     OUT_OF_MEMORY,
+    all_offloaded,
     cache_types,
     describe_device,
     flash_attn_enabled,
     is_locked,
     offloaded_layers,
+    only_cuda,
 )
 from localspec.engine.backends.native import Native, reason
 from localspec.engine.cancel import Cancellation
@@ -83,6 +85,8 @@ class LoadSettings:
     """Whether layers that see a window keep what lies behind it, so that a context can be taken back far."""
     ranked_on_device: bool | None = None
     """Whether a device is asked for the likeliest tokens instead of all scores; None where that pays."""
+    read_singly: bool | None = None
+    """Whether a few tokens are read one by one; None where that pays."""
     snapshots: int = 0
     """How many tokens a recurrent state can be taken back by, where the architecture can at all."""
 
@@ -105,6 +109,7 @@ class Loaded:
     flash_attn: bool | None
     swa_full: bool
     ranked_on_device: bool
+    read_singly: bool
 
     def device(self, threads: int) -> str:
         """What evaluates the model with so many threads, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
@@ -156,6 +161,7 @@ def load(
         flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
         swa_full=_swa_full(c, model, settings),
         ranked_on_device=_ranked_on_device(c, model, settings, said),
+        read_singly=only_cuda(said) if settings.read_singly is None else settings.read_singly,
     )
 
 
@@ -236,9 +242,8 @@ def _swa_full(c: Any, model: Any, settings: LoadSettings) -> bool:
 def _ranked_on_device(c: Any, model: Any, settings: LoadSettings, said: list[str]) -> bool:
     if settings.ranked_on_device is not None:
         return settings.ranked_on_device
-    layers = offloaded_layers(said)
-    on_device = layers is not None and layers[0] == layers[1]  # the last of them gives the scores
-    return on_device and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
+    # The last layer gives the scores.
+    return all_offloaded(said) and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
 
 
 def _check_wishes(settings: LoadSettings, said: list[str]) -> None:

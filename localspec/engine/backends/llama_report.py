@@ -38,6 +38,17 @@ def offloaded_layers(lines: Sequence[str]) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
+def all_offloaded(lines: Sequence[str]) -> bool:
+    """Whether no layer is left to the CPU."""
+    layers = offloaded_layers(lines)
+    return layers is not None and layers[0] == layers[1]
+
+
+def only_cuda(lines: Sequence[str]) -> bool:
+    """Whether all layers are on NVIDIA's GPUs."""
+    return all_offloaded(lines) and all(device.startswith("CUDA") for device in _devices(lines))
+
+
 def cache_types(lines: Sequence[str]) -> tuple[str | None, str | None]:
     """What keys and values are kept as; None, None where there are none."""
     found = _CACHE.search("\n".join(lines))
