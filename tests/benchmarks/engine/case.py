@@ -64,7 +64,7 @@ class Run:
     draft_ms: float | None = None
     verify_ms: float | None = None
     native_ms: float | None = None
-    """Of predicted_ms, spent inside llama_decode."""
+    """Of predicted_ms, spent evaluating in llama.cpp."""
     told_per_second: float | None = None
     """What the engine itself says its speed was."""
     proposed: dict[str, int] = field(default_factory=dict)

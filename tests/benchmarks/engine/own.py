@@ -20,21 +20,34 @@ from tests.benchmarks.engine.case import Case, Pair, Run
 PREFIX = "own:"
 
 
-class DecodeClock:
-    """Seconds spent inside llama_decode: what is left of a round is the host's work."""
+_EVALUATING = (
+    "llama_decode",
+    "llama_synchronize",
+    "llama_get_logits_ith",
+    "llama_get_sampled_candidates_count_ith",
+)
+"""On a GPU the first only begins, and whichever of the others comes next waits."""
+
+
+class NativeClock:
+    """Seconds spent in llama.cpp evaluating: what is left of a round is the host's work."""
 
     def __init__(self) -> None:
         self.spent_s = 0.0
+        for name in _EVALUATING:
+            self._time(name)
+
+    def _time(self, name: str) -> None:
         c: Any = native().c
-        decode = c.llama_decode
+        function = getattr(c, name)
 
-        def timed(context: Any, batch: Any) -> int:
+        def timed(*arguments: Any) -> Any:
             begun = time.perf_counter()
-            code: int = decode(context, batch)
+            answer = function(*arguments)
             self.spent_s += time.perf_counter() - begun
-            return code
+            return answer
 
-        c.llama_decode = timed
+        setattr(c, name, timed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +55,12 @@ class OwnEngine:
     """The open pair all configurations of ours share."""
 
     pair: OpenPair
-    clock: DecodeClock
+    clock: NativeClock
 
     @staticmethod
     def open(pair: Pair, threads: int | None) -> OwnEngine:
         """``threads`` None leaves them to LocalSpec."""
-        clock = DecodeClock()
+        clock = NativeClock()
         options = LoadOptions(pair.target, pair.draft, n_ctx=pair.n_ctx, threads=threads)
         return OwnEngine(open_pair(options, Cancellation()), clock)
 
@@ -88,7 +101,7 @@ class Own:
 class _Listener:
     """Gathers one reply."""
 
-    def __init__(self, clock: DecodeClock) -> None:
+    def __init__(self, clock: NativeClock) -> None:
         self._clock = clock
         self._native_before_s = 0.0
         self._begun = time.perf_counter()

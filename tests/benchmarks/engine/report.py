@@ -111,7 +111,7 @@ def _losses(speeds: Speeds, temperature: float, best: str | None) -> Iterator[st
 
 def _host_share(rows: list[dict[str, Any]]) -> Iterator[str]:
     """What of our time is not llama_decode, what is neither drafting nor verifying, and what our figures leave out."""
-    yield "| ours | outside llama_decode | neither drafting nor verifying | speed told / measured | ms a round |"
+    yield "| ours | outside llama.cpp | neither drafting nor verifying | speed told / measured | ms a round |"
     yield "| --- | ---: | ---: | ---: | ---: |"
     for name in dict.fromkeys(row["contestant"] for row in rows if row["native_ms"] is not None):
         chosen = [row for row in rows if row["contestant"] == name]
