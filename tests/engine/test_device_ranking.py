@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from localspec.engine.backends.device_ranking import KEPT_N
+from localspec.engine.backends.device_ranking import KEPT_N, DeviceRanking
 from localspec.engine.backends.llama import LlamaModel
 from localspec.engine.backends.llama_load import LoadSettings
 from localspec.engine.backends.llama_sampler import make_sampler
@@ -149,6 +149,16 @@ def test_a_device_that_cannot_rank_is_asked_once(
     assert [model.likeliest(text(n)) for n in (5, 6)] == [None, None]
     assert len(asked) == 1
     assert np.allclose(model.logits(text(6), 2), plain.logits(text(6), 2), atol=0.05)
+
+
+def test_tokens_that_cannot_be_are_no_error(make: Callable[..., LlamaModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model may leave fewer tokens than are kept: minus infinity is a score, as long as not all have it."""
+    model = make(ranked=True)
+    scores = np.full(KEPT_N, -np.inf, np.float32)
+    scores[7] = 1.5
+    few = Likeliest(np.arange(KEPT_N, dtype=np.int64), scores)
+    monkeypatch.setattr(DeviceRanking, "read", lambda self, index: few)
+    assert model.likeliest(text(5)) is few
 
 
 def test_scores_that_are_not_numbers_are_an_error(tmp_path_factory: pytest.TempPathFactory) -> None:

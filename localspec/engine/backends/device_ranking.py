@@ -19,7 +19,7 @@ from localspec.engine.backends.llama_load import Loaded
 from localspec.engine.model import Likeliest
 
 KEPT_N = 256
-"""More than any filter in use leaves to choose from, and little to fetch."""
+"""More than filters usually leave to choose from, and little to fetch."""
 _SEQUENCE = 0
 _IDS, _SCORES = np.dtype(np.int32), np.dtype(np.float32)
 
