@@ -12,7 +12,8 @@ temperature, nor filters, nor naming the favourite instead of drawing (at temper
 mass, whose own divergence would be infinite) enter into it, nor does the depth, for only the first place of a round is
 looked at, whose context is always the text itself.
 
-q(x) is known from drafting; p(x) takes one pass over a row of scores, so only every fourth round pays it.
+q(x) is known from drafting; p(x) takes one pass over a row of scores, so only every fourth round pays it. Where the
+draft ranks its scores on a GPU, q(x) is the favourite's share of the likeliest tokens alone, and so a little too high.
 """
 
 from __future__ import annotations
