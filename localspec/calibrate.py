@@ -60,6 +60,11 @@ class Tunable(Model, Protocol):
         """Whether the latest tokens can be forgotten at no cost, however often."""
         ...
 
+    @property
+    def singly_n(self) -> int:
+        """Up to how many tokens it reads one by one."""
+        ...
+
     def set_threads(self, n: int) -> None:
         """Evaluate with ``n`` CPU threads from now on."""
         ...

@@ -37,6 +37,14 @@ class Tuning:
         self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
     ) -> Costs:
         """Costs as of now, threads set. Raises Cancelled."""
+        costs = self._fitted(prompt, file, cancel, progress)
+        if self.draft:
+            costs.read_singly("draft", self.draft.singly_n)
+        return costs
+
+    def _fitted(
+        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
+    ) -> Costs:
         if kept := file.load():
             costs, threads = kept
             for name, model in self.models().items():

@@ -58,6 +58,7 @@ class Timed(TableModel):
     threads: int = 4
     replay_n: int = 0
     forgets_freely: bool = True
+    singly_n: int = 1
 
     def set_threads(self, n: int) -> None:
         self.threads = n
@@ -194,6 +195,17 @@ class TestMemory:
         assert second.rounds_s == pytest.approx(first.rounds_s)
         assert isinstance(again.draft, Timed)
         assert again.draft.calls == []
+
+    def test_tokens_that_are_read_one_by_one_are_priced_so(self, clock: Clock, tmp_path: Path) -> None:
+        """Whether the price was measured just now or is from the disk, which does not know who reads how."""
+        file = CalibrationFile(tmp_path, "key")
+        for singly_n, priced in ((1, False), (4, True), (4, True), (1, False)):
+            tuning = self.tuning(clock)
+            assert isinstance(tuning.draft, Timed)
+            tuning.draft.singly_n = singly_n
+            costs = self.fit(tuning, file)
+            steps = [costs.look_s("draft", lag) / costs.look_s("draft", 1) for lag in (2, 4)]
+            assert (steps == pytest.approx([2, 4])) is priced
 
     def test_a_machine_that_is_slower_today_is_scaled(self, clock: Clock, tmp_path: Path) -> None:
         file = CalibrationFile(tmp_path, "key")

@@ -33,15 +33,21 @@ class LookCost:
     """Reading one token and giving an outlook."""
     catch_up_s: float
     """Reading one more, on the way."""
+    singly_n: int = 1
+    """Up to so many are read one by one, each at the price of a step."""
 
     def of(self, lag: int) -> float:
         """Seconds for a look that reads ``lag`` tokens first."""
-        return self.step_s + max(0, lag - 1) * self.catch_up_s if lag else 0.0
+        return lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s
+
+    def scaled(self, factor: float) -> LookCost:
+        """The same on a machine that takes ``factor`` times as long."""
+        return LookCost(self.step_s * factor, self.catch_up_s * factor, self.singly_n)
 
     def observe(self, lag: int, spent_s: float) -> None:
         """A look has cost this much."""
-        if lag == 1:
-            self.step_s *= _drift(spent_s / self.step_s, _OWN_RATE)
+        if 1 <= lag <= self.singly_n:
+            self.step_s *= _drift(spent_s / (lag * self.step_s), _OWN_RATE)
         elif lag > 8:
             rest = max(spent_s - self.step_s, self.step_s) / (lag - 1)
             self.catch_up_s *= _drift(rest / self.catch_up_s, _OWN_RATE)
@@ -101,6 +107,11 @@ class Costs:
         self._padded = frozenset(padded)
         return padded
 
+    def read_singly(self, drafter: str, n: int) -> None:
+        """From now on ``drafter`` reads up to ``n`` tokens one by one."""
+        if cost := self.looks.get(drafter):
+            cost.singly_n = n
+
     def look_s(self, drafter: str, lag: int) -> float:
         """Seconds for a look; nothing is known to cost nothing."""
         cost = self.looks.get(drafter)
@@ -126,7 +137,7 @@ class Costs:
 
     def scaled(self, factor: float) -> Costs:
         """The same on a machine that takes ``factor`` times as long today."""
-        looks = {name: LookCost(cost.step_s * factor, cost.catch_up_s * factor) for name, cost in self.looks.items()}
+        looks = {name: cost.scaled(factor) for name, cost in self.looks.items()}
         rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
         return Costs(rounds_s, looks, self.rollback_s * factor)
 
@@ -140,7 +151,7 @@ class Costs:
         if not {1} < known:
             return None
         then = self.rounds_s[1] / self.plain_s
-        looks = {name: LookCost(cost.step_s * then, cost.catch_up_s * then) for name, cost in self.looks.items()}
+        looks = {name: cost.scaled(then) for name, cost in self.looks.items()}
         rounds_s = self.rounds_s | {batch: self._table[batch] * then for batch in known}
         return Costs(rounds_s, looks, self.rollback_s * then)
 

@@ -378,6 +378,16 @@ class TestCosts:
         look = LookCost(1.0, 0.1)
         assert [look.of(lag) for lag in (0, 1, 11)] == [0, 1, 2]
 
+    def test_tokens_read_one_by_one_cost_a_step_each(self) -> None:
+        """And tell what a step costs; more than so many are read at once."""
+        look = LookCost(1.0, 0.1, singly_n=4)
+        assert [look.of(lag) for lag in (0, 1, 2, 4, 11)] == [0, 1, 2, 4, 2]
+        for _ in range(200):
+            look.observe(3, 6.0)
+        assert (look.step_s, look.catch_up_s) == pytest.approx((2.0, 0.1), rel=0.01)
+        thrice = look.scaled(3)
+        assert (thrice.step_s, thrice.catch_up_s, thrice.singly_n) == pytest.approx((6.0, 0.3, 4), rel=0.01)
+
 
 class TestLikelihoods:
     def test_they_converge_to_what_happens(self) -> None:

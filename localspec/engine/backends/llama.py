@@ -89,6 +89,11 @@ class LlamaModel:
         self._c.llama_set_n_threads(self._context, n, n)
 
     @property
+    def singly_n(self) -> int:
+        """Up to how many tokens are read one by one, where one score is asked for."""
+        return _FEW if self._loaded.read_singly else 1
+
+    @property
     def can_pad(self) -> bool:
         """Whether batches can be evaluated as larger ones."""
         return self._memory.can_pad
@@ -232,7 +237,7 @@ class LlamaModel:
         memory.after(len(context) - start, last, rewound=rewound)
 
     def _decode_all(self, context: Sequence[int], last: int) -> None:
-        singly = last == 1 and self._loaded.read_singly and len(context) - len(self._memory.held) <= _FEW
+        singly = last == 1 and len(context) - len(self._memory.held) <= self.singly_n
         most = 1 if singly else max(last, self._memory.batch_n(self._batch.capacity))
         while (missing_n := len(context) - (at := len(self._memory.held))) > 0:
             if missing_n <= most:
