@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from localspec.doctor.evaluation import Evaluation
     from localspec.doctor.native_probe import NativeReport
     from localspec.engine.cancel import Cancellation
     from localspec.interruptible import Opener
@@ -37,6 +38,12 @@ def _probe_native() -> NativeReport:
     return probe_native()
 
 
+def _try_evaluating() -> Evaluation:
+    from localspec.doctor.evaluation import try_evaluating
+
+    return try_evaluating()
+
+
 def _has_terminal() -> bool:
     if os.environ.get("TEXTUAL_DRIVER"):  # Textual draws elsewhere, as in a browser
         return True
@@ -53,3 +60,5 @@ class Services:
     """Whether a person sits at both ends, and at a screen that can be drawn on."""
     probe_native: Callable[[], NativeReport] = _probe_native
     """What llama.cpp says of itself and of the devices; loads it in a process of its own."""
+    try_evaluating: Callable[[], Evaluation] = _try_evaluating
+    """Whether llama.cpp evaluates a small model; in a process of its own, too."""

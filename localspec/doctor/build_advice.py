@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from shlex import quote
 
+from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.hardware import Hardware
 from localspec.doctor.native_probe import NativeReport
 
 _AREA = "build"
+_FINE = Evaluation()
 NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 """For the compiler: GCC 12 compiles llama.cpp's AMX code wrongly, and quantised models end the engine at once."""
 _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16"} | {
@@ -24,11 +26,17 @@ _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "av
 """What llama.cpp calls the instruction sets of the processor."""
 
 
-def advise(report: NativeReport, machine: Hardware) -> list[Finding]:
+def advise(report: NativeReport, machine: Hardware, evaluation: Evaluation = _FINE) -> list[Finding]:
     """What to build instead, the most gain first; one finding that all is well if there is nothing."""
     amx_trap = "amx_int8" in machine.instruction_sets and (machine.gcc or "").startswith("12.")
     trap = NO_AMX if amx_trap else ""
-    found = [_broken(report, trap), _cuda(report, machine, trap), _rocm(report, machine), _amx(report, amx_trap)]
+    found = [
+        _broken(report, trap),
+        _fails(report, machine, evaluation, trap),
+        _cuda(report, machine, trap),
+        _rocm(report, machine),
+        _amx(report, amx_trap),
+    ]
     findings = [finding for finding in found if finding]
     if all(finding.level != PROBLEM for finding in findings):
         findings = [*_processor(report, machine, trap), *findings]
@@ -56,6 +64,14 @@ def _broken(report: NativeReport, trap: str) -> Finding | None:
     if not report.problem:
         return None
     return Finding(_AREA, PROBLEM, report.problem, "Build it on this machine.", install_command(flags=trap))
+
+
+def _fails(report: NativeReport, machine: Hardware, evaluation: Evaluation, trap: str) -> Finding | None:
+    if not evaluation.problem:
+        return None
+    gpu = ("-DGGML_CUDA=on",) if machine.cuda else ("-DGGML_HIP=on",) if machine.rocm else ()
+    command = install_command(gpu if report.offloads else (), trap)
+    return Finding(_AREA, PROBLEM, evaluation.problem, "Build it on this machine.", command)
 
 
 def _cuda(report: NativeReport, machine: Hardware, trap: str) -> Finding | None:

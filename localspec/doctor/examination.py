@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from localspec import __version__
 from localspec.doctor.build_advice import advise
 from localspec.doctor.endpoint import look_at_endpoint
+from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import Hardware, hardware
@@ -28,6 +29,7 @@ class Examination:
 
     versions: dict[str, str]
     native: NativeReport
+    evaluation: Evaluation
     hardware: Hardware
     room: Room
     findings: tuple[Finding, ...]
@@ -38,20 +40,22 @@ class Examination:
         return all(finding.level != PROBLEM for finding in self.findings)
 
 
-def examine(probe: Callable[[], NativeReport]) -> Examination:
+def examine(probe: Callable[[], NativeReport], evaluate: Callable[[], Evaluation]) -> Examination:
     """Look at everything; raises nothing that a broken installation can cause."""
     native, machine = probe(), hardware()
+    evaluation = Evaluation() if native.problem else evaluate()
     room = room_of(native)
     findings = (
         *_engine(native),
-        *advise(native, machine),
+        *_evaluation(evaluation),
+        *advise(native, machine, evaluation),
         _memory(room),
         *look_at_large_pages(),
         *look_at_folders(),
         *look_at_cache(),
         look_at_endpoint(),
     )
-    return Examination(_versions(), native, machine, room, findings)
+    return Examination(_versions(), native, evaluation, machine, room, findings)
 
 
 def _versions() -> dict[str, str]:
@@ -77,6 +81,12 @@ def _engine(native: NativeReport) -> list[Finding]:
         text = f"It was built for a GPU, and sees none: it would use {threads}."
         return [*findings, Finding("engine", NOTE, text, "Check the GPU's driver.")]
     return [*findings, Finding("engine", OK, f"It would use {threads}, and no GPU.")]
+
+
+def _evaluation(evaluation: Evaluation) -> list[Finding]:
+    if not evaluation.device:
+        return []  # the advice on the build says it
+    return [Finding("engine", OK, f"A small model runs, as it is and quantised: {evaluation.device}.")]
 
 
 def _memory(room: Room) -> Finding:

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
@@ -18,6 +19,9 @@ REPORTS = {
     "no driver": NativeReport(version="1", library="/lib.so", offloads=True, threads=1),
     "broken": NativeReport("llama.cpp cannot be loaded: it was built for another processor.", "Build it."),
 }
+
+
+EVALUATION = Evaluation(device="CPU, 2 threads")
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +39,9 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_it_would_use_is_said(localspec: Localspec, kind: str, said: str) -> None:
-    services = dataclasses.replace(FakeWorld().services(), probe_native=lambda: REPORTS[kind])
+    services = dataclasses.replace(
+        FakeWorld().services(), probe_native=lambda: REPORTS[kind], try_evaluating=lambda: EVALUATION
+    )
 
     done = localspec("doctor", services=services)
     assert (done.code, done.err) == (0, "")
@@ -44,6 +50,7 @@ def test_what_it_would_use_is_said(localspec: Localspec, kind: str, said: str) -
     assert "\x1b" not in done.out
 
     record = json.loads(localspec("doctor", "--json", services=services).out)
+    assert record["evaluation"]["device"] == ("" if kind == "broken" else "CPU, 2 threads")
     assert record["native"]["problem"] == REPORTS[kind].problem
     if kind == "broken":
         assert record["healthy"] is False

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from localspec.doctor.endpoint import look_at_endpoint
+from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
 from localspec.doctor.folders import look_at_cache, look_at_folders
@@ -173,9 +174,9 @@ def test_no_compiler_is_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_of_it_is_json_and_says_whether_it_is_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", NOBODY)
 
-    found = examine(lambda: BUILT)
+    found = examine(lambda: BUILT, Evaluation)
     record = json.loads(json.dumps(dataclasses.asdict(found)))
 
-    assert {"versions", "native", "hardware", "room", "findings"} == record.keys()
+    assert {"versions", "native", "evaluation", "hardware", "room", "findings"} == record.keys()
     assert {finding["area"] for finding in record["findings"]} >= {"engine", "build", "memory", "folders", "network"}
-    assert not examine(lambda: NativeReport("llama.cpp cannot be loaded: x.")).healthy
+    assert not examine(lambda: NativeReport("llama.cpp cannot be loaded: x."), Evaluation).healthy

@@ -1,0 +1,62 @@
+"""Evaluates some tokens of the built-in draft, as it is and quantised: ``python -m localspec.doctor.evaluation_child``.
+
+Whatever goes wrong in here goes wrong for this process alone. What evaluated is written as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from localspec.engine.backends.llama import LlamaModel
+from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.native import logger, native
+from localspec.engine.cancel import Cancellation
+from localspec.errors import LocalSpecError
+from localspec.paths import shipped
+
+_Q4_0 = 2
+"""LLAMA_FTYPE_MOSTLY_Q4_0."""
+_PROMPT_N, _VERIFIED_N = 40, 8
+
+
+def device_of(path: Path) -> str:
+    """What evaluated a prompt, a token and a verification. Raises LocalSpecError."""
+    model = LlamaModel.open(LoadSettings(path, _VERIFIED_N, n_ctx=256), Cancellation())
+    prompt = list(range(100, 100 + _PROMPT_N))
+    for context, last in ((prompt[:-_VERIFIED_N], 0), (prompt[: 1 - _VERIFIED_N], 1), (prompt, _VERIFIED_N)):
+        model.logits(context, last)  # which looks whether scores are numbers
+    device = model.device
+    model.close()
+    return device
+
+
+def quantised(path: Path, folder: Path) -> Path:
+    """The same network at Q4_0: the matrix products of quantised weights are code of their own."""
+    c, out = native().c, folder / "q4_0.gguf"
+    params = c.llama_model_quantize_default_params()
+    params.ftype = _Q4_0
+    if c.llama_model_quantize(os.fsencode(path), os.fsencode(out), params) != 0:
+        raise SystemExit(f"it cannot quantise {path.name}")
+    return out
+
+
+def main() -> None:
+    logger.addHandler(logging.StreamHandler())  # what it says last, should it die
+    logger.setLevel(logging.ERROR)
+    draft = shipped("assets/builtin-draft.gguf")
+    try:
+        with TemporaryDirectory(prefix="localspec-") as folder:
+            device_of(draft)
+            device = device_of(quantised(draft, Path(folder)))
+    except LocalSpecError as error:
+        raise SystemExit(error.message) from error
+    sys.stdout.write(json.dumps({"device": device}))
+
+
+if __name__ == "__main__":
+    main()
