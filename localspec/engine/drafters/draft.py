@@ -55,7 +55,7 @@ class _DraftWalk:
         self, model: Model, ranking: Ranking | None, law: ProposalLaw, context: Sequence[int], sampler: Sampler
     ) -> None:
         self._model = model
-        self._ranking = ranking if isinstance(sampler, Guesser) else None
+        self._ranking = ranking
         self._law = law
         self._ahead = list(context)
         self._unread_n = len(context) - model.held(context)
