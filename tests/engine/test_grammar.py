@@ -360,7 +360,7 @@ class TestJsonSchema:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ('{"type":\n "integer",}', "line 2, column 12"),
+            ('{"type":\n "integer" 3}', "line 2, column 12"),
             ("", "line 1, column 1"),
             ("[]", "object"),
             ('{"type": "integer", "minimum": 3}', "'minimum', at #"),
