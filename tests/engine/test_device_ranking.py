@@ -10,7 +10,7 @@ import pytest
 
 from localspec.engine.backends.device_ranking import KEPT_N, DeviceRanking
 from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama_load import LoadSettings, ranks_on_device
 from localspec.engine.backends.llama_sampler import make_sampler
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
@@ -133,6 +133,24 @@ def test_a_processor_is_not_asked_by_itself(make: Callable[..., LlamaModel]) -> 
     model = make(ranked=None)
     assert isinstance(model, Ranking)
     assert model.likeliest(text(5)) is None
+
+
+@pytest.mark.parametrize(
+    ("layers", "n_vocab", "yes"),
+    [("33/33", 151_936, True), ("33/33", 2048, False), ("32/33", 151_936, False), ("0/33", 151_936, False)],
+)
+def test_a_device_ranks_many_scores_where_it_computes_them(layers: str, n_vocab: int, yes: bool) -> None:
+    """With the last layer on the CPU the scores are there as well."""
+
+    class Library:
+        def llama_model_get_vocab(self, model: object) -> None: ...
+
+        def llama_vocab_n_tokens(self, vocab: object) -> int:
+            return n_vocab
+
+    said = ["x: using device CUDA0 (NVIDIA H200) (id) - 99 MiB free", f"y: offloaded {layers} layers to GPU"]
+    assert ranks_on_device(Library(), None, said) is yes
+    assert not ranks_on_device(Library(), None, [])
 
 
 def test_a_device_that_cannot_rank_is_asked_once(

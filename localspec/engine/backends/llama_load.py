@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -160,8 +160,8 @@ def load(
         cache_type_v=type_v,
         flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
         swa_full=_swa_full(c, model, settings),
-        ranked_on_device=_ranked_on_device(c, model, settings, said),
-        read_singly=only_cuda(said) if settings.read_singly is None else settings.read_singly,
+        ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, said)),
+        read_singly=_or_else(settings.read_singly, only_cuda(said)),
     )
 
 
@@ -239,10 +239,12 @@ def _swa_full(c: Any, model: Any, settings: LoadSettings) -> bool:
     return settings.swa_full or bool(c.llama_model_is_recurrent(model) or c.llama_model_is_hybrid(model))
 
 
-def _ranked_on_device(c: Any, model: Any, settings: LoadSettings, said: list[str]) -> bool:
-    if settings.ranked_on_device is not None:
-        return settings.ranked_on_device
-    # The last layer gives the scores.
+def _or_else(wish: bool | None, default: bool) -> bool:
+    return default if wish is None else wish
+
+
+def ranks_on_device(c: Any, model: Any, said: Sequence[str]) -> bool:
+    """Whether a device had better rank the scores: it has them, for the last layer gives them, and they are many."""
     return all_offloaded(said) and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
 
 
