@@ -7,22 +7,15 @@ first prompt, and not before.
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from localspec.doctor.ending import why_it_ended
+
 _TIMEOUT_S = 60.0
 _CHILD = (sys.executable, "-m", "localspec.doctor.evaluation_child")
-_REASONS = {
-    signal.SIGILL: "it executes an instruction that this processor does not have",
-    signal.SIGSEGV: "it crashes",
-    signal.SIGBUS: "it crashes",
-    signal.SIGABRT: "it gives up",
-    signal.SIGKILL: "the system kills it, mostly for want of memory",
-}
-_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +33,15 @@ def try_evaluating(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        return _failed(f"it has not finished within {timeout_s:.0f} seconds")
+        return _failed(f"it did not finish within {timeout_s:.0f} seconds")
     except OSError as error:
         return _failed(f"Python could not be started again ({error.strerror or error})")
     if done.returncode:
-        return _failed(_why(done.returncode, done.stderr))
+        return _failed(why_it_ended(done.returncode, done.stderr))
     try:
         return Evaluation(device=str(json.loads(done.stdout.strip().rpartition("\n")[2])["device"]))
     except (ValueError, TypeError, KeyError):
-        return _failed("it says something that is not understood")
-
-
-def _why(code: int, stderr: str) -> str:
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    # What comes after the error of a driver only says where it was met.
-    said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")[:_LONGEST].rstrip(".")
-    if code > 0:
-        return said or "it does not say why"
-    died = next((text for name, text in _REASONS.items() if name == -code), f"it dies of signal {-code}")
-    return f"{died} ({said})" if said else died
+        return _failed("it said something that is not understood")
 
 
 def _failed(why: str) -> Evaluation:

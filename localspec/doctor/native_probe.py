@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from localspec.doctor.ending import why_it_ended
 from localspec.fit import Room
 from localspec.machine import memory
 
 _TIMEOUT_S = 30.0
 _CHILD = (sys.executable, "-m", "localspec.doctor.child")
 _REINSTALL = "`localspec doctor` shows the command that builds it on this machine."
-_REASONS = {
-    signal.SIGILL: "it was built for another processor and executes an instruction this one does not have",
-    signal.SIGSEGV: "it crashed while it was being loaded",
-    signal.SIGBUS: "it crashed while it was being loaded",
-    signal.SIGABRT: "it gave up while it was being loaded",
-    signal.SIGKILL: "the system killed it, mostly for want of memory",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +55,15 @@ def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S)
         return NativeReport(f"llama.cpp was not loaded within {timeout_s:.0f} seconds.", "Try again; check the disk.")
     except OSError as error:
         return NativeReport(f"Python could not be started again: {error.strerror or error}.", "Check the installation.")
-    if done.returncode < 0:
-        return _died(-done.returncode)
-    if done.returncode > 0:
-        return _failed(done.stderr)
+    if done.returncode:
+        why = why_it_ended(done.returncode, done.stderr)
+        return NativeReport(f"llama.cpp cannot be loaded: {why}.", _REINSTALL)
     try:
         said = json.loads(done.stdout.strip().rpartition("\n")[2])
         devices = tuple(ProbedDevice(**device) for device in said.pop("devices"))
         return NativeReport(devices=devices, **said)
     except (ValueError, TypeError, KeyError):
         return NativeReport("llama.cpp was loaded, but said something that is not understood.", "Please report this.")
-
-
-def _died(number: int) -> NativeReport:
-    why = next((text for name, text in _REASONS.items() if name == number), f"it died of signal {number}")
-    return NativeReport(f"llama.cpp cannot be loaded: {why}.", _REINSTALL)
-
-
-def _failed(stderr: str) -> NativeReport:
-    last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "it did not say why")
-    return NativeReport(f"llama.cpp cannot be loaded: {last[:200]}.", _REINSTALL)
 
 
 def room_of(report: NativeReport) -> Room:

@@ -18,7 +18,7 @@ from tests.builtin import open_target
 
 BUILT = NativeReport(version="1", library="/lib.so", system_info="CPU : AVX2 = 1 | ", threads=2)
 PLAIN = Hardware("Linux", "x86_64", "Test CPU", ("avx2",), "13.2.0", cuda=False, nvcc=False, rocm=False)
-CRASHED = Evaluation("llama.cpp loads, but does not evaluate a small model: it crashes.")
+CRASHED = Evaluation("llama.cpp loads, but does not evaluate a small model: it crashed.")
 
 
 def child(code: str) -> tuple[str, ...]:
@@ -37,10 +37,10 @@ def test_what_is_installed_here_evaluates() -> None:
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (signal.SIGILL, "an instruction that this processor does not have."),
-        (signal.SIGSEGV, "it crashes."),
+        (signal.SIGILL, "an instruction this one does not have."),
+        (signal.SIGSEGV, "it crashed."),
         (signal.SIGKILL, "want of memory."),
-        (signal.SIGTERM, "it dies of signal 15."),
+        (signal.SIGTERM, "it died of signal 15."),
     ],
 )
 def test_a_death_is_a_sentence(number: signal.Signals, said: str) -> None:
@@ -56,14 +56,15 @@ def test_the_last_words_are_passed_on() -> None:
     words = "CUDA error: no kernel image is available\\n  current device: 0\\nggml-cuda.cu:98\\n"
     done = try_evaluating(child(f"import os, sys; sys.stderr.write('{words}'); sys.stderr.flush(); os.abort()"))
 
-    assert done.problem.endswith("it gives up (CUDA error: no kernel image is available).")
+    assert done.problem.endswith("it gave up (CUDA error: no kernel image is available).")
 
 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
         ("raise SystemExit('The scores are not numbers.')", "The scores are not numbers."),
-        ("raise SystemExit(3)", "it does not say why."),
+        ("def fail():\n    raise RuntimeError('No error of mine.')\nfail()", ": RuntimeError: No error of mine."),
+        ("raise SystemExit(3)", "it did not say why."),
         ("print('hello')", "not understood."),
         ("print('{}')", "not understood."),
     ],
