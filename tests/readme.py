@@ -53,6 +53,13 @@ def exit_codes() -> str:
     return exit_code_table()
 
 
+def environment() -> str:
+    """The environment variables."""
+    from localspec.cli.docs import environment_table
+
+    return environment_table()
+
+
 def settings() -> str:
     """Every setting, by section."""
     from localspec.config import SETTINGS
@@ -88,6 +95,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "marks": marks,
     "run-options": run_options,
     "exit-codes": exit_codes,
+    "environment": environment,
 }
 PAGE_BLOCKS: Mapping[str, Callable[[], str]] = {"settings": settings, "bindings": bindings}
 

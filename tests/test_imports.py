@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import localspec
 
 HEAVY = ("llama_cpp", "textual", "numpy", "huggingface_hub", "jinja2")
 
@@ -40,3 +44,12 @@ def test_importing_changes_nothing(tmp_path: object) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=str(tmp_path))
     assert done.stdout == ""
     assert done.stderr == ""
+
+
+def test_of_the_binding_only_these_modules_are_used() -> None:
+    """Its C functions, and its converter of JSON Schemas: never its cache on disk, whose library unpickles files."""
+    sources = [path.read_text(encoding="utf-8") for path in Path(localspec.__file__).parent.rglob("*.py")]
+    taken = {name for text in sources for name in re.findall(r"from llama_cpp import (.+?)(?: as \w+)?\n", text)}
+    assert taken == {"llama_cpp", "llama_grammar"}
+    other_ways = re.compile(r"^\s*import llama_cpp|from llama_cpp\.|diskcache|Llama(?:Disk)?Cache", re.MULTILINE)
+    assert not any(other_ways.search(text) for text in sources)

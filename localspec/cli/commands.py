@@ -10,7 +10,7 @@ from localspec import __version__
 from localspec.cli.bench import bench
 from localspec.cli.chat import chat, chat_options, open_chat
 from localspec.cli.config import config
-from localspec.cli.docs import HELP_OPTIONS, exit_codes
+from localspec.cli.docs import COMPLETION, ENVIRONMENT, HELP_OPTIONS, exit_codes
 from localspec.cli.doctor import doctor
 from localspec.cli.history import history
 from localspec.cli.metrics import metrics
@@ -25,9 +25,14 @@ from localspec.errors import UsageError
 
 
 class LocalSpecGroup(SectionedCommand, click.Group):
-    """Ends its help with the exit codes."""
+    """Ends its help with completion, environment variables and exit codes."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click's, in three tables."""
+        with formatter.section("Completion with Tab, set up by this line in the startup file of your shell"):
+            formatter.write_dl(list(COMPLETION.items()))
+        with formatter.section("Environment variables"):
+            formatter.write_dl(list(ENVIRONMENT.items()))
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), meaning) for code, meaning in exit_codes()])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -10,6 +10,25 @@ from localspec.errors import ALL_ERRORS, INTERRUPTED_EXIT_CODE
 
 HELP_OPTIONS = ("-h", "--help")
 """What asks any command for its help."""
+
+COMPLETION: Mapping[str, str] = {
+    "bash": 'eval "$(_LOCALSPEC_COMPLETE=bash_source localspec)"',
+    "zsh": 'eval "$(_LOCALSPEC_COMPLETE=zsh_source localspec)"',
+    "fish": "_LOCALSPEC_COMPLETE=fish_source localspec | source",
+}
+"""The line that has a shell complete commands and options."""
+
+ENVIRONMENT: Mapping[str, str] = {
+    "LOCALSPEC_HOME": "the folder for everything LocalSpec keeps, except downloaded models",
+    "LOCALSPEC_DEBUG": "set to 1, prints the traceback of an unexpected error, which otherwise goes to the log alone",
+    "HF_HOME, HF_HUB_CACHE": "the Hugging Face cache, where downloaded models are kept and shared with other programs",
+    "HF_TOKEN": "the token for models that ask for one",
+    "HF_ENDPOINT": "the address of a mirror of the Hub",
+    "HF_HUB_OFFLINE": "set to 1, forbids downloads",
+    "NO_COLOR": "set to 1, leaves out colours",
+    "VISUAL, EDITOR": "your own editor for long messages",
+}
+"""What LocalSpec reads from the environment."""
 
 
 def exit_codes() -> tuple[tuple[int, str], ...]:
@@ -22,6 +41,12 @@ def exit_code_table() -> str:
     """The exit codes as a Markdown table."""
     rows = (f"| {code} | {meaning} |" for code, meaning in exit_codes())
     return "\n".join(("| Exit code | Meaning |", "| ---: | --- |", *rows))
+
+
+def environment_table() -> str:
+    """The environment variables as a Markdown table."""
+    rows = (f"| `{name.replace(', ', '`, `')}` | {meaning} |" for name, meaning in ENVIRONMENT.items())
+    return "\n".join(("| Variable | Meaning |", "| --- | --- |", *rows))
 
 
 def options_table(command: click.Command) -> str:

@@ -16,9 +16,11 @@ class SectionOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """Lists its options under their headings, the common ones first."""
+    """Lists its commands, if it has any, then its options under their headings, the common ones first."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -28,5 +30,3 @@ class SectionedCommand(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
-        if isinstance(self, click.Group):
-            self.format_commands(ctx, formatter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import click
 import pytest
 
 from localspec.cli.commands import localspec as root
-from localspec.cli.docs import exit_code_table, exit_codes, options_table
+from localspec.cli.docs import COMPLETION, ENVIRONMENT, exit_code_table, exit_codes, options_table
 from localspec.cli.options import Chosen
 from localspec.errors import ALL_ERRORS
 from localspec.load import MAX_DEPTH
@@ -75,6 +76,26 @@ def test_exit_codes_are_documented(localspec: Localspec) -> None:
     for code, meaning in exit_codes():
         assert f"| {code} | {meaning} |" in table
         assert f"  {code:<3}  {meaning}\n" in help_
+
+
+def test_help_names_the_commands_before_their_options(localspec: Localspec) -> None:
+    """Who asks for help sees what the program can do first; completion and environment are told at the end."""
+    help_ = localspec("--help").out
+    assert help_.index("\nCommands:") < 600 < help_.index("\nOptions:") < help_.index("\nSampling:")
+    for name in root.commands:
+        assert f"\n  {name} " in help_.partition("\nOptions:")[0]
+    for line in (*COMPLETION.values(), *ENVIRONMENT):
+        assert f"  {line}" in help_
+
+
+@pytest.mark.parametrize("shell", COMPLETION)
+def test_the_lines_for_completion_work(shell: str) -> None:
+    """Each makes a script for its shell."""
+    code = "from localspec.cli import main; main()"
+    environment = {**os.environ, "_LOCALSPEC_COMPLETE": f"{shell}_source"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert f"_LOCALSPEC_COMPLETE={shell}_source" in COMPLETION[shell]
+    assert f"{shell}_complete" in done.stdout
 
 
 def test_the_options_table_names_every_option() -> None:
