@@ -1,7 +1,8 @@
 """What this machine takes for a round with this pair: measured at load, before the first reply.
 
 The plain speed is measured each time, by the very loop that replies use. The rest, what a batch of b tokens
-and a step of the draft cost, takes a second or two, so it is kept on disk (``calibration_file.py``) and only
+and a step of the draft cost, takes some seconds with a small target and up to half a minute with one that
+writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only
 scaled to the speed of the day. The context is short here; replies keep the figures true as it grows, and what they
 taught is kept when the pair is closed.
 """
@@ -22,6 +23,7 @@ from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Model
 from localspec.engine.sampling import Greedy
+from localspec.measuring_progress import MeasuringProgress, batch_weight
 
 ENOUGH_ROUNDS = 24
 FEWEST_ROUNDS = 3
@@ -38,6 +40,10 @@ _VERIFIED_N = 4
 _REFUSALS_N = 12
 """Refusals in a row to measure: copies of a recurrent state are made every few tokens, so they cost by turns."""
 _REPEATS = 3
+_PIECE_N = 16
+"""Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
+_DRAFT_SHARE = 0.1
+"""What a draft takes of the target's time, as far as planning goes."""
 _CLEARLY = 0.93
 """Fewer threads must take less than this share of the time to be preferred."""
 _STEADY = 1.6
@@ -70,21 +76,56 @@ class Tunable(Model, Protocol):
         ...
 
 
-def plain_speed(target: Model, prompt: Sequence[int], cancel: Cancellation) -> float:
+def planned_weight(target: Tunable, prompt: Sequence[int], tuned: Sequence[Tunable], *, costs: bool) -> float:
+    """About how long measuring takes, in single tokens of the target: the plain speed, and ``costs`` if wanted."""
+    weight = len(prompt) / _PIECE_N * batch_weight(_PIECE_N) + FEWEST_ROUNDS + _WARM_UP_ROUNDS
+    if not costs:
+        return weight
+    for model in tuned:
+        weight += min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1)
+    return weight + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight()
+
+
+def _rest_weight() -> float:
+    """What follows on the batches: a token beside the rest of a round, the draft, and whether the machine is steady."""
+    return _evaluations_weight(1) + 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N) + 2 * _REPEATS
+
+
+def _threads_weight(batch: int) -> float:
+    """One number of threads; a draft, which evaluates single tokens, takes less."""
+    return _evaluations_weight(batch) * (_DRAFT_SHARE if batch == 1 else 1)
+
+
+def _evaluations_weight(batch: int) -> float:
+    return (1 + _REPEATS) * batch_weight(batch)
+
+
+def read(model: Tunable, prompt: Sequence[int], progress: MeasuringProgress) -> None:
+    """Evaluate all of the prompt but its last token, piece by piece. Raises Cancelled."""
+    if not model.forgets_freely:
+        return  # it could not go back to where measuring begins
+    for end in range(_PIECE_N, len(prompt), _PIECE_N):
+        progress.begin("a test text", batch_weight(_PIECE_N))
+        model.logits(prompt[:end], 0)
+
+
+def plain_speed(target: Model, prompt: Sequence[int], cancel: Cancellation, progress: MeasuringProgress) -> float:
     """Tokens per second at depth 0, by the very loop that replies use: the median round of some two dozen.
 
     Raises Cancelled.
     """
     spent_s: list[float] = []
+    progress.begin("plain speed", batch_weight(_PIECE_N))
     for round_ in _plain_rounds(target, prompt[: max(1, target.n_ctx // 2)], cancel):
         spent_s.append(round_.total_s)
         measured = spent_s[_WARM_UP_ROUNDS:]
         if len(measured) >= ENOUGH_ROUNDS or (len(measured) >= FEWEST_ROUNDS and sum(measured) >= ENOUGH_S):
             break
+        progress.begin("plain speed", 1)
     return 1 / median(spent_s[_WARM_UP_ROUNDS:])
 
 
-def choose_threads(model: Tunable, prompt: Sequence[int], batch: int) -> int:
+def choose_threads(model: Tunable, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> int:
     """Set the number of threads that evaluates ``batch`` tokens fastest, from all of them down by halves; returns it.
 
     A small draft is often quicker on fewer threads: they wait for each other several times a layer.
@@ -92,6 +133,7 @@ def choose_threads(model: Tunable, prompt: Sequence[int], batch: int) -> int:
     best_n, best_s, n = model.threads, float("inf"), model.threads
     while n >= 1:
         model.set_threads(n)
+        progress.begin("threads", _threads_weight(batch))
         spent_s = _evaluation_s(model, prompt, batch)
         if spent_s >= best_s * _CLEARLY:
             break
@@ -107,21 +149,23 @@ def measure_costs(
     prompt: Sequence[int],
     plain_s: float,
     largest: int,
-    progress: Callable[[float], None],
+    progress: MeasuringProgress,
 ) -> Costs:
     """Prices for batches up to ``largest`` tokens and for the draft. ``plain_s`` is what a plain round takes.
 
     Raises Cancelled.
     """
+    batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
+    progress.plan(_batches_weight(batches, plain_s) + _rest_weight())
+    progress.begin("one token", _evaluations_weight(1))
     host_s = max(0.0, plain_s - _evaluation_s(target, prompt, 1))
     rounds_s = {1: plain_s}
     deadline = time.perf_counter() + _BATCHES_S
-    batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     for done_n, batch in enumerate(batches):
         if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
             break
+        progress.begin(f"batches of {batch}", _evaluations_weight(batch))
         rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch)
-        progress((done_n + 1) / (len(batches) + 1))
     rollback_s = 0.0
     if target.replay_n and _VERIFIED_N in rounds_s:
         rollback_s = _rollback_s(target, prompt, rounds_s[_VERIFIED_N] - host_s)
@@ -129,11 +173,22 @@ def measure_costs(
         rounds_s[largest] = _extrapolated(rounds_s, largest)
     looks = {}
     if draft is not None:
+        progress.begin("the draft", 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N))
         step_s = _evaluation_s(draft, prompt, 1)
         catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
         all_s = _catch_up_s(draft, prompt, catch_up_n)
         looks["draft"] = LookCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
     return Costs(rounds_s, looks, rollback_s)
+
+
+def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
+    """How long the batches take that there is time for, as ``measure_costs`` goes on with them."""
+    weight = 0.0
+    for done_n, batch in enumerate(batches):
+        if weight * plain_s > _BATCHES_S and done_n >= FEWEST_ROUNDS:
+            break
+        weight += _evaluations_weight(batch)
+    return weight
 
 
 def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
@@ -143,8 +198,9 @@ def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
     return rounds_s[largest] + max(0.0, slope_s) * (batch - largest)
 
 
-def is_steady(target: Model, prompt: Sequence[int]) -> bool:
+def is_steady(target: Model, prompt: Sequence[int], progress: MeasuringProgress) -> bool:
     """Whether the machine takes the same time for the same work; on a busy one nothing measured is worth keeping."""
+    progress.begin("is it steady?", 2 * _REPEATS)
     spent_s = [_timed(lambda: target.logits(prompt, 1)) for _ in range(2 * _REPEATS)]
     return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
 

@@ -101,7 +101,7 @@ class PairInfo:
 
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done ("loading the target", "measuring this machine") and a fraction 0..1."""
+"""Called with a fraction 0..1 and what is being done: "loading the target", "measuring this machine (threads)"."""
 
 
 class OpenPair(Protocol):

@@ -43,6 +43,7 @@ from localspec.tuning import Tuning
 
 _SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
 """Caches are kept from so many tokens on, if reading them would take so long."""
+_MEASURING = "measuring this machine"
 
 
 class Session:
@@ -84,7 +85,7 @@ class Session:
         with ExitStack() as resources:
             target, draft = _open_models(plan, cancel, progress, resources)
             calibration = _calibration_file(options, target)
-            costs = _fit(options, target, draft, calibration, cancel, partial(progress, "measuring this machine"))
+            costs = _fit(options, target, draft, calibration, cancel, progress)
             if target.can_pad:
                 target.pad(costs.pad())
             info = _describe(options, headers, target, draft)
@@ -267,10 +268,10 @@ def _fit(
     draft: LlamaModel | None,
     file: CalibrationFile,
     cancel: Cancellation,
-    progress: Callable[[float], None],
+    progress: Progress,
 ) -> Costs:
     """What this machine takes for a round, measured or remembered."""
-    progress(0.0)
+    progress(_MEASURING, 0.0)
     tuning = Tuning(
         target,
         draft,
@@ -278,8 +279,10 @@ def _fit(
         tune_draft=options.threads is None and options.draft_threads is None,
         largest=min(MAX_DEPTH + 1, target.n_ctx // 2),
     )
-    costs = tuning.fit(_measuring_prompt(target), file, cancel, progress)
-    progress(1.0)
+    costs = tuning.fit(
+        _measuring_prompt(target), file, cancel, lambda what, fraction: progress(f"{_MEASURING} ({what})", fraction)
+    )
+    progress(_MEASURING, 1.0)
     return costs
 
 

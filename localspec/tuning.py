@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from localspec.calibrate import Tunable, choose_threads, is_steady, measure_costs, plain_speed
+from localspec.calibrate import (
+    Tunable,
+    choose_threads,
+    is_steady,
+    measure_costs,
+    plain_speed,
+    planned_weight,
+    read,
+)
 from localspec.calibration_file import CalibrationFile
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
+from localspec.measuring_progress import MeasuringProgress
 
 _VERIFY_BATCH = 4
 """Threads are chosen by a batch of this size: a small verification."""
@@ -34,39 +43,44 @@ class Tuning:
         return {**models, "draft": self.draft} if self.draft and self.tune_draft else models
 
     def fit(
-        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
+        self,
+        prompt: Sequence[int],
+        file: CalibrationFile,
+        cancel: Cancellation,
+        show: Callable[[str, float], None],
     ) -> Costs:
-        """Costs as of now, threads set. Raises Cancelled."""
-        costs = self._fitted(prompt, file, cancel, progress)
+        """Costs as of now, threads set; ``show`` as ``MeasuringProgress`` calls it. Raises Cancelled."""
+        costs = self._fitted(prompt, file, cancel, MeasuringProgress(show))
         if self.draft:
             costs.read_singly("draft", self.draft.singly_n)
         return costs
 
     def _fitted(
-        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
+        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: MeasuringProgress
     ) -> Costs:
         if kept := file.load():
             costs, threads = kept
             for name, model in self.models().items():
                 model.set_threads(min(threads.get(name, model.threads), model.threads))
-            factor = 1 / plain_speed(self.target, prompt, cancel) / costs.plain_s
+            progress.plan(planned_weight(self.target, prompt, (), costs=False))
+            read(self.target, prompt, progress)
+            factor = 1 / plain_speed(self.target, prompt, cancel, progress) / costs.plain_s
             if 1 / _SAME_DAY < factor < _SAME_DAY and set(costs.looks) == ({"draft"} if self.draft else set()):
                 return costs.scaled(factor)
         return self._measure(prompt, file, cancel, progress)
 
     def _measure(
-        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: Callable[[float], None]
+        self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: MeasuringProgress
     ) -> Costs:
+        models = self.models()
+        progress.plan(planned_weight(self.target, prompt, list(models.values()), costs=True))
+        read(self.target, prompt, progress)
         threads = {
-            name: choose_threads(model, prompt, 1 if model is self.draft else min(_VERIFY_BATCH, len(prompt)))
-            for name, model in self.models().items()
+            name: choose_threads(model, prompt, 1 if model is self.draft else min(_VERIFY_BATCH, len(prompt)), progress)
+            for name, model in models.items()
         }
-        progress(0.2)
-        plain_s = 1 / plain_speed(self.target, prompt, cancel)
-        progress(0.4)
-        costs = measure_costs(
-            self.target, self.draft, prompt, plain_s, self.largest, lambda part: progress(0.4 + 0.6 * part)
-        )
-        if is_steady(self.target, prompt):
+        plain_s = 1 / plain_speed(self.target, prompt, cancel, progress)
+        costs = measure_costs(self.target, self.draft, prompt, plain_s, self.largest, progress)
+        if is_steady(self.target, prompt, progress):
             file.save(costs, threads)
         return costs

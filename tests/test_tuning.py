@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, LookCost
 from localspec.engine.model import Cancelled, Logits
 from localspec.load import LoadOptions, open_pair
+from localspec.measuring_progress import MeasuringProgress
 from localspec.tuning import Tuning
 from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters
@@ -88,7 +91,7 @@ def stairs(batch: int, threads: int) -> float:
 
 def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     target, draft = model(clock, stairs), model(clock, lambda batch, threads: 1e-4 * (1 + batch / 10))
-    costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, lambda part: None)
+    costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -99,7 +102,7 @@ def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
 def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     """Three batches are measured whatever they take; the largest is put on their line."""
     target = model(clock, lambda batch, threads: 1.0 + batch)
-    costs = measure_costs(target, None, PROMPT, 2.0, 17, lambda part: None)
+    costs = measure_costs(target, None, PROMPT, 2.0, 17, MeasuringProgress())
     assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
     assert costs.round_s(17) == pytest.approx(18.0)
 
@@ -145,7 +148,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
     draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.perf_counter", clock)
-        costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, lambda part: None)
+        costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -155,7 +158,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
 @pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
 def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: type[Timed], expected_s: float) -> None:
     target = kind(letters(40), clock=clock, price_s=lambda batch, threads: 0.01 * batch)
-    costs = measure_costs(target, None, PROMPT, 0.01, 17, lambda part: None)
+    costs = measure_costs(target, None, PROMPT, 0.01, 17, MeasuringProgress())
     assert costs.rollback_s == pytest.approx(expected_s)
     assert costs.round_s(4) == pytest.approx(0.04)
 
@@ -174,8 +177,60 @@ def test_the_fastest_number_of_threads_is_taken(
     clock: Clock, price_s: Callable[[int, int], float], expected: int
 ) -> None:
     target = model(clock, price_s)
-    assert choose_threads(target, PROMPT, 4) == expected
+    assert choose_threads(target, PROMPT, 4, MeasuringProgress()) == expected
     assert target.threads == expected
+
+
+class TestProgress:
+    """Measuring a slow target takes half a minute: a reader sees that it goes on, at what, and for how long."""
+
+    TOKEN_S = 0.4
+    """Two and a half tokens a second."""
+    PROMPT = tuple(range(40)) * 2
+
+    def seen(self, clock: Clock, folder: Path, token_s: float = TOKEN_S) -> list[tuple[float, str, float]]:
+        """When, what and how far, until all is measured."""
+        target = model(clock, lambda batch, threads: token_s * (1 + (batch - 1) / 4))
+        draft = model(clock, lambda batch, threads: token_s / 12)
+        seen: list[tuple[float, str, float]] = []
+        tuning = Tuning(target, draft, tune_target=True, tune_draft=True, largest=17)
+        file = CalibrationFile(folder, "key")
+        tuning.fit(self.PROMPT, file, Cancellation(), lambda what, part: seen.append((clock.now_s, what, part)))
+        return [*seen, (clock.now_s, "", 1.0)]
+
+    def test_it_moves_all_the_time_and_never_back(self, clock: Clock, tmp_path: Path) -> None:
+        seen = self.seen(clock, tmp_path)
+        parts = [part for _, _, part in seen]
+        steps_s = [after[0] - before[0] for before, after in pairwise(seen)]
+        assert parts == sorted(parts)
+        assert next(at_s for at_s, _, part in seen if part > 0) < 0.1 * seen[-1][0]
+        assert max(steps_s) < 0.2 * seen[-1][0], "no step is long"
+        assert max(after[2] - before[2] for before, after in pairwise(seen)) < 0.2, "and none leaps"
+
+    @pytest.mark.parametrize("again", [False, True], ids=["the first load", "a later load"])
+    def test_the_time_left_is_about_right(self, clock: Clock, tmp_path: Path, again: bool) -> None:
+        """Within two fifths, or two seconds, from the first estimate on; also where only plain speed is measured."""
+        if again:
+            self.seen(clock, tmp_path)
+        begun_s = clock.now_s
+        seen = self.seen(clock, tmp_path)
+        said = [
+            (seen[-1][0] - at_s, float(left[1]))
+            for at_s, what, _ in seen
+            if (left := re.search(r", (\d+) s left", what))
+        ]
+        assert seen[-1][0] - begun_s > (10 if again else 25)
+        assert len(said) > 3
+        for true_s, said_s in said:
+            assert abs(said_s - true_s) < max(2, 0.4 * true_s), (true_s, said_s)
+
+    def test_each_step_is_named(self, clock: Clock, tmp_path: Path) -> None:
+        named = [what.partition(",")[0] for _, what, _ in self.seen(clock, tmp_path)]
+        expected = ["a test text", "threads", "plain speed", "one token", "batches of 4", "the draft", "is it steady?"]
+        assert [name for name in dict.fromkeys(named) if name in expected] == expected
+
+    def test_what_is_over_at_once_is_not_counted_down(self, clock: Clock, tmp_path: Path) -> None:
+        assert not any("left" in what for _, what, _ in self.seen(clock, tmp_path, token_s=0.001))
 
 
 class TestMemory:
@@ -185,7 +240,7 @@ class TestMemory:
         return Tuning(model(clock, price_s), model(clock, stairs), tune_target=True, tune_draft=True, largest=17)
 
     def fit(self, tuning: Tuning, file: CalibrationFile) -> Costs:
-        return tuning.fit(PROMPT, file, Cancellation(), lambda part: None)
+        return tuning.fit(PROMPT, file, Cancellation(), lambda what, fraction: None)
 
     def test_the_second_load_measures_plain_speed_alone(self, clock: Clock, tmp_path: Path) -> None:
         file = CalibrationFile(tmp_path / "deep", "key")

@@ -29,6 +29,7 @@ from localspec.engine.events import Finished, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.load import MAX_DEPTH
+from localspec.measuring_progress import MeasuringProgress
 
 PAGE = """\
 The old ferry at Marrow Point crosses the channel nine times a day. Greta Lindqvist has steered it since her \
@@ -82,8 +83,8 @@ def main() -> None:
     settings = LoadSettings(given.target, MAX_DEPTH + 1, N_CTX, given.threads, flash_attn=False, large_pages=True)
     target = LlamaModel.open(settings, cancel)
     some = list(range(100, 164))
-    plain_s = 1 / plain_speed(target, some, cancel)
-    costs = measure_costs(target, None, some, plain_s, MAX_DEPTH + 1, lambda fraction: None)
+    plain_s = 1 / plain_speed(target, some, cancel, MeasuringProgress())
+    costs = measure_costs(target, None, some, plain_s, MAX_DEPTH + 1, MeasuringProgress())
     adaptive = AdaptiveDepth(costs, MAX_DEPTH)
     for task, (order, page) in TASKS.items():
         prompt, words = (target.vocab.tokenize(text, special=False) for text in (f"{order}\n\n{PAGE}\n\n", page))

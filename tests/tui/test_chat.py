@@ -509,3 +509,23 @@ async def test_what_comes_after_the_end_is_no_mistake() -> None:
         app.exit()
         chat(pilot).call_later(transcript.add, Static("late"))
     assert app.failure is None
+
+
+@pytest.mark.parametrize(
+    ("what", "width", "beside"),
+    [
+        ("loading the target", 80, True),
+        ("measuring this machine (threads)", 120, True),
+        ("measuring this machine (batches of 16, 12 s left)", 80, False),
+        ("measuring this machine (batches of 16, 12 s left)", 120, False),
+    ],
+)
+async def test_what_is_measured_is_read_to_its_end(what: str, width: int, beside: bool) -> None:
+    """What is being done stands in one row; what can be done meanwhile beside it, or below where there is no room."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test(size=(width, 24)) as pilot:
+        engine.loading(what, 0.42)
+        await wait_until(pilot, lambda: "42%" in live_text(pilot))
+        first, second = live_text(pilot).split("\n")[:2]
+        assert first.startswith(f"{'━' * 20}  42%  {what}")
+        assert ("you can type already" in first, "you can type already" in second) == (beside, not beside)

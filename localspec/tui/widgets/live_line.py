@@ -50,8 +50,10 @@ class LiveLine(Vertical):
         self._drawn_in = self._palette()
         line, self._line = self._line, ""
         if isinstance(state, Activity):
-            self._figures.update(self._activity(state), layout=False)
-            self._counts.update("", layout=False)
+            doing, detail = self._activity(state), Content.assemble((state.detail, "$quiet"))
+            fits = doing.cell_length + len(GAP) + detail.cell_length <= self._room()
+            self._figures.update(Content.assemble(doing, GAP, detail) if fits else doing, layout=False)
+            self._counts.update("" if fits else detail, layout=False)
         else:
             self._line = figures_line(state, self._room())
             if self._line != line:
@@ -78,13 +80,12 @@ class LiveLine(Vertical):
 
     def _activity(self, activity: Activity) -> Content:
         if activity.fraction is None:
-            return Content.assemble(activity.what, (f"  {activity.detail}", "$quiet"))
+            return Content(activity.what)
         done = round(max(0.0, min(1.0, activity.fraction)) * _BAR_CELLS)
         return Content.assemble(
             ("━" * done, "$accent"),
             ("━" * (_BAR_CELLS - done), "$panel"),
             f" {activity.fraction:>4.0%}  {activity.what}",
-            (f"  {activity.detail}", "$quiet"),
         )
 
     def _count_content(self, shown: Figures) -> Content:
