@@ -43,7 +43,7 @@ def choose_file(repository: Repository, wanted: str | None) -> str:
 def _only_model(repository: Repository) -> str:
     models = [name for name in repository.sizes if _is_model(name)]
     if not models:
-        raise missing_file("of a model", repository)
+        raise missing_file(None, repository)
     if len(models) > 1:
         known = _quantisations(models) or models[:8]
         raise UsageError(

@@ -12,22 +12,22 @@ from localspec.download.amounts import amount
 from localspec.download.events import DownloadEvent, Progressed
 from localspec.download.layout import Layout
 from localspec.download.meter import Meter
-from localspec.download.part import reserve_bytes
 from localspec.download.remote_file import RemoteFile
 from localspec.download.surroundings import Stopped, Surroundings
 from localspec.download.transfer import Transfer
 from localspec.errors import DownloadError
+from localspec.pairs.free_space import reserve_bytes
 
 _AT_ONCE = 4
 _SETTLE_S = 2.0
 """How long a stop waits for the threads; all they have received is on the disk by then."""
 
 
-def check_space(files: Sequence[RemoteFile], cache: Path, free_bytes: Callable[[Path], int]) -> None:
+def check_space(files: Sequence[RemoteFile], cache: Path, free_bytes: Callable[[Path], int | None]) -> None:
     """Raise DownloadError, with the figures, unless what is missing of ``files`` fits on the disk."""
     missing = sum(remote.size_bytes - Layout(cache, remote).held_bytes for remote in files)
     free, reserve = free_bytes(cache), reserve_bytes(cache)
-    if missing and missing + reserve > free:
+    if missing and free is not None and missing + reserve > free:
         raise DownloadError(
             f"{amount(missing)} are to be fetched, and {cache} has {amount(free)} free, "
             f"of which {amount(reserve)} are left to other programs.",

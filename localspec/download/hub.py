@@ -1,33 +1,32 @@
 """The Hub: which files there are and where their bytes can be had.
 
 ``huggingface_hub`` asks, with its tokens, endpoint and redirects; its answers and refusals are put into
-our words here.
+our words here. It is imported only once the endpoint is known to be an address: it parses that at its import.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
-from huggingface_hub import HfApi, constants, get_hf_file_metadata, get_token, hf_hub_url
-from huggingface_hub.errors import HFValidationError
 
 from localspec.download.checksum import is_checksum
 from localspec.download.layout import check_name
-from localspec.download.refusals import explain, missing_file, unsendable, unusable
+from localspec.download.refusals import explain, missing_file, no_address, offline, unsendable, unusable
 from localspec.download.remote_file import RemoteFile, Repository
 from localspec.errors import DownloadError, NotFoundError
 
+_ENDPOINT = "https://huggingface.co"
 _METADATA_TIMEOUT_S = 20.0
 _CONNECT_TIMEOUT_S = 15.0
 _READ_TIMEOUT_S = 30.0
 _TRUE = {"1", "ON", "YES", "TRUE"}
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, httpx2.InvalidURL)
+"""What the Hub's client raises over answers that are none of the Hub's."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -35,9 +34,15 @@ class Hub:
     """The Hub at ``HF_ENDPOINT``. Callable from several threads; close it at the end."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
-        self.endpoint = (environ.get("HF_ENDPOINT") or constants.ENDPOINT).rstrip("/")
-        self.offline = constants.is_offline_mode() or environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE
-        self.token: str | None = _cleaned(environ.get("HF_TOKEN")) or get_token()
+        self._environ = environ
+        self.endpoint = (environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+
+    @cached_property
+    def token(self) -> str | None:
+        """The user's, if there is one."""
+        from huggingface_hub import get_token
+
+        return _cleaned(self._environ.get("HF_TOKEN")) or get_token()
 
     @cached_property
     def client(self) -> httpx2.Client:
@@ -65,23 +70,26 @@ class Hub:
     def repository(self, name: str, revision: str | None = None) -> Repository:
         """What is in a repository. Raises NotFoundError or DownloadError."""
         self._prepare(name)
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HFValidationError
+
         try:
             info = HfApi(endpoint=self.endpoint, token=self.token or False).model_info(
                 name, revision=revision, files_metadata=True, timeout=_METADATA_TIMEOUT_S
+            )
+            return Repository(
+                name=name,
+                current_name=_text(info.id or name),
+                revision=revision or "main",
+                commit=_text(info.sha or revision or "main"),
+                sizes={_text(sibling.rfilename): _size(sibling.size) for sibling in info.siblings or ()},
             )
         except HFValidationError as error:
             raise NotFoundError(f"{name!r} is no name of a repository.", "It should be owner/name.") from error
         except (httpx2.HTTPError, OSError) as error:
             raise explain(error, name, self) from error
-        except (ValueError, TypeError, KeyError) as error:
+        except _UNREADABLE as error:
             raise self._no_hub() from error
-        return Repository(
-            name=name,
-            current_name=info.id or name,
-            revision=revision or "main",
-            commit=info.sha or revision or "main",
-            sizes={sibling.rfilename: sibling.size for sibling in info.siblings or ()},
-        )
 
     def file(self, repository: Repository, file: str) -> RemoteFile:
         """A file of a repository. Raises NotFoundError or DownloadError."""
@@ -93,30 +101,34 @@ class Hub:
     def locate(self, repo: str, file: str, revision: str, commit: str) -> RemoteFile:
         """A file at a commit, with a fresh address. Raises NotFoundError or DownloadError."""
         self._prepare(f"{repo}/{file}")
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
         url = hf_hub_url(repo, file, revision=commit, endpoint=self.endpoint)
         try:
             found = get_hf_file_metadata(
                 url, token=self.token or False, timeout=_METADATA_TIMEOUT_S, endpoint=self.endpoint
             )
+            commit, size_bytes = _commit(found.commit_hash or commit), _size(found.size)
+            address = _address(found.location)
         except (httpx2.HTTPError, OSError) as error:
             raise explain(error, f"{repo}/{file}", self) from error
-        etag = found.etag or ""
-        if not is_checksum(etag) or found.size is None:
+        except _UNREADABLE as error:
+            raise self._no_hub() from error
+        if found.etag is None and found.commit_hash is None:
+            raise self._no_hub()
+        if size_bytes is None or not is_checksum(found.etag or ""):
             raise DownloadError(
                 f"{self.endpoint} does not say what {repo}/{file} should hash to.",
                 "Unset HF_ENDPOINT, or set it to the Hub or a full mirror of it.",
             )
-        found_commit = found.commit_hash or commit
-        if not _COMMIT.fullmatch(found_commit):  # it becomes the name of a folder
-            raise self._no_hub()
         return RemoteFile(
             repo=repo,
             file=file,
             revision=revision,
-            commit=found_commit,
-            etag=etag,
-            size_bytes=found.size,
-            url=found.location,
+            commit=commit,
+            etag=found.etag or "",
+            size_bytes=size_bytes,
+            url=address,
         )
 
     def headers_for(self, url: str) -> dict[str, str]:
@@ -132,10 +144,12 @@ class Hub:
 
     def _prepare(self, what: str) -> None:
         """Raise DownloadError where nothing can be asked."""
-        if self.offline:
-            raise DownloadError(
-                f"{what} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
-            )
+        if not _is_address(self.endpoint):
+            raise no_address(self.endpoint)
+        from huggingface_hub.constants import is_offline_mode
+
+        if is_offline_mode() or self._environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE:
+            raise offline(what)
         if self.token and not (self.token.isascii() and self.token.isprintable()):
             raise unsendable(self.endpoint)
         _ = self.client  # made of the same settings as the Hub's own, and says what is wrong with them
@@ -151,11 +165,37 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
-def free_bytes(folder: Path) -> int:
-    """Free space where ``folder`` is or will be."""
-    for place in (folder, *folder.parents):
-        try:
-            return shutil.disk_usage(place).free
-        except OSError:
-            continue  # not there yet, or not for us to look at; its disk is that of the folder it is in
-    return 0
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
+
+
+def _text(value: object) -> str:
+    """Raises TypeError for anything else in an answer of the Hub's."""
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _size(value: object) -> int | None:
+    """None where the Hub does not say; raises TypeError for what is no size."""
+    if value is not None and (not isinstance(value, int) or value < 0):
+        raise TypeError(value)
+    return value
+
+
+def _commit(value: str) -> str:
+    """Raises ValueError for what is none; it becomes the name of a folder."""
+    if not _COMMIT.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+def _address(value: str) -> str:
+    """Raises ValueError or InvalidURL for what cannot be asked."""
+    if not _is_address(value) or not httpx2.URL(value).host:
+        raise ValueError(value)
+    return value

@@ -19,10 +19,9 @@ from localspec.download.amounts import amount
 from localspec.download.checksum import Digest, digest
 from localspec.download.layout import Layout, explained
 from localspec.errors import DownloadError
+from localspec.pairs.free_space import reserve_bytes
 
 _BLOCK = 2**20
-RESERVE_BYTES = 2**28
-"""What a download leaves free on the disk, for everything else that runs."""
 _CHECKED_EVERY = 2**24
 _STRONG = re.compile(r'"[!#-~]*"')
 
@@ -30,7 +29,7 @@ _STRONG = re.compile(r'"[!#-~]*"')
 class Part:
     """Open for writing, for the length of a ``with``; whoever opens it holds the file's lock."""
 
-    def __init__(self, layout: Layout, free_bytes: Callable[[Path], int]) -> None:
+    def __init__(self, layout: Layout, free_bytes: Callable[[Path], int | None]) -> None:
         self._layout = layout
         self._free_bytes = free_bytes
         self._file: FileIO
@@ -110,7 +109,8 @@ class Part:
         self._unchecked += arrived
         if self._unchecked >= _CHECKED_EVERY:
             self._unchecked = 0
-            if self._free_bytes(self._layout.blob.parent) < reserve_bytes(self._layout.blob.parent):
+            free = self._free_bytes(self._layout.blob.parent)
+            if free is not None and free < reserve_bytes(self._layout.blob.parent):
                 raise self._full()
 
     def _refused(self, error: OSError) -> DownloadError:
@@ -143,12 +143,3 @@ class Part:
 def is_strong(etag: str) -> bool:
     """Whether it names one content byte for byte (RFC 9110, 8.8.3), and can be sent in a header."""
     return _STRONG.fullmatch(etag) is not None
-
-
-def reserve_bytes(folder: Path) -> int:
-    """What is to stay free there: less on a small disk, where the usual reserve would be most of it."""
-    try:
-        status = os.statvfs(folder)
-    except (OSError, AttributeError):
-        return RESERVE_BYTES
-    return min(RESERVE_BYTES, status.f_frsize * status.f_blocks // 20)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Protocol
 
@@ -20,7 +25,16 @@ from localspec.download.remote_file import Repository
 from localspec.download.retry import TEMPORARY, asked_wait_s
 from localspec.errors import DownloadError, LocalSpecError, NotFoundError
 
-_CONNECTION = "Check the connection; behind a proxy, check that HTTPS_PROXY names it. What has arrived is kept."
+_CONNECTION = "Check the connection; behind a proxy, check that HTTPS_PROXY names it."
+
+_WHY = {
+    errno.ECONNREFUSED: "nothing answers there",
+    errno.ECONNRESET: "",
+    errno.EPIPE: "",
+    errno.ENETUNREACH: "there is no way to it, as when there is no network",
+    errno.EHOSTUNREACH: "there is no way to it, as when there is no network",
+}
+"""Why a connection failed, for the commonest errors of the system."""
 
 _PROXY = (
     "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; a name and a password go before the host: http://NAME:PASSWORD@HOST."
@@ -50,9 +64,7 @@ def explain(error: Exception, what: str, asked: Asked) -> LocalSpecError:
     if isinstance(error, HfHubHTTPError):
         return _refused(error, what, asked)
     if isinstance(error, OfflineModeIsEnabled):
-        return DownloadError(
-            f"{what} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
-        )
+        return offline(what)
     return unreachable(error, asked.endpoint)
 
 
@@ -75,7 +87,16 @@ def _refused(error: HfHubHTTPError, what: str, asked: Asked) -> LocalSpecError:
         return DownloadError(f"The Hub has disabled {repo}.", "Choose another repository with the same model.")
     if status == 401 and asked.token:
         return DownloadError("The Hub does not accept the token.", "Set HF_TOKEN anew, or run `hf auth login`.")
+    if status in (401, 403) and asked.token:
+        return _refused_token(what, asked.endpoint, status)
     return refused_status(status, error.response.headers.get("retry-after"), what, asked.endpoint)
+
+
+def _refused_token(what: str, host: str, status: int) -> DownloadError:
+    return DownloadError(
+        f"{host} refuses {what} to this token (status {status}).",
+        "Check that the account of HF_TOKEN may read the repository.",
+    )
 
 
 def _gated(repo: str, asked: Asked) -> DownloadError:
@@ -96,7 +117,7 @@ def refused_status(status: int, retry_after: str | None, what: str, host: str) -
         when = "in a few minutes" if asked_s is None else f"in {asked_s:.0f} seconds"
         return PassingError(
             f"{host} has had too many requests from here.",
-            f"Try again {when}; with a token (HF_TOKEN) the limit is higher. What has arrived is kept.",
+            f"Try again {when}; with a token (HF_TOKEN) the limit is higher.",
             asked_s,
         )
     if status == 407:
@@ -104,31 +125,86 @@ def refused_status(status: int, retry_after: str | None, what: str, host: str) -
     if status in TEMPORARY:
         return PassingError(
             f"{host} cannot answer now (status {status}).",
-            "Try again later; what has arrived is kept.",
+            "Try again later.",
             asked_wait_s(retry_after),
         )
-    return DownloadError(f"{host} refuses {what} (status {status}).", "Check HF_TOKEN and HF_ENDPOINT.")
+    if status == 511:
+        return sign_in_page(host, what)
+    return DownloadError(
+        f"{host} refuses {what} (status {status}).",
+        "A proxy or a firewall may refuse it: try another network, or set HF_ENDPOINT to a mirror of the Hub.",
+    )
+
+
+def refused_bytes(response: httpx2.Response, file: str, host: str) -> DownloadError:
+    """The sentence for a status in place of a file's bytes; the token counts only where it was sent."""
+    status = response.status_code
+    if status in (401, 403) and "authorization" in response.request.headers:
+        return _refused_token(file, host, status)
+    return refused_status(status, response.headers.get("retry-after"), file, host)
+
+
+def sign_in_page(host: str, file: str) -> DownloadError:
+    """The sentence for a page that a network shows in place of everything."""
+    return DownloadError(
+        f"{host} sends a web page in place of {file}.",
+        "The network may want you to sign in: open any page in a browser, then run the command again.",
+    )
+
+
+def offline(what: str) -> DownloadError:
+    """The sentence for what is not here, where nobody may be asked."""
+    return DownloadError(
+        f"{what} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
+    )
+
+
+def no_address(text: str) -> DownloadError:
+    """The sentence for an endpoint that cannot be asked."""
+    return DownloadError(f"{text} is no address.", "Set HF_ENDPOINT to one that begins with https://.")
 
 
 def unreachable(error: Exception, host: str) -> DownloadError:
     """The sentence for a connection that failed."""
     if isinstance(error, httpx2.LocalProtocolError):
         return unsendable(host)  # whose own words repeat the header, and in it the token
-    words = str(error) or type(error).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in words or "certificate verify failed" in words:
-        return DownloadError(
-            f"{host} shows a certificate that is not trusted here ({words}).",
-            "Behind a proxy that opens connections, set SSL_CERT_FILE to its certificate; else check the clock.",
-        )
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return DownloadError(
+                f"{host} shows a certificate that is not trusted here: {cause.verify_message}.",
+                "Behind a proxy that opens connections, set SSL_CERT_FILE to its certificate; else check the clock.",
+            )
     if isinstance(error, httpx2.ProxyError):
-        return DownloadError(f"The proxy refuses: {words}.", _PROXY)
+        return DownloadError(f"The proxy refuses: {error}.", _PROXY)
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
-        return DownloadError(f"{host} is no address.", "Set HF_ENDPOINT to one that begins with https://.")
+        return no_address(host)
+    if isinstance(error, httpx2.TooManyRedirects):
+        return DownloadError(f"{host} sends from one address to the next without end.", "Check HF_ENDPOINT.")
     if isinstance(error, httpx2.TimeoutException):
         return PassingError(f"{host} does not answer.", _CONNECTION)
-    if isinstance(error, httpx2.ConnectError):
-        return PassingError(f"{host} cannot be reached ({words}).", _CONNECTION)
-    return PassingError(f"The connection to {host} broke ({words}).", _CONNECTION)
+    why = next(filter(None, map(_why, causes)), "")
+    what = "cannot be reached" if isinstance(error, httpx2.ConnectError) else "broke the connection off"
+    return PassingError(f"{host} {what}{f': {why}' if why else ''}.", _CONNECTION)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that led to it."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _why(error: BaseException) -> str:
+    """What the system says of a connection, in words that mean something to people; empty if it says nothing."""
+    if isinstance(error, socket.gaierror):
+        return "its name is not known here, as when there is no network"
+    if isinstance(error, ssl.SSLError):
+        return f"it does not speak SSL as it should ({(error.reason or 'no reason given').replace('_', ' ').lower()})"
+    if isinstance(error, OSError) and error.errno is not None:
+        return _WHY.get(error.errno, os.strerror(error.errno).lower())
+    return ""
 
 
 def unsendable(host: str) -> DownloadError:
@@ -155,14 +231,14 @@ def unusable(error: Exception) -> DownloadError:
     return DownloadError(f"A proxy is set that cannot be used: {error}.", _PROXY)
 
 
-def missing_file(file: str, repository: Repository) -> NotFoundError:
-    """The sentence for a file that is not in a repository, with the names that come close."""
+def missing_file(file: str | None, repository: Repository) -> NotFoundError:
+    """The sentence for a file that is not in a repository, or for None any model, with the names that come close."""
     ggufs = [name for name in repository.sizes if name.lower().endswith(".gguf")]
-    close = get_close_matches(file, ggufs, n=3, cutoff=0.5)
+    close = get_close_matches(file or "", ggufs, n=3, cutoff=0.5)
     if close:
         hint = f"Did you mean {' or '.join(close)}?"
     elif ggufs:
         hint = f"It has {', '.join(ggufs[:8])}{', ...' if len(ggufs) > 8 else ''}."
     else:
         hint = "It has no GGUF files at all; look for one whose name ends in -GGUF."
-    return NotFoundError(f"{repository.name} has no file {file}.", hint)
+    return NotFoundError(f"{repository.name} has no file {file}." if file else f"{repository.name} has no model.", hint)

@@ -8,9 +8,10 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
-from localspec.download.hub import Hub, free_bytes
+from localspec.download.hub import Hub
 from localspec.download.refusals import PassingError
 from localspec.download.retry import Retry
+from localspec.pairs.free_space import free_bytes
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ class Surroundings:
     retry: Retry = field(default_factory=Retry)
     wait: Callable[[float], object] | None = None
     """Sleeps, or until ``stop`` is set; None for ``stop.wait``."""
-    free_bytes: Callable[[Path], int] = free_bytes
+    free_bytes: Callable[[Path], int | None] = free_bytes
 
     def pause(self, seconds: float) -> None:
         (self.wait or self.stop.wait)(seconds)
@@ -43,15 +44,29 @@ class Surroundings:
         if self.stop.is_set():
             raise Stopped
 
-    def patiently(self, ask: Callable[[], T]) -> T:
-        """What ``ask`` returns; asked again after a failure that may pass."""
+    def patiently(
+        self,
+        ask: Callable[[], T],
+        *,
+        arrived: Callable[[], int] = lambda: 0,
+        attempts: int = _PATIENCE,
+        delayed: Callable[[PassingError, float], None] = lambda error, wait_s: None,
+        recover: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Call ``ask`` until it returns, at most ``attempts`` times in a row without more having ``arrived``.
+
+        After a failure that may pass ``delayed`` is told how long the wait will be; after the wait comes ``recover``.
+        """
         failures = 0
         while True:
+            before = arrived()
             try:
                 return ask()
             except PassingError as error:
-                failures += 1
+                failures = 1 if arrived() > before else failures + 1
                 wait_s = self.retry.wait_s(failures, error.asked_s)
-                if wait_s is None or failures >= _PATIENCE:
+                if wait_s is None or failures >= attempts:
                     raise
+                delayed(error, wait_s)
                 self.pause(wait_s)
+                recover()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -18,8 +17,9 @@ from localspec.download.events import Delayed, DownloadEvent, Fetched
 from localspec.download.layout import Layout
 from localspec.download.locks import held
 from localspec.download.part import Part, is_strong
-from localspec.download.refusals import PassingError, refused_status, unreachable
+from localspec.download.refusals import PassingError
 from localspec.download.remote_file import RemoteFile
+from localspec.download.source import Source
 from localspec.download.surroundings import Surroundings
 from localspec.errors import DownloadError
 
@@ -29,18 +29,26 @@ _MAX_RESTARTS = 5
 """How often a server may refuse to go on where it stopped."""
 
 
-@dataclass(slots=True)
 class Transfer:
-    """Fetches one file; ``run`` it in a thread of its own."""
+    """Fetches one file; ``run`` it in a thread of its own.
 
-    remote: RemoteFile
-    around: Surroundings
-    report: Callable[[DownloadEvent], None]
-    progress: Callable[[RemoteFile, int, int], None]
-    """Called with the file, its bytes on the disk, and how many of them have just come over the network."""
-    _fetched: int = 0
-    _failures: int = 0
-    _restarts: int = 0
+    ``progress`` is called with the file, its bytes on the disk, and how many of them have just come over the network.
+    """
+
+    def __init__(
+        self,
+        remote: RemoteFile,
+        around: Surroundings,
+        report: Callable[[DownloadEvent], None],
+        progress: Callable[[RemoteFile, int, int], None],
+    ) -> None:
+        self.remote = remote
+        self.around = around
+        self.report = report
+        self.progress = progress
+        self._source = Source(remote, around.hub)
+        self._fetched = 0
+        self._restarts = 0
 
     def run(self) -> Path:
         """Where the file is. Raises DownloadError, NotFoundError or Stopped; what has arrived stays."""
@@ -77,8 +85,8 @@ class Transfer:
 
         part.prove_held(proved)
         for _ in range(_MAX_WRONG):
-            while part.held < self.remote.size_bytes:
-                self._attempt(part)
+            if part.held < self.remote.size_bytes:
+                self._fetch(part)
             if part.is_right():
                 return
             part.start_over()
@@ -88,61 +96,44 @@ class Transfer:
             "A proxy may be changing it; try again from another network.",
         )
 
-    def _attempt(self, part: Part) -> None:
-        """Ask once for what is missing; after a failure that may pass, wait."""
-        held_before = part.held
+    def _fetch(self, part: Part) -> None:
+        """All that is missing, with a wait after each failure that may pass."""
         try:
-            self._ask(part)
+            self.around.patiently(
+                lambda: self._ask(part),
+                arrived=lambda: part.held,
+                attempts=self.around.retry.attempts,
+                delayed=lambda error, wait_s: self.report(Delayed(self.remote.label, error.message, wait_s)),
+                recover=self._source.renew,
+            )
         except PassingError as error:
-            self._failures = 1 if part.held > held_before else self._failures + 1
-            wait_s = self.around.retry.wait_s(self._failures, error.asked_s)
-            if wait_s is None:
-                raise
-            self.report(Delayed(self.remote.label, error.message, wait_s))
-            self.around.pause(wait_s)
-            self._renew()
+            error.hint += " What has arrived is kept." if part.held else ""
+            raise
 
     def _ask(self, part: Part) -> None:
-        url = self.remote.url
-        host = httpx2.URL(url).host
-        try:
-            with self.around.hub.client.stream("GET", url, headers=self._headers(part, url)) as response:
-                if self._accept(response, part, host):
-                    self._take(response, part)
-        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
-            raise unreachable(error, host) from error
-        if part.held < self.remote.size_bytes and response.is_success:
-            raise PassingError(f"{host} ended {self.remote.file} early.", "Try again; what has arrived is kept.")
+        """Ask for what is missing, and take it; returns when all of it is there."""
+        source = self._source
+        with source.request(_headers(part)) as response:
+            self._accept(response, part)
+            self._take(response, part)
+        if part.held < self.remote.size_bytes:
+            raise PassingError(f"{source.host} ended {self.remote.file} early.", "Try again later.")
 
-    def _headers(self, part: Part, url: str) -> dict[str, str]:
-        headers = self.around.hub.headers_for(url)
-        if part.held:
-            headers["Range"] = f"bytes={part.held}-"
-            if part.validator:
-                headers["If-Range"] = part.validator
-        return headers
-
-    def _accept(self, response: httpx2.Response, part: Part, host: str) -> bool:
-        """Whether the body is the rest of the file; the part is made to fit it."""
-        status = response.status_code
+    def _accept(self, response: httpx2.Response, part: Part) -> None:
+        """Make the part fit the body that follows. Raises PassingError where none does."""
+        status, host = response.status_code, self._source.host
         if status == 206 and part.held and begins_at(response, part.held, self.remote.size_bytes):
-            return True
+            return
         if status in (206, 416):
             # The server counts differently than we do: nothing that is here can be relied on.
             if not part.held:
                 raise PassingError(f"{host} answers a plain request with a part.", "Try again later.")
             self._start_over(part, host)
             raise PassingError(f"{host} has another file than before.", "Try again; it starts over.")
-        if status == 200:
-            if part.held:
-                self._start_over(part, host)
-            self._fits(response, host)
-            part.note(_strong(response.headers.get("etag")))
-            return True
-        if status in (401, 403, 404, 410) and self._failures == 0:
-            # Signed addresses run out; the Hub gives another, or says what is really the matter.
-            raise PassingError(f"{host} wants a fresh address.", "Run the command again.", asked_s=0.0)
-        raise refused_status(status, response.headers.get("retry-after"), self.remote.file, host)
+        if part.held:
+            self._start_over(part, host)
+        self._fits(response, host)
+        part.note(_strong(response.headers.get("etag")))
 
     def _start_over(self, part: Part, host: str) -> None:
         self._restarts += 1
@@ -171,19 +162,12 @@ class Transfer:
             if len(data) > room:
                 return  # more than there should be; the checksum will tell
 
-    def _renew(self) -> None:
-        """Have a fresh address; one that cannot be had now is no reason to give up, a file that is gone is."""
-        try:
-            renewed = self.around.hub.locate(
-                self.remote.repo, self.remote.file, self.remote.revision, self.remote.commit
-            )
-        except PassingError:
-            return
-        if (renewed.etag, renewed.size_bytes) != (self.remote.etag, self.remote.size_bytes):
-            raise DownloadError(
-                f"{self.remote.label} has changed on the Hub while it was fetched.", "Run the command again."
-            )
-        self.remote = renewed
+
+def _headers(part: Part) -> dict[str, str]:
+    """For the rest of the same content."""
+    if not part.held:
+        return {}
+    return {"Range": f"bytes={part.held}-"} | ({"If-Range": part.validator} if part.validator else {})
 
 
 def _strong(etag: str | None) -> str | None:

@@ -29,7 +29,7 @@ class World:
     hub: Hub
     waits: list[float] = field(default_factory=list)
     events: list[DownloadEvent] = field(default_factory=list)
-    free_bytes: Callable[[Path], int] = lambda _: 10**12
+    free_bytes: Callable[[Path], int | None] = lambda _: 10**12
 
     @property
     def cache(self) -> Path:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from huggingface_hub import hf_hub_download, scan_cache_dir
 
 from localspec.download import Delayed, Fetched, Progressed, download
+from localspec.download.content_range import begins_at
 from localspec.download.part import Part
 from localspec.errors import DownloadError
+from localspec.pairs.free_space import free_bytes
 from localspec.pairs.hub_cache import cached_files
 from tests.download.support import BIG, SMALL, World, noise
-from tests.hub import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Refuse, Stall, WrongBytes
+from tests.hub import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
 from tests.hub.faults import schedule
 
 MIB = 2**20
@@ -177,7 +181,95 @@ def test_any_schedule_of_faults_ends_with_the_right_bytes(world: World, seed: in
     assert path.read_bytes() == DATA
 
 
+# Refused
+
+
+def test_an_address_that_runs_out_is_renewed_though_the_hub_did_not_answer_before(world: World) -> None:
+    """As on a laptop that wakes: a cut, no Hub yet, and by then the old address is refused."""
+    remote = world.remote()
+    world.server.faults = [Cut(MIB), Refuse(403), Refuse(403)]
+    world.server.api_faults = [Refuse(503), Refuse(503)]
+    (path,) = world.fetch([remote])
+    assert path.read_bytes() == DATA
+    assert world.server.sent_bytes == len(DATA)
+
+
+def test_every_address_of_a_long_download_may_run_out(world: World) -> None:
+    world.server.faults = [fault for _ in range(4) for fault in (Cut(MIB // 2), Refuse(403))]
+    (path,) = world.fetch()
+    assert path.read_bytes() == DATA
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_fresh_address_that_is_refused_is_told_and_no_token_is_blamed(world: World, status: int) -> None:
+    world.server.faults = [Cut(MIB), *[Refuse(status)] * 9]
+    with pytest.raises(DownloadError, match=f"localhost refuses big.gguf \\(status {status}\\)") as error:
+        world.fetch()
+    assert "HF_TOKEN" not in str(error.value)
+    assert len(world.server.byte_requests()) == 3, "two fresh addresses were tried after the cut"
+
+
+def test_a_token_is_in_question_where_it_was_sent(world: World) -> None:
+    world.server.add("Owner/Plain", "tiny.gguf", b"small", plain=True)
+    remote = world.remote("Owner/Plain", "tiny.gguf")
+    world.hub.token = "someone"
+    world.server.api_faults = [Refuse(403), None, Refuse(403), None, Refuse(403)]
+    with pytest.raises(DownloadError, match="to this token") as error:
+        world.fetch([remote])
+    assert "HF_TOKEN" in error.value.hint
+
+
+def test_a_page_to_sign_in_is_told_at_once(world: World) -> None:
+    world.server.faults = [Cut(MIB), Page()]
+    with pytest.raises(DownloadError, match=r"sends a web page in place of big\.gguf") as error:
+        world.fetch()
+    assert "sign in" in error.value.hint
+    assert len(world.waits) == 1, "after the cut"
+    assert world.layout().held_bytes == MIB
+
+
+@pytest.mark.parametrize("arrived", [0, MIB])
+def test_what_has_arrived_is_said_to_be_kept_if_anything_has(world: World, arrived: int) -> None:
+    world.server.faults = [Cut(arrived), *[Refuse(503)] * 7]
+    with pytest.raises(DownloadError, match="cannot answer now") as error:
+        world.fetch()
+    assert ("kept" in error.value.hint) == (arrived > 0)
+    assert world.layout().held_bytes == arrived
+
+
+def test_a_file_that_changes_on_the_hub_is_not_gone_on_with(world: World) -> None:
+    """Told when the address is renewed, not by a checksum once all of it has come."""
+    remote = world.remote()
+    world.server.add(BIG, "big.gguf", noise(len(DATA), seed=2))
+    world.server.faults = [Cut(MIB)]
+    with pytest.raises(DownloadError, match="has changed on the Hub while it was fetched"):
+        world.fetch([remote])
+    assert len(world.server.byte_requests()) == 1
+
+
 # Wrong
+
+
+def test_another_range_than_was_asked_for_never_reaches_the_disk(world: World) -> None:
+    """It is refused by what it says of itself, before the checksum would find out at the end."""
+    world.server.faults = [Cut(MIB), OtherRange()]
+    (path,) = world.fetch()
+    assert path.read_bytes() == DATA
+    reasons = [event.reason for event in world.events if isinstance(event, Delayed)]
+    assert reasons[1] == "localhost has another file than before."
+    assert world.server.byte_requests()[-1].get("range") is None
+    assert len(world.server.byte_requests()) == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "fits"),
+    [
+        ("bytes 100-199/200", True), ("bytes 100-199/*", True), ("bytes 101-199/200", False),
+        ("bytes 0-199/200", False), ("bytes 100-199/201", False), ("bytes */200", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_part_is_known_by_its_range(said: str, fits: bool) -> None:
+    assert begins_at(httpx2.Response(206, headers={"Content-Range": said}), 100, 200) is fits
 
 
 def test_wrong_bytes_are_fetched_again(world: World) -> None:
@@ -236,6 +328,55 @@ def test_too_small_a_disk_is_told_before_a_byte_is_fetched(world: World) -> None
     with pytest.raises(DownloadError, match=r"3\.1 MB are to be fetched"):
         world.fetch()
     assert world.server.sent_bytes == 0
+
+
+@pytest.mark.parametrize(("mb", "fits"), [(210, True), (8, False)])
+def test_a_new_cache_on_a_small_disk_is_reckoned_by_the_disk_it_will_be_on(
+    world: World, monkeypatch: pytest.MonkeyPatch, mb: int, fits: bool
+) -> None:
+    """The cache's folder is not there yet; a twentieth of the disk stays free, not more than there is."""
+    asked: list[Path] = []
+
+    def usage(folder: Path) -> shutil._ntuple_diskusage:
+        asked.append(folder)
+        if not folder.is_dir():
+            raise FileNotFoundError(folder)
+        return shutil._ntuple_diskusage(220 * 10**6, 220 * 10**6 - mb * 10**6, mb * 10**6)
+
+    monkeypatch.setattr("localspec.pairs.free_space.shutil.disk_usage", usage)
+    world.free_bytes = free_bytes
+    if fits:
+        assert world.fetch()
+    else:
+        with pytest.raises(DownloadError, match=r"8\.0 MB free, of which 11\.0 MB are left to other programs"):
+            world.fetch()
+    assert not asked[0].exists() or fits
+    assert asked[0] == world.cache
+
+
+def test_a_disk_of_which_nobody_can_tell_the_room_is_used(world: World) -> None:
+    world.free_bytes = lambda _: None
+    assert world.fetch()
+
+
+def test_bytes_are_on_the_disk_before_they_have_their_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that loses its power finds the part, or the whole file: never a name for bytes that are not there."""
+    calls = []
+    sync, rename = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        calls.append(("fsync", os.fstat(descriptor).st_ino))
+        sync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        calls.append(("replace", path.stat().st_ino))
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    (path,) = world.fetch()
+    inode = path.stat().st_ino
+    assert [name for name, of in calls if of == inode][:2] == ["fsync", "replace"]
 
 
 def test_a_disk_that_fills_keeps_what_fitted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

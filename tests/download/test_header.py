@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from localspec.download import Repository, read_remote_header
 from localspec.download.choice import choose_file
-from localspec.errors import LocalSpecError, ModelFileError, NotFoundError, UsageError
+from localspec.errors import DownloadError, LocalSpecError, ModelFileError, NotFoundError, UsageError
 from localspec.match import judge_match
 from tests.download.support import BIG, World
 from tests.gguf_files import TOKENS, Tensor, model
-from tests.hub import Cut, IgnoreRange, OtherRange, Refuse
+from tests.hub import Cut, IgnoreRange, OtherRange, Page, Refuse
 
 LARGE = 5 * 10**9
 VOCABULARY = (*TOKENS, *(f"token{n}" for n in range(150_000)))
@@ -52,6 +54,40 @@ def test_a_connection_that_breaks_is_taken_up_again(world: World) -> None:
     world.server.faults = [Cut(1000), Refuse(503), Refuse(429, retry_after="2")]
     assert read_remote_header(world.remote(file="a.gguf"), world.around()).architecture == "llama"
     assert world.waits == [0.75, 1.5, 2.5]
+
+
+def test_a_line_that_is_cut_every_700_kb_brings_a_header_without_a_byte_twice(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model(), size_bytes=LARGE)
+    world.server.faults = [Cut(700_000)] * 100
+    header = read_remote_header(world.remote(file="a.gguf"), world.around())
+    assert header.vocabulary.tokens == VOCABULARY
+    asked = [headers["range"].removeprefix("bytes=").split("-") for headers in world.server.byte_requests()]
+    assert len(asked) > 4
+    for (start, _), (following, _) in pairwise(asked):
+        assert int(following) - int(start) <= 700_000, "it goes on where it was cut"
+    assert world.server.sent_bytes == int(asked[-1][1]) + 1
+
+
+def test_a_line_that_brings_nothing_is_given_up_and_nothing_is_said_to_be_kept(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model())
+    world.server.faults = [Cut(1000), *[Refuse(503)] * 4]
+    with pytest.raises(DownloadError, match="cannot answer now") as error:
+        read_remote_header(world.remote(file="a.gguf"), world.around())
+    assert "kept" not in str(error.value)
+
+
+def test_an_address_that_has_run_out_is_renewed(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model())
+    world.server.faults = [Cut(1000), Refuse(403), Cut(1000), Refuse(403)]
+    assert read_remote_header(world.remote(file="a.gguf"), world.around()).vocabulary.tokens == VOCABULARY
+
+
+def test_a_page_to_sign_in_is_told_at_once(world: World) -> None:
+    world.server.add(BIG, "a.gguf", large_model())
+    world.server.faults = [Page()]
+    with pytest.raises(DownloadError, match=r"sends a web page in place of a\.gguf"):
+        read_remote_header(world.remote(file="a.gguf"), world.around())
+    assert world.waits == []
 
 
 def test_another_part_than_was_asked_for_is_not_taken_for_it(world: World) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import socket
+import subprocess
+import sys
+from contextlib import suppress
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from localspec.download import Hub
+from localspec.download.choice import choose_file
 from localspec.download.refusals import PassingError
 from localspec.errors import DownloadError, LocalSpecError, NotFoundError
+from tests.cli.conftest import Localspec
 from tests.download.support import BIG, World
 from tests.hub import HubServer, Refuse, Repo
 
@@ -167,18 +176,9 @@ def test_nobody_there(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with Hub() as hub:
         world.hub = hub
         error = refusal(world)
-    assert "cannot be reached" in error.message
+    assert error.message.endswith(" cannot be reached: nothing answers there.")
     assert "HTTPS_PROXY" in error.hint
-
-
-def test_a_certificate_that_is_not_trusted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    import httpx2
-
-    def refuse(*_: object, **__: object) -> None:
-        raise httpx2.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed")
-
-    monkeypatch.setattr("localspec.download.hub.get_hf_file_metadata", refuse)
-    assert "certificate" in refusal(world).message
+    assert "kept" not in error.hint, "nothing has arrived"
 
 
 def test_a_network_that_wants_a_sign_in(world: World) -> None:
@@ -203,3 +203,70 @@ def test_a_commit_that_is_none_never_becomes_a_folder(world: World, commit: str)
 def test_an_endpoint_without_checksums(world: World) -> None:
     world.server.repos[BIG].files["Big-Q4_K_M.gguf"].sha256 = "not-one"
     assert "hash" in refusal(world).message
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://127.0.0.1:99999", "http://[::1", "http://127.0.0.1:abc", "http://", "http:///x", "nonsense"]
+)
+def test_an_endpoint_that_is_no_address(localspec: Localspec, monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    done = localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{BIG}:Q4_K_M")
+    assert done.code == DownloadError.exit_code
+    assert "is no address. Set HF_ENDPOINT" in done.err
+
+
+def test_an_endpoint_that_is_no_address_breaks_no_import() -> None:
+    """The Hub's client reads the variable when it is imported."""
+    command = [sys.executable, "-m", "localspec", "pairs", "check", "Owner/A:Q4_0", "Owner/B:Q4_0"]
+    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:99999"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == DownloadError.exit_code
+    assert done.stderr == (
+        "localspec: http://127.0.0.1:99999 is no address. Set HF_ENDPOINT to one that begins with https://.\n"
+    )
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://127.0.0.1:99999/x", "ftp://127.0.0.1/x"])
+def test_a_file_at_no_address(world: World, address: str) -> None:
+    world.server.resolved = {"Location": address}
+    assert "does not answer like the Hub" in refusal(world).message
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+SIBLINGS = st.lists(JSON | st.fixed_dictionaries({"rfilename": JSON}, optional={"size": JSON}), max_size=3) | JSON
+INFOS = st.fixed_dictionaries({}, optional={"id": JSON, "sha": JSON, "siblings": SIBLINGS, "gated": JSON}) | JSON
+
+
+@given(INFOS)
+@example({"id": 17, "siblings": [{"rfilename": "Big-Q4_K_M.gguf"}]})
+@example({"siblings": [{"rfilename": 5}]})
+@example({"siblings": [{"rfilename": "Big-Q4_K_M.gguf", "size": "many"}]})
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_whatever_the_api_says_of_a_repository_is_used_or_refused(world: World, info: object) -> None:
+    world.server.api_body = json.dumps(info).encode()
+    with suppress(LocalSpecError):
+        repository = world.hub.repository(BIG)
+        assert repository.renamed in (True, False)
+        choose_file(repository, None)
+
+
+def test_an_answer_that_is_nested_beyond_reason(world: World) -> None:
+    world.server.api_body = b"[" * 100_000
+    assert "does not answer like the Hub" in refusal(world).message
+
+
+@pytest.mark.parametrize("size_text", ["-5", "many", "1e3", ""])
+def test_a_size_that_is_none(world: World, size_text: str) -> None:
+    world.server.resolved = {"X-Linked-Size": size_text}
+    assert isinstance(refusal(world), DownloadError)
+
+
+def test_a_repository_without_a_model(world: World) -> None:
+    world.server.add("Owner/Texts", "README.md", b"x")
+    with pytest.raises(NotFoundError) as error:
+        choose_file(world.hub.repository("Owner/Texts"), None)
+    assert error.value.message == "Owner/Texts has no model."

@@ -1,6 +1,6 @@
 """A Hub on the loopback interface that the real client talks to, with faults on demand."""
 
-from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Refuse, Stall, WrongBytes
+from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
 from tests.hub.server import HubServer, Repo
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "IgnoreRange",
     "OtherContent",
     "OtherRange",
+    "Page",
     "Refuse",
     "Repo",
     "Stall",

@@ -50,7 +50,12 @@ class OtherContent:
     """The storage has the content under a new ETag: a request with If-Range gets all of it."""
 
 
-Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent
+@dataclass(frozen=True)
+class Page:
+    """A page to sign in, in place of the file."""
+
+
+Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent | Page
 
 
 def schedule(seed: int, size_bytes: int) -> list[Fault]:

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Refuse, Stall, WrongBytes
+from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _BLOCK = 2**16
@@ -65,7 +65,12 @@ class HubServer:
         self.scheme = "http" if tls is None else "https"
         self.repos: dict[str, Repo] = {}
         self.faults: list[Fault] = []
-        self.api_faults: list[Refuse] = []
+        self.api_faults: list[Refuse | None] = []
+        """Taken one for each request to the Hub itself; None lets it pass."""
+        self.api_body: bytes | None = None
+        """What the API says of every repository in place of the truth."""
+        self.resolved: dict[str, str] = {}
+        """Headers in place of the true ones where a file is asked for."""
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.sent_bytes = 0
         """Of file content, over all requests."""
@@ -141,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
             hub.requests.append((self.command, path, headers))
         try:
             if hub.portal:
-                self._answer(200, {"Content-Type": "text/html"}, b"<!doctype html>Welcome to the train")
+                self._page()
             elif path.startswith("/cdn/"):
                 self._storage(path)
             elif (found := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path)) is not None:
@@ -156,8 +161,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _repo(self, name: str, revision: str | None) -> Repo | None:
         """The repository, if whoever asks may see it; else the answer has been sent."""
         hub = self.server_hub
-        if hub.api_faults:
-            fault = hub.api_faults.pop(0)
+        fault = hub.api_faults.pop(0) if hub.api_faults else None
+        if fault is not None:
             self._answer(fault.status, {"Retry-After": fault.retry_after} if fault.retry_after else {})
             return None
         repo = hub.repos.get(name)
@@ -188,7 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             for file, content in repo.files.items()
         ]
         body = {"id": name, "sha": repo.commit, "siblings": siblings, "gated": "manual" if repo.gated else False}
-        self._answer(200, {"Content-Type": "application/json"}, json.dumps(body).encode())
+        said = self.server_hub.api_body or json.dumps(body).encode()
+        self._answer(200, {"Content-Type": "application/json"}, said)
 
     def _resolve(self, name: str, revision: str, file: str) -> None:
         repo = self._repo(name, revision)
@@ -205,13 +211,17 @@ class _Handler(BaseHTTPRequestHandler):
             content = repo.files[file]
             location = f"{self.server_hub.scheme}://localhost:{self.server_hub.port}/cdn/{name}/{file}"
             linked = {"X-Linked-ETag": f'"{content.sha256}"', "X-Linked-Size": str(content.size_bytes)}
-            self._answer(302, {"Location": location, "X-Repo-Commit": repo.commit, **linked})
+            told = {"Location": location, "X-Repo-Commit": repo.commit, **linked}
+            self._answer(302, told | self.server_hub.resolved)
 
     def _storage(self, path: str) -> None:
         owner, repo, file = path.removeprefix("/cdn/").split("/", 2)
         fault = self.server_hub.take_fault() if self.command == "GET" else None
         if isinstance(fault, Refuse):
             self._answer(fault.status, {"Retry-After": fault.retry_after} if fault.retry_after else {})
+            return
+        if isinstance(fault, Page):
+            self._page()
             return
         if isinstance(fault, OtherContent):
             self.server_hub.etag_suffix += "x"
@@ -259,6 +269,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.recv(1)  # nothing comes, until the client hangs up
         if end < stop:
             self.close_connection = True
+
+    def _page(self) -> None:
+        self._answer(200, {"Content-Type": "text/html; charset=utf-8"}, b"<!doctype html>Welcome to the train")
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes = b"") -> None:
         self.send_response(status)
