@@ -16,9 +16,10 @@ from localspec.download.layout import Layout
 from localspec.download.remote_file import RemoteFile, Repository
 from localspec.download.remote_header import read_remote_header
 from localspec.download.surroundings import Surroundings
-from localspec.errors import DownloadError, LocalSpecError, NotFoundError
+from localspec.errors import DownloadError, LocalSpecError, ModelFileError, NotFoundError, PairMismatchError
 from localspec.gguf import GgufHeader, read_header
 from localspec.match import check_match, judge_match
+from localspec.pairs.disk import is_file
 from localspec.pairs.pair import ModelFile, Pair, Proof
 from localspec.pairs.parts import is_later_part, parts_of
 from localspec.pairs.proofs import add_proof
@@ -53,26 +54,42 @@ class Planner:
         here: list[Path] = []
         missing: list[RemoteFile] = []
         notes: list[str] = []
-        headers: list[GgufHeader] = []
+        firsts: list[Path | RemoteFile] = []
         # Of a pair that waits for its drafter, the target can be used alone.
         for model in (pair.target,) if pair.waits else pair.models:
             paths = _whole(model)
             if paths is not None:
                 here += paths
-                headers.append(read_header(paths[0]))
+                firsts.append(paths[0])
                 continue
             remotes = list(self._remotes(model, notes))
+            firsts.append(remotes[0])
             for remote in remotes:  # of a model in parts, some may be here
                 layout = Layout(self.around.cache, remote)
                 if layout.published:
                     here.append(layout.snapshot)
                 else:
                     missing.append(remote)
-            headers.append(read_remote_header(remotes[0], self.around))
-        if len(headers) == 2:
-            check_match(headers[0], headers[1])
-            notes += judge_match(headers[0], headers[1]).warnings
+        notes += self._warnings(firsts)
         return PullPlan(pair.id, tuple(here), tuple(missing), tuple(dict.fromkeys(notes)))
+
+    def _warnings(self, firsts: Sequence[Path | RemoteFile]) -> list[str]:
+        """What speaks against the match of two models. Raises PairMismatchError, ModelFileError, DownloadError."""
+        try:
+            return _judged([self._header(first, from_part=True) for first in firsts])
+        except (PairMismatchError, ModelFileError):
+            if not any(isinstance(first, RemoteFile) and self._has_part(first) for first in firsts):
+                raise
+            # What lies in a part is not proved, and must not condemn a pair.
+            return _judged([self._header(first, from_part=False) for first in firsts])
+
+    def _has_part(self, remote: RemoteFile) -> bool:
+        return is_file(Layout(self.around.cache, remote).part)
+
+    def _header(self, first: Path | RemoteFile, *, from_part: bool) -> GgufHeader:
+        if isinstance(first, Path):
+            return read_header(first)
+        return read_remote_header(first, self.around, from_part=from_part)
 
     def _remotes(self, model: ModelFile, notes: list[str]) -> Iterator[RemoteFile]:
         assert model.repo is not None  # or it would have been found, or refused
@@ -86,10 +103,25 @@ class Planner:
             yield remote
 
     def _repository(self, name: str, revision: str | None) -> Repository:
-        key = name, revision
-        if key not in self._repositories:
-            self._repositories[key] = self.around.patiently(lambda: self.around.hub.repository(name, revision))
-        return self._repositories[key]
+        """The main branch where that is the revision, for it then gets its name in the cache, where others look."""
+        if (name, None) not in self._repositories:
+            self._repositories[name, None] = self._ask(name, None)
+        main = self._repositories[name, None]
+        if revision in (None, main.commit):
+            return main
+        if (name, revision) not in self._repositories:
+            self._repositories[name, revision] = self._ask(name, revision)
+        return self._repositories[name, revision]
+
+    def _ask(self, name: str, revision: str | None) -> Repository:
+        return self.around.patiently(lambda: self.around.hub.repository(name, revision))
+
+
+def _judged(headers: Sequence[GgufHeader]) -> list[str]:
+    if len(headers) < 2:
+        return []
+    check_match(headers[0], headers[1])
+    return list(judge_match(headers[0], headers[1]).warnings)
 
 
 def fetch(plans: Sequence[PullPlan], around: Surroundings) -> Generator[DownloadEvent, None, None]:

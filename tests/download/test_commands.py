@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.download.layout import PART_SUFFIX
 from localspec.errors import DownloadError, ModelFileError, NotFoundError, PairMismatchError, UsageError
 from localspec.gguf import read_header
 from localspec.pairs import load_catalogue
@@ -211,6 +212,38 @@ def test_pull_stopped_from_the_keyboard_keeps_what_has_arrived(
     done = localspec("pairs", "pull", "mine")
     assert done.code == 130
     assert "What has arrived is kept" in done.err
+
+
+def part_of(data: bytes, held: bytes) -> Path:
+    """What an interrupted download has left of the target."""
+    name = f"{sha256(data).hexdigest()}{PART_SUFFIX}"
+    return write(hub_cache() / f"models--{BIG.replace('/', '--')}" / "blobs" / name, held)
+
+
+def test_a_header_that_the_part_holds_is_not_fetched_again(localspec: Localspec, server: HubServer) -> None:
+    part_of(TARGET, TARGET[:-5])
+    assert localspec("pairs", "pull", "mine").code == 0
+    assert load_catalogue().find("mine").files().target.read_bytes() == TARGET
+    asked = [path for method, path, _ in server.requests if method == "GET" and path.startswith("/cdn/")]
+    assert asked.count(f"/cdn/{BIG}/big-Q4_K_M.gguf") == 1, "for the rest of it"
+    assert server.sent_bytes == 5 + 2 * len(DRAFT), "the draft's header, and the draft"
+
+
+def test_a_header_goes_on_where_the_part_ends(localspec: Localspec, server: HubServer) -> None:
+    part_of(TARGET, TARGET[:10])
+    assert localspec("pairs", "pull", "mine").code == 0
+    assert {headers["range"] for headers in server.byte_requests() if "range" in headers} >= {
+        f"bytes=10-{len(TARGET) - 1}",
+        "bytes=10-",
+    }
+
+
+@pytest.mark.parametrize("held", [b"no GGUF at all", OTHER[:-5]], ids=["no model", "another vocabulary"])
+def test_a_part_that_is_wrong_condemns_no_pair(localspec: Localspec, held: bytes) -> None:
+    part_of(TARGET, held)
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == 0, done.err
+    assert load_catalogue().find("mine").files().target.read_bytes() == TARGET
 
 
 # Check

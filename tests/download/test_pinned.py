@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
+from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from localspec.errors import DownloadError, NotFoundError
 from localspec.pairs import load_catalogue
+from localspec.pairs.hub_cache import hub_cache
 from localspec.paths import user_paths
 from tests.cli.conftest import Localspec
 from tests.download.support import BIG
@@ -79,3 +83,13 @@ def test_another_content_than_is_pinned_is_not_taken_for_it(localspec: Localspec
     done = localspec("pairs", "pull", "old-content")
     assert done.code == DownloadError.exit_code
     assert "is not the file that the catalogue means" in done.err
+
+
+def test_a_commit_that_is_the_main_branch_is_found_by_programs_that_name_none(localspec: Localspec) -> None:
+    """As after a fetch of the branch; and a commit that is not leaves the branch as it was."""
+    assert localspec("pairs", "pull", "old").code == 0
+    with pytest.raises(LocalEntryNotFoundError):
+        hf_hub_download(BIG, "big.gguf", cache_dir=hub_cache(), local_files_only=True)
+    assert localspec("pairs", "pull", "new").code == 0
+    found = hf_hub_download(BIG, "big.gguf", cache_dir=hub_cache(), local_files_only=True)
+    assert Path(found).read_bytes() == NEW
