@@ -1,4 +1,4 @@
-"""What is said where a conversation's cache is kept on disk, and somebody waits for it at a bare terminal."""
+"""What is said at a bare terminal when the app has gone: what is still kept on disk, and what was left undone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONG_S = 1.0
 @contextmanager
 def told_if_long(text: str, long_s: float = _LONG_S) -> Iterator[None]:
     """Say ``text`` on standard error if what is done meanwhile takes so long, and somebody sees it."""
-    timer = threading.Timer(long_s, _tell, (text,))
+    timer = threading.Timer(long_s, tell, (text,))
     timer.daemon = True
     timer.start()
     try:
@@ -33,6 +33,12 @@ def tell_not_kept() -> None:
     print(f"{echoed}{NOT_KEPT}", file=sys.stderr, flush=True)
 
 
-def _tell(text: str) -> None:
+def tell_stopped(pair_id: str, title: str, line: str) -> None:
+    """A download ends with the app that began it."""
+    tell(f"The download of {title} stopped{line}. `localspec pairs pull {pair_id}` goes on with it.")
+
+
+def tell(text: str) -> None:
+    """Say it on standard error, if somebody sees it there."""
     if sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)

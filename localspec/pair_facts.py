@@ -39,6 +39,13 @@ def fit(pair: PairDescription) -> str:
     return f"{pair.fit.word}: {taken} of {size(pair.fit.room_bytes)}" if pair.fit and taken else "unknown"
 
 
+def arrived(pair: PairDescription) -> str:
+    """What an interrupted download has left of the files that are missing: "29.8 MB of 54.1 MB"; empty if nothing."""
+    if not pair.arrived_bytes:
+        return ""
+    return size(pair.arrived_bytes) + (f" of {size(pair.missing_bytes)}" if pair.missing_bytes else "")
+
+
 def drawbacks(pair: PairDescription) -> list[str]:
     """What speaks against it here, in words without a full stop; empty if nothing does."""
     reasons = []
@@ -60,6 +67,7 @@ def facts(pair: PairDescription) -> Facts:
         ("id", pair.id),
         ("state", f"{pair.state}: {pair.reason}" if pair.reason else pair.state),
         ("to get it", pair.hint),
+        ("arrived", arrived(pair)),
         ("recommended", pair.recommended_because),
         *files(pair),
         ("size", size(pair.size_bytes) if pair.size_bytes else ""),

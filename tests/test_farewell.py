@@ -6,7 +6,13 @@ import io
 import threading
 from contextlib import redirect_stderr
 
+import pytest
+
 from localspec.farewell import told_if_long
+from localspec.tui.app import ChatApp, run_app
+from localspec.worker.messages import Request
+from tests.tui.pairs_support import BEST, MB, FakeWorld, progressed
+from tests.tui.support import LAUNCH
 
 PATIENCE_S = 120.0
 
@@ -46,3 +52,40 @@ def test_nothing_is_said_where_nobody_waits() -> None:
     with redirect_stderr(heard), told_if_long("It is being kept.", long_s=0.0):
         assert heard.said.wait(PATIENCE_S)
     assert heard.getvalue() == ""
+
+
+class Idle:
+    """An engine's client that nothing is asked of."""
+
+    def start(self) -> None:
+        pass
+
+    def send(self, request: Request) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_download_that_ends_with_the_app_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How far it came, and how to go on."""
+    world, told = FakeWorld(), threading.Event()
+
+    def run(app: ChatApp) -> None:
+        app._shelf.bell.listen(told.set)
+        world.feed.put(progressed(2312 * MB))
+        app._shelf.fetch(BEST.id)
+        while (now := app._shelf.downloads.get(BEST.id)) is None or not now.percent:
+            assert told.wait(PATIENCE_S)
+            app._shelf.bell.take()
+            app._shelf.bell.arm()
+
+    monkeypatch.setattr("localspec.tui.app.NoPairs", lambda: world)
+    monkeypatch.setattr(ChatApp, "run", run)
+    with redirect_stderr(Heard()) as heard:
+        run_app(LAUNCH, lambda deliver: Idle())
+    world.feed.put(None)
+    assert heard.getvalue() == (
+        "The download of qwen3-8b stopped at 40 %; `localspec pairs pull qwen3-8b` goes on with it.\n"
+    )
+    assert [stop.is_set() for stop in world.stops] == [True]

@@ -17,9 +17,7 @@ from uuid import uuid4
 from localspec.download.remote_file import RemoteFile
 from localspec.errors import DownloadError
 from localspec.pairs.disk import is_file
-
-PART_SUFFIX = ".localspec.part"
-NOTE_SUFFIX = ".localspec.json"
+from localspec.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
 
 @dataclass(frozen=True, slots=True)

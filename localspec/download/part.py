@@ -20,6 +20,7 @@ from localspec.download.checksum import Digest, digest
 from localspec.download.layout import Layout, explained
 from localspec.errors import DownloadError
 from localspec.pairs.free_space import reserve_bytes
+from localspec.pairs.unfinished import read_note
 
 _BLOCK = 2**20
 _CHECKED_EVERY = 2**24
@@ -47,6 +48,8 @@ class Part:
             self._file = FileIO(descriptor, "r+")
         self._digest = self._new_digest()
         self.validator = self._noted()
+        if read_note(self._layout.note).get("file") != self._layout.remote.file:
+            self._write_note()
         return self
 
     def __exit__(
@@ -77,8 +80,7 @@ class Part:
         if validator == self.validator:
             return
         self.validator = validator
-        with explained(self._layout.cache):
-            self._layout.note.write_text(json.dumps({"validator": validator}), encoding="utf-8")
+        self._write_note()
 
     def write(self, data: bytes) -> None:
         """Append what has arrived. Raises DownloadError where there is no room; what fitted stays."""
@@ -132,12 +134,14 @@ class Part:
         return digest(self._layout.remote.etag, self._layout.remote.size_bytes)
 
     def _noted(self) -> str | None:
-        try:
-            noted = json.loads(self._layout.note.read_text(encoding="utf-8"))
-            validator = noted["validator"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None  # then the checksum alone decides
+        validator = read_note(self._layout.note).get("validator")  # without one the checksum alone decides
         return validator if isinstance(validator, str) and is_strong(validator) else None
+
+    def _write_note(self) -> None:
+        """Say which file this is a part of, for whoever finds it, and under which ETag it came."""
+        said = {"file": self._layout.remote.file, "validator": self.validator}
+        with explained(self._layout.cache):
+            self._layout.note.write_text(json.dumps(said), encoding="utf-8")
 
 
 def is_strong(etag: str) -> bool:

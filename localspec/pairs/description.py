@@ -13,6 +13,7 @@ from localspec.pairs.pair import Pair
 from localspec.pairs.recommendation import reads_quickly, recommend
 from localspec.pairs.state import HERE, FileState, PairState, state_of
 from localspec.pairs.suitability import RED, Suitability, judge_fit
+from localspec.pairs.unfinished import arrived_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class PairDescription:
     fit: Suitability | None = None
     missing_bytes: int = 0
     """What of it would have to be fetched, as far as is known."""
+    arrived_bytes: int = 0
+    """What of that an interrupted download has left."""
     recommended_here: bool = False
     """Whether it is the one pair for this machine."""
     recommended_because: str = ""
@@ -106,6 +109,12 @@ def _missing(state: PairState) -> int:
     return sum(_size(file) or 0 for file in state.files if file.path is None and file.model.path is None)
 
 
+def _arrived(state: PairState) -> int:
+    """Nothing while its target has not begun to arrive: a part of a draft may be that of another pair's download."""
+    target, *_ = arrived = [arrived_bytes(file.model) if file.path is None else 0 for file in state.files]
+    return sum(arrived) if target or state.files[0].path is not None else 0
+
+
 def _describe(
     pair: Pair, state: PairState, need: Estimate | None = None, fit: Suitability | None = None, because: str = ""
 ) -> PairDescription:
@@ -135,6 +144,7 @@ def _describe(
         memory=need,
         fit=fit,
         missing_bytes=_missing(state),
+        arrived_bytes=_arrived(state),
         recommended_here=bool(because),
         recommended_because=because,
     )

@@ -13,9 +13,10 @@ from pathlib import Path
 from localspec.pairs.disk import links_below, matching, real
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.stores.hub import repositories
+from localspec.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
 UNFINISHED, UNUSED = "unfinished download", "file no name points to"
-_PARTS = (".incomplete", ".localspec.part", ".localspec.json")
+_PARTS = (".incomplete", PART_SUFFIX, NOTE_SUFFIX)
 """How the names of what has arrived so far end: the Hub's client's, and ours with what is known about it."""
 _IN_USE_S = 600.0
 """What was written within that time may be a download that still goes on."""

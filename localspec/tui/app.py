@@ -26,7 +26,7 @@ from textual.widget import MountError, Widget
 from localspec import heap
 from localspec.config import Config
 from localspec.errors import LocalSpecError
-from localspec.farewell import KEEPING_BEHIND, told_if_long
+from localspec.farewell import KEEPING_BEHIND, tell, told_if_long
 from localspec.launch import Launch
 from localspec.store import Store
 from localspec.tui import gone_widgets
@@ -98,7 +98,10 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     finally:
         observers.close()
         store.close()
+        left = shelf.downloads.active
         shelf.close()
+        for download in left:
+            tell(download.farewell)
         with told_if_long(KEEPING_BEHIND) if app.session.launch.load.keep_caches else nullcontext():
             client.close()
     if app.failure is not None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from localspec.download.layout import PART_SUFFIX
 from localspec.errors import DownloadError, ModelFileError, NotFoundError, PairMismatchError, UsageError
 from localspec.gguf import read_header
 from localspec.pairs import load_catalogue
 from localspec.pairs.hub_cache import cached_files, hub_cache
 from localspec.pairs.proofs import proofs_file, read_proofs
+from localspec.pairs.unfinished import PART_SUFFIX
 from localspec.paths import user_paths
 from tests.cli.conftest import Localspec
 from tests.download.support import BIG, SMALL

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from localspec.download.layout import NOTE_SUFFIX, PART_SUFFIX
 from localspec.errors import NotFoundError, UsageError
 from localspec.pairs import load_catalogue
 from localspec.pairs.disk_use import disk_bytes
@@ -17,6 +16,7 @@ from localspec.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
 from localspec.pairs.own_file import own_file
 from localspec.pairs.removal import carry_out, plan_removal
 from localspec.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS, state_of
+from localspec.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 from tests.gguf_files import write
 from tests.pairs.support import hub_pair, in_hub, write_own
 

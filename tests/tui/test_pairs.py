@@ -185,7 +185,7 @@ async def test_a_download_is_started_stopped_and_gone_on_with(
         await pilot.press("ctrl+s")
         await wait_until(pilot, lambda: "Stopped at 40 %" in said(pilot, "PairDetails Static"))
         assert world.stops[0].is_set()
-        assert "Enter go on downloading" in said(pilot, "#pairs-keys")
+        assert "Enter resume" in said(pilot, "#pairs-keys")
         world.feed.put(progressed(2312 * MB))  # what the stopped one says last
         await pilot.press("enter")
         await wait_until(pilot, lambda: len(world.stops) == 2)

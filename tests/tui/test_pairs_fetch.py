@@ -85,6 +85,8 @@ def test_a_stop_keeps_the_part_and_a_new_start_goes_on_from_there(hub: HubServer
     kept = part.stat().st_size
     assert 0 < kept < len(TARGET)
     assert not load_catalogue().find("mine").target.verified
+    listed = {pair.id: pair for pair in Shelf(LocalPairs(NoSettings(LAUNCH))).world.listed()}
+    assert listed["mine"].arrived_bytes == sum(path.stat().st_size for path in parts()), "the next app sees it"
 
     hub.requests.clear()
     shelf.fetch("mine")

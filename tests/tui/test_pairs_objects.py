@@ -363,7 +363,31 @@ def test_what_stands_in_the_way_comes_first() -> None:
     assert "too big to be used here" in text_of(details(entry("llama-3.3-70b"), 76))
 
 
+def test_what_an_app_before_this_one_has_fetched_is_gone_on_with() -> None:
+    begun = replace(BEST, arrived_bytes=2312 * MB)
+    (pair,) = (Entry(begun),)
+    assert (pair.deed, pair.state) == (Deed.RESUME, "stopped")
+    assert deed_words(pair) == "resume, 2.31 GB of 5.64 GB are here"
+    told = text_of(details(pair, 76, "Enter"))
+    assert "A download of it was stopped; 2.31 GB of 5.64 GB are here, and Enter resumes." in told
+    assert "stopped" in "".join(text for text, _ in row(pair, 90))
+    under_way = Entry(begun, Download(BEST.id, "Q"))
+    assert (under_way.deed, under_way.state) == (Deed.NOTHING, "begins")
+
+
 # Desk
+
+
+def test_a_download_that_was_left_is_offered_before_another() -> None:
+    begun = replace(SMALL, state=NOT_HERE, available=False, missing_bytes=1210 * MB, arrived_bytes=300 * MB)
+    desk, _, later = desk_of(FakeWorld(pairs=(TOUR, begun, BEST)))
+    desk.begin()
+    later.run()
+    assert desk.offer is not None
+    assert (desk.offer.kind, desk.offer.pair_id) == (Kind.FETCH, SMALL.id)
+    assert desk.welcome() == "F3 resumes the download of SmolLM2 1.7B + 135M, 300 MB of 1.21 GB are here."
+    desk.shelf.fetch(SMALL.id)
+    assert desk.offer is None or desk.offer.pair_id != SMALL.id
 
 
 def desk_of(world: FakeWorld | None = None, launch: Launch = TOUR_LAUNCH) -> tuple[PairDesk, FakeEngine, Later]:

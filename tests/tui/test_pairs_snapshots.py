@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.widgets.pair_list import PairList
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
-from tests.tui.pairs_support import MB, FakeWorld, delayed, fetched, progressed
+from tests.tui.pairs_support import BEST, MB, FakeWorld, delayed, fetched, progressed
 from tests.tui.support import FakeEngine, chat, live_text, notice_text, wait_until
 from tests.tui.test_pairs import app_of, listed, marked, opened, ready, said
 
@@ -53,6 +54,12 @@ async def refused(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
 async def pairs(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await offer(world, engine, pilot)
     await opened(pilot)
+
+
+async def left(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """An app before this one was quit in the middle of a download."""
+    world.pairs = tuple(replace(pair, arrived_bytes=2312 * MB) if pair.id == BEST.id else pair for pair in world.pairs)
+    await pairs(world, engine, pilot)
 
 
 async def downloading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
@@ -116,6 +123,7 @@ async def reading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
         (pairs, LARGE, LIGHT.name),
         (pairs, SMALL, NO_COLOR),
         (pairs, MEDIUM, "ansi-dark"),
+        (left, MEDIUM, DARK.name),
         (downloading, MEDIUM, DARK.name),
         (downloading, LARGE, DARK.name),
         (waiting, MEDIUM, LIGHT.name),

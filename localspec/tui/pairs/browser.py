@@ -76,6 +76,8 @@ def deed_words(entry: Entry | None) -> str:
         return ""
     if entry.deed is Deed.FETCH and entry.pair.missing_bytes:
         return f"{entry.deed} {size(entry.pair.missing_bytes)}"
+    if entry.deed is Deed.RESUME and (arrived := pair_facts.arrived(entry.pair)):
+        return f"{entry.deed}, {arrived} are here"
     return str(entry.deed)
 
 
@@ -104,6 +106,9 @@ def _news(entry: Entry, take: str) -> str:
         return f"{pair.reason} {pair.hint}"
     if entry.gone:
         return "Its files are no longer on the disk. What is loaded goes on; to load it again, download it again."
+    if entry.deed is Deed.RESUME:
+        kept = f"A download of it was stopped; {pair_facts.arrived(pair)} are here"
+        return f"{kept}, and {take} resumes." if take else f"{kept}."
     if entry.deed is Deed.FETCH and pair.fit is not None and pair.fit.colour == RED:
         return "It can be downloaded, but is too big to be used here."
     return ""
@@ -121,7 +126,7 @@ def _ordered(entry: Entry) -> pair_facts.Facts:
         if name:
             groups.append((name, []))
         groups[-1][1].append((name, text))
-    left_out = {"to get it"} if entry.pair.state != WAITS else set()
+    left_out = {"to get it", "arrived"} if entry.pair.state != WAITS else set()
     groups = [group for group in groups if group[0] not in left_out]
     said = f"Recommended: {entry.pair.id}, "
     groups.sort(key=lambda group: _FIRST.index(group[0]) if group[0] in _FIRST else len(_FIRST))

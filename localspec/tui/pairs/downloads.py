@@ -52,6 +52,12 @@ class Download:
         return self.stage in (Stage.PROVING, Stage.FETCHING)
 
     @property
+    def farewell(self) -> str:
+        """What is said where it ends with the app."""
+        at = f" at {self.percent}" if self.percent else ""
+        return f"The download of {self.title} stopped{at}; `localspec pairs pull {self.pair_id}` goes on with it."
+
+    @property
     def percent(self) -> str:
         """How much of it is here, never a whole too early; empty while that is unknown."""
         return "" if self.progress is None else f"{int(progress.fraction(self.progress) * 100)} %"

@@ -30,7 +30,7 @@ class Deed(StrEnum):
     USE = "use it"
     USE_TARGET = "use its target alone"
     FETCH = "download"
-    RESUME = "go on downloading"
+    RESUME = "resume"
     RETRY = "try again"
     NOTHING = ""
 
@@ -52,6 +52,8 @@ class Entry:
         if self.in_use and not (self.gone and self.download is not None and self.download.active):
             return IN_USE
         if self.pair.available or self.download is None or self.download.stage is Stage.DONE:
+            if self.deed is Deed.RESUME:
+                return str(Stage.STOPPED)
             return "missing" if self.pair.state == MISSING else self.pair.state
         if self.download.active:
             return self.download.percent or "begins"
@@ -75,7 +77,8 @@ class Entry:
                 return Deed.USE_TARGET
         if pair.available:
             return Deed.USE
-        return _WITH_DOWNLOAD.get(download.stage, Deed.FETCH) if download is not None else Deed.FETCH
+        begun = Deed.RESUME if pair.arrived_bytes else Deed.FETCH
+        return _WITH_DOWNLOAD.get(download.stage, begun) if download is not None else begun
 
     @property
     def words(self) -> str:

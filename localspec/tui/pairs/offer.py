@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from localspec.figures import size
 from localspec.launch import Launch
+from localspec.pair_facts import arrived
 from localspec.tui.pairs.downloads import Stage
 from localspec.tui.pairs.shelf import Shelf
 
@@ -44,7 +45,10 @@ def offer(shelf: Shelf, launch: Launch, former: Launch | None = None) -> Offer |
         return Offer(Kind.RETURN, title, f"loads {title} again", former.pair_id)
     if shelf.arrived is not None and shelf.arrived.pair_id != launch.pair_id:
         return Offer(Kind.USE, shelf.arrived.title, f"switches to {shelf.arrived.title}", shelf.arrived.pair_id)
-    best = next((pair for pair in shelf.pairs if pair.recommended_here), None)
+    best = next(
+        (pair for pair in shelf.pairs if pair.arrived_bytes and shelf.downloads.get(pair.id) is None),
+        next((pair for pair in shelf.pairs if pair.recommended_here), None),
+    )
     if not launch.tour or best is None or best.tour:
         return None
     return _recommended(best, shelf)
@@ -61,6 +65,8 @@ def _recommended(best: PairDescription, shelf: Shelf) -> Offer | None:
     download = shelf.downloads.get(best.id)
     if download is not None and download.stage is not Stage.STOPPED:
         return None  # it is under way, or the notice says what became of it
+    if best.arrived_bytes:
+        return Offer(Kind.FETCH, best.title, f"resumes the download of {best.title}, {arrived(best)} are here", best.id)
     text = f"downloads {best.title}, {size(best.missing_bytes)}, recommended for this machine"
     return Offer(Kind.FETCH, best.title, text, best.id)
 
