@@ -15,12 +15,14 @@ both and exit with the class's ``exit_code``. The tree::
     +-- DownloadError          10   a file cannot be fetched, or not be kept
     +-- StoreError             11   conversations cannot be stored or read
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
+    +-- OutputError            13   the result cannot be written where it was to go
 
 130 is an interrupt from the keyboard, as in every shell tool.
 """
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
 
 
@@ -116,6 +118,13 @@ class CheckFailedError(LocalSpecError):
     meaning = "a check failed (verify, or bench with --compare)"
 
 
+class OutputError(LocalSpecError):
+    """Standard output, or a file that a command writes its result to, takes no more."""
+
+    exit_code = 13
+    meaning = "the output cannot be written (no room on the disk, an error of it)"
+
+
 INTERRUPTED_EXIT_CODE = 130
 
 ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
@@ -131,6 +140,7 @@ ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     DownloadError,
     StoreError,
     CheckFailedError,
+    OutputError,
 )
 
 
@@ -140,3 +150,28 @@ def error_from_code(exit_code: int, message: str, hint: str) -> LocalSpecError:
         if kind.exit_code == exit_code:
             return kind(message, hint)
     return LocalSpecError(message, hint)
+
+
+OWN_FOLDER = "set LOCALSPEC_HOME to a folder of your own"
+"""The way out for files that LocalSpec keeps for the user."""
+
+_NO_ROOM = "Free some room, and try again."
+_REASONS = {
+    errno.ENOSPC: ("there is no room left on the disk", _NO_ROOM),
+    errno.EDQUOT: ("the quota of the disk is used up", _NO_ROOM),
+    errno.EFBIG: ("the file would be larger than is allowed here", "Raise the limit (ulimit -f), or {elsewhere}."),
+    errno.EROFS: ("the file system is read-only", "Make it writable, or {elsewhere}."),
+    errno.EIO: ("the disk reports an error", "Check the disk, or {elsewhere}."),
+    errno.EACCES: ("permission denied", "Mend the permissions of the file and its folder, or {elsewhere}."),
+    errno.EPERM: ("it is not permitted", "Mend the permissions of the file and its folder, or {elsewhere}."),
+}
+
+
+def refused(what: str, error: OSError, elsewhere: str) -> tuple[str, str]:
+    """Message and hint for what the operating system refuses: every reason has one wording.
+
+    ``what`` begins the sentence ("FILE cannot be written"); ``elsewhere`` is the other way out ("choose another file").
+    """
+    reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "{elsewhere}."))
+    hint = hint.format(elsewhere=elsewhere)
+    return f"{what}: {reason[:1].lower()}{reason[1:]}.", hint[:1].upper() + hint[1:]

@@ -24,6 +24,7 @@ import numpy as np
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
 from localspec.errors import EngineError
+from localspec.shared_file import replace_file
 
 _BLOCK_N = 64
 """Tokens in a block."""
@@ -139,7 +140,7 @@ class KeptCaches:
                 _check(cancel)
                 model.save(folder / f"{number}{_CACHE}", cancel)
                 (folder / f"{number}{_CACHE}").chmod(0o600)
-            (folder / _INDEX).write_text(json.dumps(blocks))
+            replace_file(folder / _INDEX, json.dumps(blocks).encode(), private=True)
         except Cancelled:
             shutil.rmtree(folder, ignore_errors=True)
             raise

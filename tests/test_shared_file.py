@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from localspec.config import read_config, setting
 from localspec.pairs.own_file import own_file, own_pairs
 from localspec.pairs.proofs import read_proofs
 from localspec.past_replies import PastReplies
-from localspec.shared_file import alone, replace_file
+from localspec.shared_file import alone, new_private_file, replace_file, write_whole
 
 ROUNDS = 20
 WRITER = f"""
@@ -118,6 +121,89 @@ def test_a_link_stays_one_and_what_it_leads_to_is_replaced(tmp_path: Path) -> No
     assert link.is_symlink()
     assert real.read_bytes() == b"after"
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("writer", [lambda path: replace_file(path, b"new"), lambda path: write_whole(path, "new")])
+def test_the_file_that_is_written_first_has_a_name_nobody_can_lay_a_link_under(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: Callable[[Path], None]
+) -> None:
+    """A link that is there by that name all the same is not followed, and nothing is written."""
+    file, elsewhere = tmp_path / "file.txt", tmp_path / "elsewhere"
+    names: list[str] = []
+    make = os.open
+
+    def noting(name: Path, flags: int, mode: int) -> int:
+        names.append(name.name)
+        return make(name, flags, mode)
+
+    monkeypatch.setattr(os, "open", noting)
+    writer(file)
+    writer(file)
+    assert len({*names}) == 2
+    assert all(re.fullmatch(r"\.file-[0-9a-f]{16}\.txt", name) for name in names)
+
+    monkeypatch.setattr(os, "urandom", bytes)
+    (tmp_path / f".file-{'00' * 8}.txt").symlink_to(elsewhere)
+    with pytest.raises(FileExistsError):
+        writer(file)
+    assert not elsewhere.exists()
+    assert file.read_text() == "new"
+
+
+def test_a_file_of_ones_own_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut could leave the name without its text."""
+    steps: list[str] = []
+    rename = Path.replace
+
+    def noting(path: Path, to: Path) -> Path:
+        steps.append("named")
+        return rename(path, to)
+
+    monkeypatch.setattr(os, "fsync", lambda _: steps.append("on the disk"))
+    monkeypatch.setattr(Path, "replace", noting)
+    replace_file(tmp_path / "a", b"text")
+    write_whole(tmp_path / "b", "text")
+    assert steps == ["on the disk", "named"] * 2
+
+
+def test_a_new_private_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    """By its name it is never seen unfinished; a name that is taken, be it by a link to nothing, stays as it is."""
+    path, link = tmp_path / "export.md", tmp_path / "link.md"
+    link.symlink_to("nothing")
+    with new_private_file(path) as file:
+        file.write("half")
+        file.flush()
+        assert not path.exists()
+        file.write(" and half")
+    assert path.read_text() == "half and half"
+    assert path.stat().st_mode & 0o777 == 0o600
+    for taken in (path, link):
+        with pytest.raises(FileExistsError), new_private_file(taken):
+            pytest.fail("nothing is written")
+    with pytest.raises(TypeError), new_private_file(tmp_path / "other") as file:
+        file.writelines(["half", None])  # type: ignore[list-item]
+    assert {*tmp_path.iterdir()} == {path, link}
+
+
+def test_a_name_that_is_taken_meanwhile_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a file system without hard links."""
+    path = tmp_path / "export.md"
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "no links here")
+
+    for link in (os.link, refuse):
+        monkeypatch.setattr(os, "link", link)
+        with pytest.raises(FileExistsError), new_private_file(path):
+            path.write_text("another's")
+        assert path.read_text() == "another's"
+        path.unlink()
+    with new_private_file(path) as file:
+        file.write("ours")
+    assert path.read_text() == "ours"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_private_file_is_its_owners_alone(tmp_path: Path) -> None:

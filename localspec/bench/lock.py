@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from localspec.errors import CapacityError, ConfigError
+from localspec.errors import OWN_FOLDER, CapacityError, ConfigError, refused
 from localspec.paths import user_paths
 
 
@@ -24,7 +24,7 @@ def alone() -> Iterator[None]:
             "Another localspec bench is running; two would measure each other.", "Wait until it has ended, or stop it."
         ) from None
     except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror or error}.", "Check its permissions.") from error
+        raise ConfigError(*refused(f"{file} cannot be written", error, OWN_FOLDER)) from error
     try:
         yield
     finally:

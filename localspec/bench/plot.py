@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.bench.summary import ALL, Cell
-from localspec.errors import ConfigError, UsageError
+from localspec.errors import OutputError, UsageError, refused
 from localspec.extras import install_extra
 
 SUFFIXES = (".svg", ".png")
@@ -27,7 +27,7 @@ def check_plot(path: Path) -> None:
 
 
 def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
-    """Speed-up by subject and acceptance by position, a row for each pair. Raises ConfigError."""
+    """Speed-up by subject and acceptance by position, a row for each pair. Raises OutputError."""
     # The object interface: no window, no global state.
     from matplotlib.figure import Figure
 
@@ -40,7 +40,7 @@ def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}.", "Choose another file.") from error
+        raise OutputError(*refused(f"{path} cannot be written", error, "choose another file")) from error
 
 
 def _series(cells: Sequence[Cell]) -> dict[str, list[Cell]]:

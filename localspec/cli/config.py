@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from localspec.errors import ConfigError, UsageError
+from localspec.errors import OWN_FOLDER, ConfigError, UsageError, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +170,7 @@ def edit() -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(_HEAD, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror or error}.", "Check its permissions.") from error
+        raise ConfigError(*refused(f"{file} cannot be written", error, OWN_FOLDER)) from error
     try:
         ended = subprocess.run([*shlex.split(editor), str(file)], check=False)
     except (OSError, ValueError) as error:

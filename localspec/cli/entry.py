@@ -12,8 +12,8 @@ import click
 from localspec.cli import report
 from localspec.cli.commands import localspec
 from localspec.cli.services import Services
-from localspec.cli.streams import give_up_stdout, settle_streams
-from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError
+from localspec.cli.streams import StdoutError, give_up_stdout, settle_streams
+from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, OutputError, refused
 
 _COMPLETION_VARIABLE = "_LOCALSPEC_COMPLETE"
 
@@ -41,6 +41,9 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
     except BrokenPipeError:
         give_up_stdout()
         return 0  # whoever read our output has seen enough of it
+    except StdoutError as error:
+        give_up_stdout()
+        return report.show(OutputError(*refused("Standard output cannot be written", error, "send it elsewhere")))
     except Exception as error:  # noqa: BLE001 -- the edge of the program; nothing above could tell the person
         return report.show_unexpected(error)
 

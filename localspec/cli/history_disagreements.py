@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from localspec.cli.history_store import open_history
-from localspec.cli.out_file import new_private_file
 from localspec.cli.values import Number
 
 if TYPE_CHECKING:
@@ -90,5 +89,7 @@ def _written_to(output: Path | None) -> Iterator[TextIO]:
     if output is None:
         yield sys.stdout
         return
-    with new_private_file(output) as stream:
+    from localspec.store.files import new_file
+
+    with new_file(output) as stream:
         yield stream

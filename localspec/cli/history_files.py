@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from localspec.cli.history_store import open_history
-from localspec.cli.out_file import new_private_file
 from localspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +50,9 @@ def export(beginnings: Sequence[str], everything: bool, kind: str | None, output
         if output is None:
             sys.stdout.writelines(text)
         else:
-            with new_private_file(output) as file:
+            from localspec.store.files import new_file
+
+            with new_file(output) as file:
                 file.writelines(text)
             print(f"{len(ids)} conversation{'' if len(ids) == 1 else 's'} written to {output}.", file=sys.stderr)
 

@@ -9,7 +9,7 @@ import click
 
 from localspec.cli.history_store import agreed, open_history
 from localspec.cli.services import Services
-from localspec.errors import StoreError
+from localspec.errors import StoreError, refused
 from localspec.paths import user_paths
 
 if TYPE_CHECKING:
@@ -68,11 +68,8 @@ def _forget_what_was_typed(store: Store, conversation: str) -> None:
         )
         UnsentMessages(data / UNSENT).drop(conversation)
     except OSError as error:
-        raise StoreError(
-            f"The messages that were sent are kept in {data} too, where they cannot be deleted: "
-            f"{error.strerror or error}.",
-            "Nothing was deleted; make the folder writable.",
-        ) from None
+        message, _ = refused(f"The messages that were sent are kept in {data} too, and stay there", error, "")
+        raise StoreError(message, "Nothing was deleted; make the folder writable.") from None
 
 
 def _name_what_models_keep() -> None:

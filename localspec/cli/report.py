@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from localspec.errors import LocalSpecError, UsageError
+from localspec.errors import LocalSpecError, UsageError, refused
 from localspec.paths import user_paths
 
 _WORDS = (("is not a valid float range", "is not a number"), ("is not a valid integer range", "is not a whole number"))
@@ -56,7 +56,8 @@ def show_unexpected(error: Exception) -> int:
         _append(log_file, error)
     except OSError as refusal:
         traceback.print_exception(error)
-        hint = f"The log file {log_file} cannot be written ({refusal.strerror}), so the details are above."
+        message, _ = refused(f"The log file {log_file} cannot be written, so the details are above", refusal, "")
+        hint = message
     else:
         hint = f"The details are in {log_file}."
     summary = f"{type(error).__name__}: {error}".removesuffix(": ").splitlines()[0]
@@ -65,6 +66,8 @@ def show_unexpected(error: Exception) -> int:
 
 def _append(log_file: Path, error: Exception) -> None:
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    with log_file.open("a", encoding="utf-8", errors="replace") as log:
+    descriptor = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as log:
+        log_file.chmod(0o600)  # a traceback may quote what was said; earlier versions let others read it
         log.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} localspec {' '.join(sys.argv[1:2])}\n")
         traceback.print_exception(error, file=log)

@@ -6,9 +6,26 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+_STDOUT = 1
 _ERASE_LINE = "\r\x1b[2K"
+
+
+class StdoutError(OSError):
+    """Standard output takes no more; an error of its own, for any other looks the same."""
+
+
+class _TellingFile(io.FileIO):
+    """A file that raises StdoutError where nobody but its reader has gone."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise StdoutError(error.errno, error.strerror) from error
 
 
 def settle_streams() -> None:
@@ -20,6 +37,28 @@ def settle_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    sys.stdout = _telling(sys.stdout)
+
+
+def _telling(stream: TextIO) -> TextIO:
+    """Standard output that raises StdoutError, where it is what the process was started with."""
+    if not isinstance(stream, io.TextIOWrapper) or stream.isatty() or not _is_first_output(stream):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_TellingFile(_STDOUT, "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+def _is_first_output(stream: TextIO) -> bool:
+    try:
+        return stream.fileno() == _STDOUT
+    except (OSError, ValueError):
+        return False
 
 
 def _nowhere() -> TextIO:
@@ -27,7 +66,7 @@ def _nowhere() -> TextIO:
 
 
 def give_up_stdout() -> None:
-    """Nobody reads any more: let what is still buffered go nowhere, at exit too."""
+    """Nobody takes it any more: let what is still buffered go nowhere, at exit too."""
     with _nowhere() as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 

@@ -18,7 +18,7 @@ from localspec.config.setting import Setting
 from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
 from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_key, find_setting
-from localspec.errors import ConfigError, LocalSpecError
+from localspec.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
 from localspec.paths import user_paths
 from localspec.shared_file import alone, replace_file
 
@@ -263,4 +263,4 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}.", "Check its permissions.") from error
+        raise ConfigError(*refused(f"{path} cannot be written", error, OWN_FOLDER)) from error

@@ -62,7 +62,13 @@ class GgufHeader:
 
     @property
     def context_length(self) -> int | None:
-        """Tokens of context the model was trained for."""
+        """Tokens of context the model was trained for; None if it does not say, or names no number of tokens."""
+        said = self.said_context_length
+        return said if said is not None and said > 0 else None
+
+    @property
+    def said_context_length(self) -> int | None:
+        """As ``context_length``, whatever the number."""
         return self.integer(f"{self.architecture}.context_length")
 
     @property

@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Thread
 
 from localspec import __version__
-from localspec.errors import LocalSpecError, StoreError, UsageError
+from localspec.errors import LocalSpecError, StoreError, UsageError, refused
 from localspec.metrics.registry import CONTENT_TYPE
-from localspec.whole_file import write_whole
+from localspec.shared_file import write_whole
 
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
@@ -91,6 +91,4 @@ def write_page(path: Path, text: str) -> None:
     try:
         write_whole(path, text)
     except OSError as error:
-        raise StoreError(
-            f"Metrics cannot be written to {path}: {error.strerror or error}.", "Choose another file."
-        ) from None
+        raise StoreError(*refused(f"Metrics cannot be written to {path}", error, "choose another file")) from None

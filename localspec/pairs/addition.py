@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.errors import LocalSpecError, UsageError
+from localspec.errors import LocalSpecError, ModelFileError, UsageError
 from localspec.gguf import read_header
 from localspec.match import check_match, judge_match
 from localspec.pairs.catalogue import Catalogue, load_catalogue
@@ -39,8 +39,11 @@ def add_pair(
 ) -> tuple[Pair, Path]:
     """Write the pair down; it and the file it stands in.
 
-    Raises PairMismatchError, UsageError for an id that is taken or a pair that is known, ConfigError.
+    Raises ModelFileError, PairMismatchError, UsageError for an id that is taken or a pair that is known, ConfigError.
     """
+    for each in (target, draft):
+        if each is not None:
+            _check_context(each)
     if draft is not None:
         check_match(target.header, draft.header)
     catalogue = load_catalogue()
@@ -87,6 +90,15 @@ def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
     share = size / target.size_bytes
     reason = " ".join((f"{same}, {share:.0%} of the target's size", *verdict.warnings))
     return Suggestion(found.name if found.store != "folder" else str(found.path), found.path, size, share, reason)
+
+
+def _check_context(resolved: Resolved) -> None:
+    said = resolved.header.said_context_length
+    if said is not None and not 0 < said < 2**32:
+        raise ModelFileError(
+            f"{resolved.path} is damaged: by its header it was trained for a context of {said} tokens.",
+            "Fetch it again, or choose another file.",
+        )
 
 
 def _free_id(wanted: str, catalogue: Catalogue) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from localspec.errors import ConfigError, InputError, UsageError
+from localspec.errors import OWN_FOLDER, ConfigError, InputError, UsageError, refused
 from localspec.pairs.pair import ModelFile, Pair
 from localspec.pairs.schema import read_pairs
 from localspec.paths import user_paths
@@ -119,7 +119,12 @@ def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> Non
     """Write the file in one step, once it reads back as ``kept`` and the pair ``added``."""
 
     def check(written: Path) -> None:
-        pairs = own_pairs(written)
+        try:
+            pairs = own_pairs(written)
+        except ConfigError as error:
+            # The file beside it, which is gone in a moment, tells nobody anything.
+            message = error.message.replace(str(written), f"{own_file()}, as it would be")
+            raise ConfigError(message, "It stays as it was; change it by hand.") from error
         if tuple(pair for pair in pairs if pair.id != added) != kept or len(pairs) != len(kept) + bool(added):
             raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
 
@@ -138,4 +143,4 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}.", "Check its permissions.") from error
+        raise ConfigError(*refused(f"{path} cannot be written", error, OWN_FOLDER)) from error

@@ -21,7 +21,7 @@ from typing import Any
 
 from localspec.engine.events import Event, Finished, Proposal, Round, Started, Token
 from localspec.engine.wire import event_to_dict
-from localspec.errors import LocalSpecError, StoreError
+from localspec.errors import LocalSpecError, StoreError, refused
 from localspec.stats.redaction import REPLACEMENT, Redaction, touches
 from localspec.store.ids import new_id
 from localspec.store.moments import Clock, now, to_iso
@@ -76,10 +76,8 @@ class AuditLog:
                     stream.write(lines)
                 self.trouble = None
             except OSError as error:
-                self.trouble = StoreError(
-                    f"The audit log {self._path} cannot be written: {error.strerror or error}.",
-                    "Make room for it, or name another file.",
-                )
+                what = f"The audit log {self._path} cannot be written"
+                self.trouble = StoreError(*refused(what, error, "name another file"))
 
     def _rotate(self, more_bytes: int) -> None:
         size = self._path.stat().st_size if self._path.exists() else 0

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.errors import StoreError
+from localspec.errors import OWN_FOLDER, StoreError, refused
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_TRIED_BYTES = 64 * 1024
+"""More than SQLite needs at once beside a database to read it."""
 
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether the file itself is broken."""
     return _code(error) in _DAMAGE or "malformed" in str(error)
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program is in the way, now."""
+    return _code(error) in _BUSY
+
+
+def refusal_in(folder: Path) -> OSError | None:
+    """Why nothing can be written in a folder now, found by trying, for SQLite does not tell; None if it can be."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_TRIED_BYTES))
+    except OSError as error:
+        return error
+    return None
 
 
 def marker(path: Path) -> Path:
@@ -27,7 +45,7 @@ def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
     """A sentence and the next step; damage is remembered until the database is opened next."""
     place = path or "memory"
     code = _code(error)
-    if code in _BUSY:
+    if is_busy(error):
         return StoreError(
             f"The conversations in {place} are in use by another program.", "It will be tried again; nothing is lost."
         )
@@ -36,6 +54,8 @@ def translate(error: sqlite3.Error, path: Path | None) -> StoreError:
             f"There is no room on the disk to store conversations in {place}.",
             "Free some; until then what is said is kept in memory alone.",
         )
+    if path is not None and code in _REFUSED | {sqlite3.SQLITE_IOERR} and (refusal := refusal_in(path.parent)):
+        return StoreError(*refused(f"Conversations cannot be stored in {path}", refusal, OWN_FOLDER))
     if code in _REFUSED:
         return StoreError(
             f"Conversations cannot be stored in {place} ({error}).",

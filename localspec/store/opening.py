@@ -6,23 +6,29 @@ written, is opened to be read; a damaged one is set aside under another name, wh
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing, suppress
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from localspec.errors import StoreError
+from localspec.errors import OWN_FOLDER, StoreError, refused
+from localspec.shared_file import alone
 from localspec.store import faults
 from localspec.store.moments import Clock
 from localspec.store.schema import MIGRATIONS, Migration
 
 APPLICATION_ID = int.from_bytes(b"LSpc", "big")
 """Tells our databases from others; see file(1)."""
-COMPANIONS = ("-wal", "-shm")
+_JOURNAL = "-wal"
+COMPANIONS = (_JOURNAL, "-shm")
 """What SQLite keeps beside a database in WAL mode."""
+_PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +81,64 @@ def open_again(path: Path, busy_s: float) -> sqlite3.Connection:
 
 
 def _open(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
-    if not _can_write(path):
-        return _open_to_read(path, busy_s, migrations)
-    if path.stat().st_size and _look(path, busy_s) > len(migrations):
-        return _open_to_read(path, busy_s, migrations)
+    """As ``_open_now``, again and again while another program is in the way: SQLite itself does not always wait."""
+    deadline_s = time.monotonic() + busy_s
+    while True:
+        try:
+            return _open_now(path, busy_s, migrations)
+        except sqlite3.Error as error:
+            if not faults.is_busy(error) or time.monotonic() >= deadline_s:
+                raise
+        _pause()
+
+
+def _pause() -> None:
+    time.sleep(_PAUSE_S)
+
+
+def _open_now(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
+    if not _size(path):
+        with _alone(path):
+            if not _size(path):  # no other program has begun it meanwhile
+                return _begin(path, busy_s, migrations)
+    if (refusal := _refusal(path)) is not None:
+        return _open_to_read(path, busy_s, migrations, refusal)
+    try:
+        if _look(path, busy_s) > len(migrations):
+            return _open_to_read(path, busy_s, migrations)
+        return _open_to_write(path, busy_s, migrations)
+    except sqlite3.OperationalError as error:
+        if faults.is_busy(error) or (refusal := faults.refusal_in(path.parent)) is None:
+            raise
+        return _open_to_read(path, busy_s, migrations, refusal)
+
+
+def _begin(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
+    """Make a new database. In a file that is there and empty this is told: it may once have held conversations."""
+    was_there = os.path.lexists(path)
+    if _size(path.with_name(path.name + _JOURNAL)):
+        raise sqlite3.DatabaseError("malformed: it is empty, and its journal is not")
+    if (refusal := _refusal(path)) is not None:
+        raise _unwritable(path, refusal)
+    try:
+        opened = _open_to_write(path, busy_s, migrations)
+    except sqlite3.Error as error:
+        if not was_there and not faults.is_busy(error) and not _size(path):
+            path.unlink(missing_ok=True)  # the next start would wonder about an empty file
+        raise
+    return replace(opened, notice=_emptied(path)) if was_there else opened
+
+
+def _emptied(path: Path) -> str:
+    copies = sorted(map(str, path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}")))
+    earlier = f"Earlier conversations may be in {', '.join(copies)}." if copies else "There is no copy beside it."
+    return (
+        f"The file of conversations {path} was empty, as a crash of the system or a full disk can leave it, and a new "
+        f"one was begun. {earlier}"
+    )
+
+
+def _open_to_write(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
     connection = _connect(_uri(path, "rw"), busy_s)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -90,43 +150,82 @@ def _open(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
     return Opened(connection)
 
 
-def _can_write(path: Path) -> bool:
-    """Whether it may be written, and is there; it is made if need be, for its owner alone."""
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep other LocalSpecs from beginning the same file; its folder is made. Raises StoreError."""
+    with ExitStack() as locked:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            locked.enter_context(alone(path))
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        yield
+
+
+def _size(path: Path) -> int:
+    """In bytes; 0 for a file that is not there, or cannot be looked at."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _refusal(path: Path) -> OSError | None:
+    """Why it can be read but not written; it is made if need be, for its owner alone. Raises StoreError."""
+    try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         if path.is_file() and os.access(path, os.R_OK):
-            return False
-        raise StoreError(
-            f"Conversations cannot be stored in {path} ({error.strerror or error}).",
-            "Mend its permissions, or set LOCALSPEC_HOME to a folder of your own.",
-        ) from error
-    return os.access(path.parent, os.W_OK)
+            return error
+        raise _unwritable(path, error) from error
+    return None if os.access(path.parent, os.W_OK) else PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _open_to_read(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
-    """Where nothing may be written beside it, SQLite cannot see what a program that was killed left in the journal."""
-    notice = f"The conversations in {path} cannot be written, so they are only shown, and nothing new is stored."
-    connection = _connect(_uri(path, "ro"), busy_s)
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(*refused(f"Conversations cannot be stored in {path}", error, OWN_FOLDER))
+
+
+def _open_to_read(path: Path, busy_s: float, migrations: Sequence[Migration], refusal: OSError | None = None) -> Opened:
+    """``refusal`` says why nothing can be written; None for what a newer LocalSpec has stored."""
+    connection = _reading(path, busy_s)
+    version = version_of(connection)
+    if refusal is None or version > len(migrations):
+        why, hint = f"The conversations in {path} were stored by a newer LocalSpec.", "Update LocalSpec."
+    else:
+        why, hint = refused(f"Conversations cannot be stored in {path}", refusal, OWN_FOLDER)
+    if version < len(migrations):
+        connection.close()
+        older = "Those in it were stored by an older LocalSpec, and cannot be brought up to date."
+        raise StoreError(f"{why} {older}", hint)
+    shown = "Those in it are only shown, and nothing new is stored."
+    return Opened(connection, read_only=True, notice=f"{why} {shown} {hint}")
+
+
+def _reading(path: Path, busy_s: float) -> sqlite3.Connection:
+    """A connection that only reads. Raises sqlite3.Error.
+
+    SQLite keeps an index beside a database also to read it. Where that cannot be made, its file system without locks
+    has the index in memory; where it is no help either, what a program that was killed left in the journal is not seen.
+    """
+    for mode, locking in (("ro", "NORMAL"), ("ro&vfs=unix-none", "EXCLUSIVE")):
+        try:
+            return _proved(path, mode, locking, busy_s)
+        except sqlite3.OperationalError as error:
+            if faults.is_busy(error):
+                raise
+    return _connect(_uri(path, "ro&immutable=1"), busy_s)
+
+
+def _proved(path: Path, mode: str, locking: str, busy_s: float) -> sqlite3.Connection:
+    """A connection by which something was read."""
+    connection = _connect(_uri(path, mode), busy_s)
     try:
-        version = version_of(connection)
+        connection.execute(f"PRAGMA locking_mode = {locking}")
+        version_of(connection)
     except sqlite3.OperationalError:
         connection.close()
-        connection = _connect(_uri(path, "ro&immutable=1"), busy_s)
-        version = version_of(connection)
-    if version > len(migrations):
-        notice = (
-            f"The conversations in {path} were stored by a newer LocalSpec, so they are only shown, and nothing new "
-            "is stored. Update LocalSpec."
-        )
-    elif version < len(migrations):
-        connection.close()
-        raise StoreError(
-            f"The conversations in {path} were stored by an older LocalSpec and cannot be brought up to date.",
-            "Make the file and its folder writable, and try again.",
-        )
-    return Opened(connection, read_only=True, notice=notice)
+        raise
+    return connection
 
 
 def _connect(name: str, busy_s: float) -> sqlite3.Connection:
@@ -191,11 +290,8 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
             connection.backup(target)
         unfinished.replace(copy)
     except OSError as error:
-        raise StoreError(
-            f"The conversations cannot be copied to {copy} before they are brought up to date "
-            f"({error.strerror or error}).",
-            "Free some room, and try again.",
-        ) from error
+        what = f"The conversations cannot be copied to {copy} before they are brought up to date"
+        raise StoreError(*refused(what, error, OWN_FOLDER)) from error
 
 
 def set_aside(path: Path, clock: Clock) -> Path:
@@ -212,8 +308,6 @@ def set_aside(path: Path, clock: Clock) -> Path:
                 path.with_name(path.name + companion).rename(aside.with_name(aside.name + companion))
         faults.marker(path).unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(
-            f"The file of conversations {path} is damaged and cannot be set aside ({error.strerror or error}).",
-            "Move it away, and start again.",
-        ) from error
+        what = f"The file of conversations {path} is damaged and cannot be set aside"
+        raise StoreError(*refused(what, error, "move it away, and start again")) from error
     return aside

@@ -62,7 +62,7 @@ class Store:
         self._database = Database(opened.connection, path, opened.notice if opened.read_only else "")
         self._readers: list[Database] = []
         self._journal = Journal(self._database)
-        self._writer = Writer(path)
+        self._writer = Writer(None if opened.read_only else path)
         self._clock = clock
         self._monotonic = monotonic
         self._ids = ids

@@ -37,10 +37,11 @@ class Writer:
         return self.name
 
     def close(self) -> None:
-        """Let go; the file goes as well."""
+        """Let go; the file goes as well, or the next program that opens the database takes it away."""
         if self._lock is not None and self._database is not None:
-            self._lock.release()
-            _lock_file(self._database, self.name).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._lock.release()
+                _lock_file(self._database, self.name).unlink(missing_ok=True)
             self._lock = None
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from localspec.errors import NotFoundError, StoreError, UsageError
+from localspec.errors import OWN_FOLDER, NotFoundError, StoreError, UsageError, refused
 from localspec.paths import user_paths
 from localspec.shared_file import replace_file
 from localspec.trials.records import trial_from_dict, trial_to_dict
@@ -150,7 +150,4 @@ class TrialBook:
         try:
             yield
         except OSError as error:
-            raise StoreError(
-                f"Trials cannot be stored in {self.path} ({error.strerror or error}).",
-                "Free some room, or mend the permissions of its folder.",
-            ) from error
+            raise StoreError(*refused(f"Trials cannot be stored in {self.path}", error, OWN_FOLDER)) from error

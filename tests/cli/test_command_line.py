@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -228,9 +229,12 @@ def broken(world: FakeWorld) -> FakeWorld:
 
 
 def test_a_bug_is_a_sentence_and_a_log(localspec: Localspec, own_home: Path) -> None:
-    """No traceback on the screen; it is in the log, whose path is in the sentence."""
-    done = localspec("run", *FILES, "hello", world=broken(FakeWorld()))
+    """No traceback on the screen; it is in the log, its owner's alone, whose path is in the sentence."""
     log_file = own_home / "localspec" / "logs" / "localspec.log"
+    log_file.parent.mkdir(parents=True)
+    log_file.touch(0o644)  # as earlier versions made it
+    done = localspec("run", *FILES, "hello", world=broken(FakeWorld()))
+    assert stat.S_IMODE(log_file.stat().st_mode) == 0o600
     assert (done.code, done.out) == (1, "")
     assert (
         done.err == f"localspec: Something unexpected went wrong (Bug: the sky fell). The details are in {log_file}.\n"

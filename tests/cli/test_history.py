@@ -143,7 +143,9 @@ def test_a_file_that_is_not_finished_is_not_kept(
     arguments: tuple[str | Path, ...] = ("history", *command, "-o", file)
 
     def fail(*_: object) -> None:
-        assert file.exists()
+        assert [each.name.startswith(".") for each in tmp_path.iterdir() if each.suffix == "" and each.is_file()] == [
+            True
+        ]
         raise error
 
     with monkeypatch.context() as patch:

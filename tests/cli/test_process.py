@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from localspec.errors import OutputError
+
 PATIENCE_S = 120.0
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 FAKE = """
@@ -39,6 +41,23 @@ def test_output_that_nobody_reads_any_more() -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(timeout=PATIENCE_S) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments", [("run", *FILES, "hello"), ("run", *FILES, "--json", "hello"), ("pairs", "list"), ("--help",)]
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_has_no_room(arguments: tuple[str, ...], unbuffered: str) -> None:
+    """One sentence and a code of its own, whatever is written, at once or at the end; and nothing at exit."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command(*arguments), stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.returncode == OutputError.exit_code
+    assert done.stderr == (
+        "localspec: Standard output cannot be written: there is no room left on the disk. "
+        "Free some room, and try again.\n"
+    )
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -171,7 +171,7 @@ def test_a_file_that_cannot_be_written_costs_no_report(
     out.symlink_to("/dev/full")
     done = verify(localspec, *FILES, *FEW, "--prompts", prompts, "--out", out, *form)
     assert done.code == ConfigError.exit_code
-    assert "full cannot be written: No space left on device." in done.err
+    assert "full cannot be written: there is no room left on the disk." in done.err
     assert "Lossless here" in done.out or json.loads(done.out)["verdict"] == "pass"
 
 

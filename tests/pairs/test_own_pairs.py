@@ -15,7 +15,7 @@ from localspec.pairs.addition import add_pair, relatives, suggest_drafts
 from localspec.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.pairs.references import resolve_file
 from localspec.pairs.scan import find_files
-from tests.gguf_files import write
+from tests.gguf_files import INT64, Typed, write
 from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes, write_own
 
 WRITTEN = """\
@@ -165,6 +165,26 @@ def test_a_folder_that_cannot_be_written_is_told() -> None:
 
     with pytest.raises(ConfigError, match=r"pairs\.toml cannot be"):
         append_pair(plain("x"))
+
+
+@pytest.mark.parametrize("said", [-84, 0, 2**40])
+def test_a_context_that_cannot_be_is_told_by_the_name_of_the_file(tmp_path: Path, said: int) -> None:
+    """Before anything is written; nothing else counts with such a number either."""
+    data = model_bytes(metadata={"llama.context_length": Typed(INT64, said)})
+    path = write(tmp_path / "odd.gguf", data)
+    with pytest.raises(ModelFileError, match=rf"odd\.gguf is damaged: .* {said} tokens"):
+        add_pair(resolve_file(str(path)), None)
+    assert not own_file().exists()
+    assert (resolve_file(str(path)).header.context_length is None) == (said <= 0)
+
+
+def test_what_does_not_read_back_is_told_by_the_name_of_the_users_file(tmp_path: Path) -> None:
+    """The file beside it, which is gone again, is not named."""
+    pair = Pair(id="x", title="X", target=ModelFile(file="/a.gguf", path=Path("/a.gguf"), licence=" "))
+    with pytest.raises(ConfigError) as caught:
+        append_pair(pair)
+    assert caught.value.message.startswith(f"{own_file()}, as it would be, line ")
+    assert list(own_file().parent.iterdir()) == []
 
 
 # Naming files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,7 @@ def test_rename_and_export(localspec: Localspec, tmp_path: Path) -> None:
     assert (tmp_path / "a.md").read_text("utf-8").startswith("# My talk\n")
     assert json.loads((tmp_path / "a.json").read_text("utf-8"))
     assert all(json.loads(line) for line in (tmp_path / "a.ndjson").read_text("utf-8").splitlines())
+    assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("a.*")} == {0o600}
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path / 'a.md'}")).code == 2
     assert localspec(*PLAIN, "--continue", stdin=lines(f"/export {tmp_path}/no/a.md")).code == 11
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from localspec.errors import StoreError
-from localspec.store import Store
+from localspec.errors import EngineError, StoreError
+from localspec.store import Store, faults, opening
 from localspec.store.opening import back_up, open_file
 from localspec.store.schema import MIGRATIONS
-from tests.store.support import FakeTime, converse, open_store
+from tests.store.support import ABOUT, FakeTime, converse, open_store
 
 CLOCK = FakeTime().now
 
@@ -171,6 +174,94 @@ def test_a_damage_that_was_none_is_forgotten(path: Path) -> None:
     again.close()
 
 
+def not_in_wal_mode(path: Path) -> None:
+    """An up-to-date database without the mode, as a copy by sqlite3's .dump is."""
+    open_store(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def test_one_that_is_held_for_a_moment_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another program writes, SQLite refuses to change the mode at once, however long it was told to wait."""
+    not_in_wal_mode(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        looks: list[str] = []
+
+        def let_go() -> None:
+            looks.append("held")
+            if len(looks) == 3:
+                other.execute("ROLLBACK")
+
+        monkeypatch.setattr(opening, "_pause", let_go, raising=False)
+        store = open_store(path, busy_s=60)
+    assert looks == ["held"] * 3
+    assert store.stores
+    store.close()
+
+
+def test_many_that_begin_at_once_all_store(tmp_path: Path) -> None:
+    """In one file that is not there yet; nobody is told of an empty file that was another's beginning."""
+    for number in range(10):
+        begin = partial(open_store, tmp_path / str(number) / "history.db", busy_s=60)
+        with ThreadPoolExecutor(4) as pool:
+            stores = [each.result() for each in [pool.submit(begin, first_id=n) for n in range(0, 400, 100)]]
+        assert [(store.stores, store.notice) for store in stores] == [(True, "")] * 4
+        for store in stores:
+            converse(store, ("Hello", "Yes."))
+        assert len(stores[0].conversations()) == 4
+        for store in stores:
+            store.close()
+
+
+@pytest.mark.parametrize("copies", [(), ("history-before-v2.db",)])
+def test_an_empty_file_is_begun_in_and_told(path: Path, copies: tuple[str, ...]) -> None:
+    """It may once have held conversations: what may be a copy is named, and nothing of it touched."""
+    path.parent.mkdir()
+    path.touch()
+    for copy in copies:
+        path.with_name(copy).write_bytes(b"a copy")
+    store = open_store(path)
+    assert f"{path} was empty" in store.notice
+    assert ("There is no copy" in store.notice) == (not copies)
+    assert all(str(path.with_name(copy)) in store.notice for copy in copies)
+    converse(store, ("Hello", "Yes."))
+    store.close()
+    again = open_store(path)
+    assert (again.notice, len(again.conversations())) == ("", 1)
+    again.close()
+    assert {each.name for each in path.parent.iterdir()} == {"history.db", *copies}
+
+
+def test_an_empty_file_beside_a_journal_is_set_aside_with_it(path: Path) -> None:
+    """SQLite would throw the journal away, in which all may still be."""
+    store = open_store(path)
+    converse(store, ("Hello", "Yes."))
+    journal = path.with_name("history.db-wal").read_bytes()
+    assert journal
+    store.close()
+    path.write_bytes(b"")
+    path.with_name("history.db-wal").write_bytes(journal)
+    again = open_store(path)
+    assert "was damaged. It was set aside" in again.notice
+    (aside,) = path.parent.glob("history-damaged-*.db-wal")
+    assert aside.read_bytes() == journal
+    again.close()
+
+
+def test_nothing_is_left_of_one_that_could_not_be_begun(path: Path) -> None:
+    """No empty file for the next start to wonder about."""
+
+    def full(_: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    path.parent.mkdir()
+    path.with_name("history.db-wal").mkdir()  # WAL mode cannot be begun
+    with pytest.raises(StoreError):
+        open_file(path, CLOCK, 0, [full])
+    assert not path.exists()
+
+
 def test_one_that_is_held_for_long_is_told(path: Path) -> None:
     """And the app goes on in memory."""
     open_store(path).close()
@@ -256,10 +347,70 @@ def test_one_that_may_not_be_written_is_shown(open_folder: Path, killed: bool) -
         talk.ask("More?")
         shown.close()
     assert shown.read_only
-    assert "cannot be written" in shown.notice
+    assert "permission denied" in shown.notice
     assert talk.trouble is not None
     assert "only shown" in talk.trouble.message
     path.parent.chmod(0o755)
+
+
+REFUSALS = {
+    errno.ENOSPC: "no room left on the disk. ",
+    errno.EDQUOT: "quota",
+    errno.EROFS: "read-only",
+    errno.EIO: "error",
+}
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+@pytest.mark.parametrize("killed", [False, True])
+def test_where_nothing_can_be_written_what_is_there_is_shown(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: int, killed: bool
+) -> None:
+    """And why nothing is stored, which SQLite does not tell; what a killed program had written is seen as well."""
+    store = open_store(path)
+    converse(store, ("Hello", "Yes, certainly."))
+    here = path
+    if killed:
+        here = path.parent / "copy" / "history.db"
+        here.parent.mkdir()
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{here}{suffix}")
+    store.close()
+    here.with_name("history.db-shm").symlink_to("no/where")  # as little can be made there as on a full disk
+    monkeypatch.setattr(faults, "refusal_in", lambda _: OSError(code, os.strerror(code)))
+    shown = open_store(here)
+    assert shown.read_only
+    assert REFUSALS[code] in shown.notice
+    (summary,) = shown.conversations()
+    talk = shown.open_conversation(summary.heading.id)
+    assert [node.content for node in talk.path] == ["Hello", "Yes, certainly. "]
+    talk.begin_reply(ABOUT, under=talk.path[0].id).fail(EngineError("It stopped.", "Ask again."))
+    shown.close()
+    assert {each.name for each in here.parent.iterdir()} <= {"history.db", "history.db-wal", "history.db-shm", "copy"}
+
+
+def test_a_writer_whose_file_cannot_be_taken_away_ends_all_the_same(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk may have become read-only meanwhile; the next that opens the file takes it away."""
+    talk = converse(store, ("Hello", "Yes."))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        patch.setattr(os, "unlink", refuse)
+        store.close()
+    assert talk.trouble is None
+    assert list(path.parent.glob("*-writer-*"))
+    again = open_store(path)
+    talk = again.open_conversation(talk.id)
+    talk.begin_reply(ABOUT, under=talk.path[0].id)
+    third = open_store(path)
+    assert len(list(path.parent.glob("*-writer-*"))) == 1
+    third.close()
+    again.close()
 
 
 def test_a_copy_replaces_an_older_one_only_when_it_is_whole(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -693,6 +694,7 @@ async def test_a_conversation_is_titled_and_exported(
         await send(pilot, "/export fruit.pdf")
         await wait_until(pilot, lambda: "cannot be written as .pdf" in notice_text(pilot))
         assert not (tmp_path / "fruit.pdf").exists()
+    assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("fruit-salad.*")} == {0o600}
     assert "Red." in (tmp_path / "fruit-salad.md").read_text(encoding="utf-8")
     records = [json.loads(line) for line in (tmp_path / "fruit-salad.ndjson").read_text("utf-8").splitlines()]
     rounds = [record for record in records if record.get("event") == "round"]

@@ -2,8 +2,8 @@
 
 from localspec.store.files.markdown import to_markdown
 from localspec.store.files.ndjson import to_ndjson
-from localspec.store.files.new_file import kind_of, write_new
+from localspec.store.files.new_file import kind_of, new_file, write_new
 from localspec.store.files.ours import to_json
 from localspec.store.files.reading import read_conversations
 
-__all__ = ["kind_of", "read_conversations", "to_json", "to_markdown", "to_ndjson", "write_new"]
+__all__ = ["kind_of", "new_file", "read_conversations", "to_json", "to_markdown", "to_ndjson", "write_new"]

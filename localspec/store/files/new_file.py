@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
-from localspec.errors import StoreError, UsageError
+from localspec.errors import StoreError, UsageError, refused
+from localspec.shared_file import new_private_file
 from localspec.store.documents import ConversationDocument
 from localspec.store.files.markdown import to_markdown
 from localspec.store.files.ndjson import to_ndjson
@@ -47,11 +51,23 @@ def write_new(document: ConversationDocument, path: Path) -> Path:
             text = to_markdown(document)
     try:
         whole = path.expanduser()
-        with whole.open("x", encoding="utf-8", errors="replace") as file:
+        with new_file(whole) as file:
             file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} is there already.", "Choose another name.") from None
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise StoreError(f"{path} cannot be written: {reason}.", "Choose another place.") from None
+    except (ValueError, RuntimeError) as error:  # no name that a file can have, or the home of nobody
+        raise StoreError(f"{path} cannot be written: {error}.", "Choose another file.") from None
     return whole
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[TextIO]:
+    """A file that was not there and nobody else may read: whole, or not there at all.
+
+    Raises UsageError if it is there, StoreError if it cannot be written.
+    """
+    try:
+        with new_private_file(path) as stream:
+            yield stream
+    except FileExistsError:
+        raise UsageError(f"{path} is there already.", "Choose another name, or move it away.") from None
+    except OSError as error:
+        raise StoreError(*refused(f"{path} cannot be written", error, "choose another file")) from None
