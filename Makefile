@@ -57,7 +57,8 @@ $(VENV)/.tokenizers: $(CONSTRAINTS) $(VENV)/.made | $(VENV)/.dev
 chat: $(VENV)/.app ## Open the chat
 	@$(BIN)/localspec
 
-test: lint types contracts unit ## Run every check
+test: lint contracts ## Run every check
+	@$(MAKE) --no-print-directory --jobs=2 types unit
 
 lint: $(VENV)/.dev ## Lint and check the formatting
 	$(BIN)/ruff check .
@@ -70,7 +71,7 @@ contracts: $(VENV)/.dev ## Check that the arrows between modules point one way
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev $(VENV)/.tokenizers ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from pathlib import Path
@@ -19,6 +20,12 @@ def pytest_configure() -> None:
     """A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Tests wait for processes and timers: two more than there are cores keep the cores busy."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.fixture(autouse=True)
