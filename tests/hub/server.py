@@ -259,9 +259,10 @@ class _Handler(BaseHTTPRequestHandler):
                 wrong = bytearray(data)
                 wrong[start + fault.at - at] ^= 0xFF
                 data = bytes(wrong)
-            self.wfile.write(data)
+            # Counted before it goes: who has received it may look at the count at once.
             with hub.lock:
                 hub.sent_bytes += len(data)
+            self.wfile.write(data)
             if hub.on_bytes is not None:
                 hub.on_bytes(hub.sent_bytes)
         if end < stop and isinstance(fault, Stall):

@@ -34,6 +34,12 @@ def pair_of(pair_id: str, target_gb: float | None, draft_gb: float | None = None
     return Pair(id=pair_id, title=pair_id, target=file("target.gguf", target_gb), draft=draft)
 
 
+@pytest.fixture(autouse=True)
+def large_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk these tests run on has no say in what is judged by memory."""
+    monkeypatch.setattr("localspec.pairs.description.free_bytes", lambda folder: 10**15)
+
+
 def ram(physical: int | None, available: int | None) -> Room:
     return Room(Memory(physical, available))
 

@@ -56,14 +56,14 @@ def ended(terminal: Terminal) -> int:
     return terminal.process.wait()
 
 
-def press(terminal: Terminal, key: str) -> None:
-    """Press a control key once the line editor is there to see it: it has invited to type."""
+def press(terminal: Terminal, keys: str) -> None:
+    """Press keys once the line editor is there to see them: it has invited to type."""
     deadline_s = time.monotonic() + PATIENCE_S
     while not terminal.painted.endswith(b"> "):
         terminal.read(0.1)
         if time.monotonic() > deadline_s:
             raise TimeoutError("nobody was invited to type")
-    terminal.type(key)
+    terminal.type(keys)
 
 
 def path() -> list[Node]:
@@ -191,7 +191,7 @@ def test_long_sentences_break_at_words(start: Start) -> None:
     terminal = start(columns=40)
     terminal.type("/stop\n")
     terminal.wait_for("stays.", PATIENCE_S)
-    terminal.type("/quit\n")
+    press(terminal, "/quit\n")
     assert ended(terminal) == 0
     assert all(len(line) <= 40 for line in terminal.painted.decode().splitlines())
 
