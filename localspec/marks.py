@@ -6,17 +6,12 @@ writes decides which ``Marks`` fit.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import groupby
 
 from localspec.engine.events import Origin, Token
 
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters, and those that turn the direction of the text around them."""
-
-_RESET = "\x1b[0m"
 _BLUE, _ORANGE, _YELLOW = "38;5;75", "38;5;208", "38;5;220"
 _BOLD, _UNDERLINED = "1", "4"
 
@@ -47,25 +42,20 @@ class Marks(StrEnum):
     """[accepted], {corrected}, <bonus>."""
 
 
-def marked(tokens: Iterable[Token], marks: Marks, *, colour: bool = True, clean: Callable[[str], str] = str) -> str:
+def marked(tokens: Iterable[Token], marks: Marks, *, colour: bool = True, escape: str = "\x1b") -> str:
     """The text of some tokens, neighbours of one origin marked together; plain tokens never are.
 
-    ``clean`` is applied to the tokens' own text, before the marks.
+    ``escape`` is what the escape sequences begin with; see ``escape_for``.
     """
     runs = groupby(tokens, key=lambda token: token.origin)
-    return "".join(_mark(clean("".join(token.text for token in run)), origin, marks, colour) for origin, run in runs)
+    return "".join(_mark("".join(token.text for token in run), origin, marks, colour, escape) for origin, run in runs)
 
 
-def harmless(text: str) -> str:
-    """``text`` for a terminal: signs that would steer it, which a model may write like any other, become U+FFFD."""
-    return _STEERING.sub("\ufffd", text)
-
-
-def _mark(text: str, origin: Origin, marks: Marks, colour: bool) -> str:
+def _mark(text: str, origin: Origin, marks: Marks, colour: bool, escape: str) -> str:
     if not text or origin is Origin.PLAIN or marks is Marks.NEVER:
         return text
     if marks is Marks.ASCII:
         opening, closing = _BRACKETS[origin]
         return f"{opening}{text}{closing}"
     style = (_COLOURED if colour else _COLOURLESS)[origin]
-    return f"\x1b[{style}m{text}{_RESET}"
+    return f"{escape}[{style}m{text}{escape}[0m"

@@ -116,6 +116,7 @@ def speed_up(pair: PairDescription) -> str:
 def _proof(file: FileDescription) -> str:
     if file.verified_on is None:
         return ""
-    marks = [f"sha256 {file.sha256[:12]}..." if file.sha256 else "", f"{file.size_bytes:,} bytes"]
+    marks = [f"sha256 {file.sha256[:12]}..." if file.sha256 else ""]
+    marks.append("" if file.size_bytes is None else f"{file.size_bytes:,} bytes")
     marks.append(f"vocabulary {file.fingerprint[:12]}..." if file.fingerprint else "")
     return f"verified at its download on {file.verified_on}: {', '.join(filter(None, marks))}"

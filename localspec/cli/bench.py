@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from localspec.cli.bench_orders import orders_of
 from localspec.cli.bench_save import check_save, save
 from localspec.cli.borrowed import LOADING, borrow, settle
 from localspec.cli.options import Drafters
+from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.cli.values import Number
@@ -137,7 +137,7 @@ def bench(services: Services, /, **given: Any) -> None:
         _warn_unlike(earlier, done.result)
     _keep(done.result, given)
     if given["save_it"]:
-        print(f"localspec: {save(done.result, launches[0])}", file=sys.stderr)
+        remark(save(done.result, launches[0]))
     if done.result.cut_short == INTERRUPTED:
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
     if done.errors:
@@ -229,7 +229,7 @@ def _warn_unlike(earlier: BenchResult, result: BenchResult) -> None:
     from localspec.bench.compare import unlike
 
     if clauses := unlike(earlier, result):
-        print(f"localspec: The runs are not alike: {'; '.join(clauses)}.", file=sys.stderr)
+        remark(f"The runs are not alike: {'; '.join(clauses)}.")
 
 
 def _keep(result: BenchResult, given: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from localspec.bench.summary import ALL, Cell, cells
 from localspec.bench.verdict import Verdict, recommended, verdict
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
 from localspec.figures import MISSING, length, percent, size, speed, times
+from localspec.visible import visible_line
 
 _HEADS = ("SUBJECT", "PLAIN", "SPEC", "SPEED-UP", "BETWEEN", "ACCEPTED", "LENGTH", "DRAFT", "VERIFY", "HOST")
 _COLOURS = {"pays": GREEN, "costs": RED, "equal": DIM, "mixed": AMBER, "open": AMBER}
@@ -177,6 +178,7 @@ def _ms(milliseconds: float) -> str:
 def _aligned(rows: Sequence[tuple[str, ...]], right: Iterable[int]) -> list[str]:
     """Rows with a space between columns, since ten of them fill a line."""
     to_right = set(right)
+    rows = [tuple(map(visible_line, row)) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         " ".join(

@@ -12,6 +12,7 @@ import click
 
 from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, reply_options
+from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.errors import UsageError
@@ -145,7 +146,7 @@ def _answer_lines(services: Services, launch: Launch, options: LineOptions) -> N
 
     with closing(Store.open_or_memory()) as store, closing(Observers()) as observers:
         if store.notice:
-            print(f"localspec: {store.notice}", file=sys.stderr)
+            remark(store.notice)
         observers.watch(store)
         observers.use(launch)
         print_news(observers)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.visible import visible_line
+
 if TYPE_CHECKING:
     from localspec.gguf import GgufHeader
 
@@ -34,8 +36,8 @@ def check(target: str, draft: str, as_json: bool) -> None:
         print(json.dumps({"fits": verdict.fits, **asdict(verdict), **sides}, indent=2))
     check_match(*headers)
     if not as_json:
-        print(f"{headers[1].source} can draft for {headers[0].source}.")
-        print("".join(f"{warning}\n" for warning in verdict.warnings), end="")
+        for line in (f"{headers[1].source} can draft for {headers[0].source}.", *verdict.warnings):
+            print(visible_line(line))
 
 
 def _side(header: GgufHeader) -> dict[str, object]:

@@ -6,12 +6,12 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from localspec.cli.report import remark
 from localspec.errors import OWN_FOLDER, ConfigError, UsageError, refused
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
     elif found.value is None:
-        print(f"localspec: Nobody sets {named.name}; built in is: {named.default_words}.", file=sys.stderr)
+        remark(f"Nobody sets {named.name}; built in is: {named.default_words}.")
     else:
         print(typed(found.value))
-        print(f"localspec: {named.name}: {found.origin}.", file=sys.stderr)
+        remark(f"{named.name}: {found.origin}.")
 
 
 @config.command("set", short_help="Set something.", context_settings={"ignore_unknown_options": True})
@@ -123,7 +123,7 @@ def set_(name: str, value: str, pair: str | None) -> None:
             raise UsageError(f"{problem.what.rstrip('.')}.", "It stays as it was.")
     print(f"{written.path}, line {written.line(named, pair)}: {known} = {shown(wanted)}")
     if pair is None and (others := [each for each in written.pairs if named.name in written.pairs[each]]):
-        print(f"localspec: Pairs with one of their own keep it: {', '.join(others)}.", file=sys.stderr)
+        remark(f"Pairs with one of their own keep it: {', '.join(others)}.")
 
 
 @config.command(short_help="Take a setting out of the file.")
@@ -224,7 +224,7 @@ def _settings_of(read: Config, pair: str) -> list[Setting]:
 
 def _tell(problems: list[Problem]) -> None:
     for problem in problems:
-        print(f"localspec: {problem}", file=sys.stderr)
+        remark(str(problem))
 
 
 def _listing(read: Config, chosen: list[Standing], *, everything: bool, pair: str | None) -> list[str]:

@@ -10,6 +10,7 @@ import click
 
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, GREEN, RED, coloured, columns
+from localspec.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.doctor.examination import Examination
@@ -53,9 +54,9 @@ def _facts(found: Examination) -> list[tuple[str, str]]:
 
 
 def _told(finding: Finding) -> list[str]:
-    lines = [coloured(f"{finding.level:<8}{finding.area}: {finding.text}", _COLOURS[finding.level])]
+    lines = [coloured(visible_line(f"{finding.level:<8}{finding.area}: {finding.text}"), _COLOURS[finding.level])]
     if finding.hint:
-        lines.append(f"{'':8}{finding.hint}")
+        lines.append(visible_line(f"{'':8}{finding.hint}"))
     if finding.command:
         lines.append(f"{'':8}{finding.command}")
     return lines

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from localspec.cli.history_store import open_history
+from localspec.visible import visible_line
 
 
 @click.command(short_help="Give a conversation a title.")
@@ -17,7 +18,7 @@ def rename(beginning: str, words: Sequence[str]) -> None:
     with open_history() as store:
         conversation = store.find(beginning)
         store.rename(conversation, " ".join(words))
-        print(f"The title is: {store.open_conversation(conversation).title}")
+        print(visible_line(f"The title is: {store.open_conversation(conversation).title}"))
 
 
 @click.command(short_help="Keep conversations on top of the list.")
@@ -28,4 +29,5 @@ def pin(beginnings: Sequence[str], off: bool) -> None:
     with open_history() as store:
         for conversation in dict.fromkeys(store.find(each) for each in beginnings):
             store.pin(conversation, not off)
-            print(f"{'No longer pinned' if off else 'Pinned'}: {store.open_conversation(conversation).title}")
+            title = store.open_conversation(conversation).title
+            print(visible_line(f"{'No longer pinned' if off else 'Pinned'}: {title}"))

@@ -11,6 +11,7 @@ from localspec.cli.history_store import agreed, open_history
 from localspec.cli.services import Services
 from localspec.errors import StoreError, refused
 from localspec.paths import user_paths
+from localspec.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.store import Store
@@ -26,7 +27,7 @@ def rm(services: Services, /, beginnings: Sequence[str], forever: bool, yes: boo
     with open_history() as store:
         found = dict.fromkeys(store.find(each, deleted=None if forever else False) for each in beginnings)
         for conversation in found:
-            print(f"{conversation[:8]}  {store.open_conversation(conversation).title}")
+            print(visible_line(f"{conversation[:8]}  {store.open_conversation(conversation).title}"))
         if not agreed(services, "Delete for good?" if forever else "Delete?", yes=yes):
             return
         for conversation in found if forever else ():
@@ -50,7 +51,7 @@ def restore(beginnings: Sequence[str]) -> None:
         found = dict.fromkeys(store.find(each, deleted=True) for each in beginnings)
         for conversation in found:
             store.restore(conversation)
-            print(f"Restored: {store.open_conversation(conversation).title}")
+            print(visible_line(f"Restored: {store.open_conversation(conversation).title}"))
 
 
 def _forget_what_was_typed(store: Store, conversation: str) -> None:

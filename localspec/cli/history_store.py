@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
+from localspec.cli.report import remark
 from localspec.cli.services import Services
 from localspec.errors import UsageError
 
@@ -27,7 +27,7 @@ def open_history(*, make: bool = False) -> Iterator[Store]:
     store = Store.open() if make or database_file().exists() else Store.in_memory()
     try:
         if store.notice:
-            print(f"localspec: {store.notice}", file=sys.stderr)
+            remark(store.notice)
         yield store
     finally:
         store.close()

@@ -12,10 +12,10 @@ from typing import Any
 from localspec.chat import Role
 from localspec.cli.tables import DIM, coloured
 from localspec.errors import NotFoundError, UsageError
-from localspec.marks import harmless
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
 from localspec.store.files.ours import heading_to_dict, node_to_dict
 from localspec.store.moments import to_iso
+from localspec.visible import visible, visible_line
 
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
 _ENDINGS = {
@@ -36,7 +36,7 @@ def local_time(moment: datetime) -> str:
 
 def cut(line: str) -> str:
     """A line that fits the terminal, if there is one."""
-    line = harmless(line)
+    line = visible_line(line)
     if not sys.stdout.isatty() or _cells(line) <= (width := shutil.get_terminal_size().columns):
         return line
     while _cells(line) >= width:
@@ -72,7 +72,7 @@ def _all(tree: Tree) -> Iterator[Node]:
 def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], short: str) -> Iterator[str]:
     """Title, then every message under a line that says whose it is and which version of how many."""
     heading, tree = conversation.heading, conversation.tree
-    yield harmless(heading.title)
+    yield visible_line(heading.title)
     said = f"{len(nodes)} message{'' if len(nodes) == 1 else 's'}"
     yield coloured(f"conversation {short}, {said}, last said {local_time(heading.updated)}", DIM)
     if heading.system:
@@ -104,11 +104,10 @@ def wrapped(text: str) -> Iterator[str]:
     """Lines broken at words to the width of the terminal; code in fences, and what goes into a pipe, as it is."""
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
     fenced = False
-    for line in text.split("\n"):
-        shown = harmless(line) if sys.stdout.isatty() else line
+    for line in (visible(text) if width else text).split("\n"):
         fence = line.lstrip().startswith(("```", "~~~"))
         fenced ^= fence
-        yield from [shown] if fenced or fence or not width else broken(shown, width)
+        yield from [line] if fenced or fence or not width else broken(line, width)
 
 
 def broken(line: str, width: int) -> Iterator[str]:
@@ -141,7 +140,7 @@ def hit_lines(hits: Sequence[Hit], short_ids: Mapping[str, str]) -> Iterator[str
         message = (hit.message or "")[:_SHORT_MESSAGE_ID].ljust(_SHORT_MESSAGE_ID)
         who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
         yield cut(f"{short_ids[hit.conversation]} {message}  {local_time(hit.at)}  {who} in “{hit.title}”")
-        pieces = [(harmless(piece), marked) for piece, marked in hit.snippet]
+        pieces = [(visible_line(piece), marked) for piece, marked in hit.snippet]
         yield "    " + "".join(coloured(piece, _HIT) if marked else piece for piece, marked in pieces)
     first = hits[0]
     message = f" --message {first.message[:_SHORT_MESSAGE_ID]}" if first.message else ""

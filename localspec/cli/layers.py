@@ -8,7 +8,6 @@ what it cannot stand beside.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, fields, replace
@@ -18,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from localspec.cli.options import Chosen
+from localspec.cli.report import remark
 from localspec.config import Config, Problem, Value, config_file, setting
 from localspec.config.file import text_of
 from localspec.config.kinds import AUTO, TextOrFile
@@ -90,7 +90,7 @@ class Layers:
         self._line_pair: str | None = self._said.get("pair")
         """What the command line itself calls the pair."""
         if given.get("system") is not None and given.get("persona") is not None:
-            print("localspec: --system stands in place of --persona.", file=sys.stderr)
+            remark("--system stands in place of --persona.")
 
     @property
     def config(self) -> Config:
@@ -276,4 +276,4 @@ def lay(given: Mapping[str, Any], *, without: frozenset[str] = _NOTHING) -> Laye
 def print_problems(layers: Layers) -> None:
     """Say on standard error what is left out."""
     for problem in layers.problems:
-        print(f"localspec: {problem} It is left out.", file=sys.stderr)
+        remark(f"{problem} It is left out.")

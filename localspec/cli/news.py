@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
+
+from localspec.cli.report import remark
 
 if TYPE_CHECKING:
     from localspec.witness import Witness
@@ -12,4 +13,4 @@ if TYPE_CHECKING:
 def print_news(witness: Witness, wait_s: float = 0.0) -> None:
     """Print what was not told yet; waits at most so long for what is still being found out."""
     for news in witness.news(wait_s):
-        print(f"localspec: {news.text}", file=sys.stderr, flush=True)
+        remark(news.text)

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from localspec.chat import Reply
+from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
 from localspec.engine.fallback import failure_note
@@ -17,7 +18,9 @@ from localspec.engine.wire import event_to_dict
 from localspec.figures import ENDED_EARLY, summary_line
 from localspec.launch import Launch
 from localspec.load import PairInfo
-from localspec.marks import Marks, harmless, marked
+from localspec.marks import Marks, marked
+from localspec.terminal_stream import escape_for
+from localspec.visible import visible_line
 
 
 class Output(Protocol):
@@ -34,7 +37,6 @@ class TextOutput:
     def __init__(self, marks: Marks, status: Status) -> None:
         self._marks = marks
         self._status = status
-        self._terminal = sys.stdout.isatty()
         self._last = "\n"
 
     def show(self, event: Event) -> None:
@@ -51,7 +53,7 @@ class TextOutput:
     def _write(self, round_: Round) -> None:
         plain = "".join(token.text for token in round_.tokens)
         self._last = plain[-1:] or self._last
-        text = marked(round_.tokens, self._marks, colour=wants_colour(), clean=harmless if self._terminal else str)
+        text = marked(round_.tokens, self._marks, colour=wants_colour(), escape=escape_for(sys.stdout))
         print(text, end="", flush=True)
 
 
@@ -100,10 +102,10 @@ def print_summary(reply: Reply, launch: Launch) -> None:
     Before it comes a line about drafters that failed.
     """
     if reply.rounds and (failed := failure_note(reply.rounds[-1])):
-        print(f"localspec: {failed}.", file=sys.stderr)
+        remark(f"{failed}.")
     line = summary_line(reply.timings, reply.rounds, launch.pair_id or launch.title)
     ended = ENDED_EARLY.get(reply.finished) if reply.finished else None
-    print(f"{ended}, {line}" if ended else line, file=sys.stderr)
+    print(visible_line(f"{ended}, {line}" if ended else line), file=sys.stderr)
 
 
 def fitting_marks(marks: Marks | None) -> Marks:

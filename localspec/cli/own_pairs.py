@@ -15,6 +15,7 @@ from localspec.figures import size
 from localspec.pairs.leftovers import Leftover, find_leftovers
 from localspec.pairs.references import Resolved
 from localspec.pairs.removal import Removal, carry_out, delete, plan_removal
+from localspec.visible import visible_line
 
 _NEXT = {True: "chat --pair", False: "pairs pull"}
 _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
@@ -69,7 +70,7 @@ def _suggest(target: Resolved, named: str) -> None:
             f"No model here can draft for {target.path.name}: none has its vocabulary and 1/20 to 1/4 of its size.",
             f"{known} Or add the target --alone.",
         )
-    print(f"Drafts on this machine for {target.path.name}, the best first:")
+    print(visible_line(f"Drafts on this machine for {target.path.name}, the best first:"))
     print("\n".join(columns([(f"  {each.name}", size(each.size_bytes), each.reason) for each in suggestions])))
     print(f"Add one: localspec pairs add --target {_shell(named)} --draft {_shell(suggestions[0].name)}")
 
@@ -90,7 +91,7 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
     What goes is said beforehand. Files elsewhere are never touched.
     """
     removal = plan_removal(pair_id)
-    print("\n".join(_told(removal)))
+    print("\n".join(map(visible_line, _told(removal))))
     if _agreed(services, yes):
         carry_out(removal)
         print(f"Removed; {size(removal.freed_bytes)} freed." if removal.names else "Removed.")

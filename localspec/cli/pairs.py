@@ -21,6 +21,7 @@ from localspec.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.pairs.disk_use import disk_bytes
 from localspec.pairs.headers import pair_verdict
 from localspec.pairs.state import MISSING
+from localspec.visible import visible_line
 
 _MORE = "`localspec pairs info ID` says more, and how to get a pair that is not here."
 _COLUMNS = (
@@ -82,7 +83,7 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
         match = None if verdict is None else {"fits": verdict.fits, **asdict(verdict)}
         print(json.dumps(to_json(described) | {"sampling": asdict(pair.sampling), "match": match}, indent=2))
         return
-    print(described.title)
+    print(visible_line(described.title))
     print("\n".join(columns([*facts(described), *_sampling(pair)])))
     if verdict is not None:
         told = [verdict.reason] if verdict.reason else ["target and draft speak the same tokens", *verdict.warnings]

@@ -16,6 +16,7 @@ from localspec.cli.streams import Status
 from localspec.figures import size
 from localspec.nudge import Nudge
 from localspec.pairs import Pair, load_catalogue
+from localspec.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.download import DownloadEvent
@@ -102,7 +103,7 @@ class _Teller:
 
     def _say(self, line: str) -> None:
         self._status.clear()
-        print(line, file=sys.stderr)
+        print(visible_line(line), file=sys.stderr)
 
 
 class _JsonTeller(_Teller):

@@ -12,6 +12,7 @@ import click
 
 from localspec.errors import LocalSpecError, UsageError, refused
 from localspec.paths import user_paths
+from localspec.visible import visible, visible_line
 
 _WORDS = (("is not a valid float range", "is not a number"), ("is not a valid integer range", "is not a whole number"))
 """What click says of options that take a number, and what we say."""
@@ -19,8 +20,13 @@ _WORDS = (("is not a valid float range", "is not a number"), ("is not a valid in
 
 def show(error: LocalSpecError) -> int:
     """Print an error; the exit code that goes with it."""
-    print(f"localspec: {error}", file=sys.stderr)
+    remark(str(error))
     return error.exit_code
+
+
+def remark(sentence: str) -> None:
+    """Print what nobody asked for on standard error. It is one line: the names in it cannot pretend to be the next."""
+    print(visible_line(f"localspec: {sentence}"), file=sys.stderr, flush=True)
 
 
 def from_click(error: click.ClickException, command: str = "localspec") -> LocalSpecError:
@@ -70,4 +76,4 @@ def _append(log_file: Path, error: Exception) -> None:
     with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as log:
         log_file.chmod(0o600)  # a traceback may quote what was said; earlier versions let others read it
         log.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} localspec {' '.join(sys.argv[1:2])}\n")
-        traceback.print_exception(error, file=log)
+        log.write(visible("".join(traceback.format_exception(error))))

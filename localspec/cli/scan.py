@@ -14,6 +14,7 @@ from localspec.errors import NotFoundError
 from localspec.figures import size
 from localspec.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
 from localspec.pairs.scan import scan as scan_models
+from localspec.visible import visible_line
 
 _SHOWN_DRAFTS = 3
 
@@ -47,11 +48,11 @@ def _print(found: Scan) -> None:
     if whole:
         print("\n".join(columns([("GROUP", "SIZE", "TYPE", "KEPT BY", "NAME"), *map(_row, whole)])))
     for model in broken:
-        print(f"unusable: {model.name} ({model.store}). {model.problem}")
+        print(visible_line(f"unusable: {model.name} ({model.store}). {model.problem}"))
     possible = _best(found.pairs)
     print("\nPossible pairs, each with its best drafts first:" if possible else "\nNo two of them make a pair.")
     for target, drafts in possible.items():
-        print(f"  {target} <- {', '.join(drafts)}")
+        print(visible_line(f"  {target} <- {', '.join(drafts)}"))
     if possible:
         print("`localspec pairs add --target NAME --draft NAME` adds one.")
 

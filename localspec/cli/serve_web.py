@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 
 from localspec.cli.chat import chat, open_chat
+from localspec.cli.report import remark
 from localspec.cli.services import Services
 from localspec.cli.values import Number
 from localspec.errors import UsageError
@@ -59,7 +60,7 @@ def serve_web(
     listen = host or LOOPBACK
     server = ChatServer(command, listen, int(port or 0), tabs=int(tabs or 1), told=_tell)
     if not is_loopback(listen):
-        print(f"localspec: {WARNING}", file=sys.stderr)
+        remark(WARNING)
     server.serve()
 
 

@@ -1,4 +1,4 @@
-"""Standard output and error: never a traceback for a sign they cannot show, and one line of passing status."""
+"""Standard output and error: writable with any text, netted on a terminal, and one line of passing status."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from localspec.terminal_stream import escape_for, netted
+
 _STDOUT = 1
-_ERASE_LINE = "\r\x1b[2K"
 
 
 class StdoutError(OSError):
@@ -29,7 +30,10 @@ class _TellingFile(io.FileIO):
 
 
 def settle_streams() -> None:
-    """Make both streams writable with any text; one that is closed swallows what is written."""
+    """Make both streams writable with any text; one that is closed swallows what is written.
+
+    On a terminal, text from elsewhere does not steer it.
+    """
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:
@@ -37,7 +41,7 @@ def settle_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.stdout = _telling(sys.stdout)
+    sys.stdout, sys.stderr = netted(_telling(sys.stdout)), netted(sys.stderr)
 
 
 def _telling(stream: TextIO) -> TextIO:
@@ -87,13 +91,15 @@ class Status:
     def __init__(self) -> None:
         self._shown = ""
         self._enabled = wants_ansi(sys.stderr)
+        escape = escape_for(sys.stderr)
+        self._erase = f"{escape}[G{escape}[2K"
 
     def show(self, what: str, fraction: float) -> None:
         """Say what is being done and how far it has come, 0..1. Callable from any thread."""
         line = f"{what} {fraction * 100:.0f} %"
         if self._enabled and line != self._shown:
             self._shown = line
-            sys.stderr.write(f"{_ERASE_LINE}{line}")
+            sys.stderr.write(f"{self._erase}{line}")
             sys.stderr.flush()
 
     def close(self) -> None:
@@ -104,5 +110,5 @@ class Status:
         """Leave no trace."""
         if self._shown:
             self._shown = ""
-            sys.stderr.write(_ERASE_LINE)
+            sys.stderr.write(self._erase)
             sys.stderr.flush()

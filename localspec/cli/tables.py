@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from localspec.cli.streams import wants_ansi, wants_colour
+from localspec.terminal_stream import escape_for
+from localspec.visible import visible_line
 
 GREEN, AMBER, RED, DIM = "32", "33", "31", "2"
 
@@ -32,9 +34,10 @@ def width() -> int:
 
 
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows with their columns under each other; the last one may be as long as it likes."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in rows]
+    """Rows with their columns under each other, each on one line; the last one may be as long as it likes."""
+    cells = [tuple(map(visible_line, row)) for row in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]) - 1)]
+    return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in cells]
 
 
 def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
@@ -69,4 +72,5 @@ def coloured(text: str, colour: str | None) -> str:
     """``text`` in a colour, if standard output shows colours; every colour says what a word beside it says too."""
     if colour is None or not (wants_ansi(sys.stdout) and wants_colour()):
         return text
-    return f"\x1b[{colour}m{text}\x1b[0m"
+    escape = escape_for(sys.stdout)
+    return f"{escape}[{colour}m{text}{escape}[0m"

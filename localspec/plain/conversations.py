@@ -9,6 +9,7 @@ from localspec.chat import Role
 from localspec.errors import NotFoundError, UsageError
 from localspec.plain.state import State
 from localspec.store import Node, ReplyState, StoredConversation, fuzzy
+from localspec.visible import visible_line
 
 MOST_LISTED = 20
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
@@ -38,7 +39,7 @@ def list_(state: State, argument: str) -> None:
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
     state.listed = [(each.heading.id, None) for each in shown]
     lines = [
-        f"{number}. {each.heading.title}, {messages(each.messages_n)}, {day(each.heading.updated)}"
+        f"{number}. {visible_line(each.heading.title)}, {messages(each.messages_n)}, {day(each.heading.updated)}"
         f"{', pinned' if each.heading.pinned else ''}"
         for number, each in enumerate(shown, 1)
     ]
@@ -61,7 +62,7 @@ def search(state: State, argument: str) -> None:
     for number, hit in enumerate(hits, 1):
         who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
         text = " ".join("".join(piece for piece, _ in hit.snippet).split())
-        lines.append(f"{number}. In {hit.title}, {day(hit.at)}. {who}: {text}")
+        lines.append(visible_line(f"{number}. In {hit.title}, {day(hit.at)}. {who}: {text}"))
     found = [{"conversation": hit.conversation, "message": hit.message, "text": hit.text} for hit in hits]
     state.voice.say("\n".join([*lines, "/open NUMBER opens one at this place."]), hits=found)
 
@@ -83,7 +84,7 @@ def opened(talk: StoredConversation) -> str:
     path = talk.path
     cut_off = bool(path) and path[-1].state is ReplyState.CUT_OFF
     hint = " The last reply was cut off; /continue goes on with it." if cut_off else ""
-    return f"Opened {talk.title}, {messages(len(path))}. /show reads the last turn.{hint}"
+    return f"Opened {visible_line(talk.title)}, {messages(len(path))}. /show reads the last turn.{hint}"
 
 
 def show(state: State, argument: str) -> None:
@@ -98,13 +99,13 @@ def show(state: State, argument: str) -> None:
     if argument and state.talk.system:
         blocks.insert(0, f"System: {state.talk.system}")
     records = [{"id": node.id, "role": node.role, "content": node.content} for node in shown]
-    state.voice.say("\n\n".join([f"{state.talk.title}", *blocks] if argument else blocks), messages=records)
+    state.voice.say("\n\n".join([visible_line(state.talk.title), *blocks] if argument else blocks), messages=records)
 
 
 def rename(state: State, argument: str) -> None:
     """Give a title; without one it is made from the first question."""
     state.talk.rename(argument)
-    state.voice.say(f"The title is: {state.talk.title}.")
+    state.voice.say(visible_line(f"The title is: {state.talk.title}."))
 
 
 def delete(state: State, argument: str) -> None:
@@ -127,7 +128,7 @@ def undo(state: State, argument: str) -> None:
     undone = talk.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
     if undone is not None:
         what = "The full turns are" if undone.role is Role.SYSTEM else "The turn is"
-        state.voice.say(f"{what} back in {talk.title}.")
+        state.voice.say(visible_line(f"{what} back in {talk.title}."))
     elif state.deleted:
         _restore_whole(state, state.deleted.pop())
     else:
@@ -189,10 +190,10 @@ def _delete_whole(state: State) -> None:
     state.deleted.append(talk)
     state.turn_to(state.store.begin(state.slot.launch.system))
     state.talk.set_system(state.slot.launch.system)
-    state.voice.say(f"{talk.title} is deleted; /undo brings it back. This is a new conversation.")
+    state.voice.say(f"{visible_line(talk.title)} is deleted; /undo brings it back. This is a new conversation.")
 
 
 def _restore_whole(state: State, talk: StoredConversation) -> None:
     state.store.restore(talk.id)
     state.turn_to(talk)
-    state.voice.say(f"{talk.title} is back, and open.")
+    state.voice.say(visible_line(f"{talk.title} is back, and open."))

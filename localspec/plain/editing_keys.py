@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from localspec.compose.history import PromptHistory
+from localspec.visible import is_visible, visible
 
 _MOST_OFFERED = 200
 
@@ -35,10 +36,10 @@ def editing_keys(history: PromptHistory, commands: Sequence[str], told_a_file: S
 
 
 def remember(text: str) -> None:
-    """Let Up bring back this line; several lines are not one to edit, and are left out."""
+    """Let Up bring back this line, with signs for what cannot be seen; several lines are not one to edit."""
     readline = sys.modules.get("readline")
     if readline is not None and "\n" not in text:
-        readline.add_history(text)
+        readline.add_history(visible(text))
 
 
 class _Completer:
@@ -65,11 +66,11 @@ class _Completer:
 
 
 def _files(word: str) -> list[str]:
-    """Paths that begin so, folders with a slash behind them."""
+    """Paths that begin so, folders with a slash behind them; readline would write any name as it is."""
     folder, _, beginning = word.rpartition("/")
     try:
         place = Path(f"{folder}/").expanduser() if "/" in word else Path()
-        found = [path for path in place.iterdir() if path.name.startswith(beginning)]
+        found = [path for path in place.iterdir() if path.name.startswith(beginning) and is_visible(path.name)]
         lead = word.removesuffix(beginning) if beginning else word
         return sorted(f"{lead}{path.name}{'/' if path.is_dir() else ''}" for path in found[:_MOST_OFFERED])
     except (OSError, RuntimeError, ValueError):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.errors import InputError
+from localspec.visible import visible
 
 QUOTES = '"""'
 INVITATION, GOES_ON = "> ", "... "
@@ -138,7 +139,7 @@ class _beginning:  # noqa: N801 -- reads as a verb in a with
         self._hook: Callable[[], None] | None = None
         if text and "\n" not in text and (readline := sys.modules.get("readline")) is not None:
             self._set = readline.set_startup_hook
-            self._hook = lambda: readline.insert_text(text)
+            self._hook = lambda: readline.insert_text(visible(text))
 
     def __enter__(self) -> None:
         if self._hook is not None:

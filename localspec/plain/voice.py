@@ -17,9 +17,11 @@ from localspec.errors import LocalSpecError
 from localspec.figures import sentence
 from localspec.launch import Launch
 from localspec.load import PairInfo
-from localspec.marks import Marks, harmless, marked
+from localspec.marks import Marks, marked
 from localspec.plain.streaming import Stride, Strides
 from localspec.plain.waiting import Waiting
+from localspec.terminal_stream import escape_for
+from localspec.visible import visible, visible_line
 
 LEGENDS: Mapping[Marks, str] = {
     Marks.ASCII: "Marks: [guessed by the draft and kept], {corrected by the target}, <one more from the target>; "
@@ -76,7 +78,7 @@ class TextVoice:
         self._strides = Strides(stride)
         self._waiting = waiting
         self._colour = colour
-        self._clean = harmless if sys.stdout.isatty() else str
+        self._escape = escape_for(sys.stdout)
         self._last = "\n"
 
     def remark(self, text: str) -> None:
@@ -86,7 +88,7 @@ class TextVoice:
         self._aside(text)
 
     def refuse(self, error: LocalSpecError) -> None:
-        self._aside(str(error))
+        self._aside(visible_line(str(error)))
 
     def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
         self._last = "\n"
@@ -100,7 +102,7 @@ class TextVoice:
             case Round():
                 self._last = "".join(token.text for token in event.tokens)[-1:] or self._last
                 self._write(
-                    self._strides.push(marked(event.tokens, self.marks, colour=self._colour, clean=self._clean))
+                    self._strides.push(marked(event.tokens, self.marks, colour=self._colour, escape=self._escape))
                 )
 
     def end(self, reply: Reply, notes: str) -> None:
@@ -120,12 +122,12 @@ class TextVoice:
         print(self._fitted(text), file=sys.stderr, flush=True)
 
     def _fitted(self, text: str) -> str:
-        """At a terminal without signs that steer it, and broken at words; the replies' own lines are left alone."""
+        """At a terminal broken at words; the replies' own lines are left alone."""
         if not sys.stderr.isatty():
             return text
         columns = shutil.get_terminal_size().columns
         fill = partial(textwrap.fill, width=max(20, columns - 1), break_long_words=False, break_on_hyphens=False)
-        return "\n".join(fill(line) if len(line) >= columns else line for line in harmless(text).split("\n"))
+        return "\n".join(fill(line) if len(line) >= columns else line for line in visible(text).split("\n"))
 
 
 class Records(Protocol):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.engine.events import Origin, Token
-from localspec.marks import Marks, harmless, marked
+from localspec.marks import Marks, marked
 
 TOKENS = [
     Token(1, "Once", Origin.ACCEPTED),
@@ -41,8 +41,3 @@ def test_marks_add_and_never_take_away(tokens: list[Token], marks: Marks) -> Non
     shown = iter(marked(tokens, marks))
     assert all(character in shown for character in text)
     assert marked(tokens, Marks.NEVER) == text
-
-
-def test_a_model_cannot_steer_the_terminal() -> None:
-    """Escape sequences, and signs that turn the direction of the text, arrive as a harmless sign."""
-    assert harmless("a\x1b[2Jb\tc\n\x9bd\u202e") == "a\ufffd[2Jb\tc\n\ufffdd\ufffd"

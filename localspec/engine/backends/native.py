@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from localspec.visible import visible_line
+
 logger = logging.getLogger("localspec.llama")
 
 # ggml's log levels; 5 continues the line before.
@@ -63,6 +65,7 @@ class NativeLog:
     def _line(self, line: str) -> None:
         if not line.strip(" ."):
             return  # an empty line, or the dots that stand for progress
+        line = visible_line(line)  # it may quote the file, and goes to logs and into errors
         self._lines.append((self._level, line))
         for listener in self._listeners:
             listener.append((self._level, line))
