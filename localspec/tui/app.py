@@ -35,6 +35,7 @@ from localspec.tui.clipboard import Copier
 from localspec.tui.engine import Engine
 from localspec.tui.inbox import Inbox
 from localspec.tui.keys import app_bindings, textual_keymap
+from localspec.tui.net import cast_net
 from localspec.tui.pacing import Pacer
 from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.pairs.offer import Kind
@@ -60,6 +61,8 @@ class Client(Protocol):
 
     def close(self) -> None: ...
 
+
+cast_net()
 
 ClientFactory = Callable[[Callable[[Answer], None]], Client]
 

@@ -7,6 +7,7 @@ from textual.widgets import Static
 
 from localspec.errors import LocalSpecError
 from localspec.tui.widgets.transcript import Transcript
+from localspec.visible import visible_line
 
 
 class Complaint:
@@ -18,8 +19,8 @@ class Complaint:
     def show(self, error: LocalSpecError, advice: str = "") -> None:
         """Say what happened and what to do next, in place of what was said before."""
         self.withdraw()
-        next_step = f"{error.hint} {advice}".strip()
-        text = Content.assemble(error.message, " ", (next_step, "$foreground"))
+        next_step = visible_line(f"{error.hint} {advice}".strip())
+        text = Content.assemble(visible_line(error.message), " ", (next_step, "$foreground"))
         self._transcript.run_worker(self._add(Static(text, classes="load-error")))
 
     def withdraw(self) -> None:

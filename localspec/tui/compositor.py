@@ -13,6 +13,10 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
 from textual.widget import Widget
 
+from localspec.tui.net import cast_net
+
+cast_net()
+
 
 class RowCompositor(Compositor):
     """Asks widgets for the rows to be drawn alone, and those that have been taken away for nothing.

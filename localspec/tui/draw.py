@@ -13,8 +13,9 @@ from rich.segment import Segment
 from rich.style import Style
 
 from localspec.engine.events import Origin, Proposal
-from localspec.tui.marks import TAB_CELLS, Line, Run, drawable, ghost_text
+from localspec.tui.marks import TAB_CELLS, Line, Run, ghost_text
 from localspec.tui.palette import Palette
+from localspec.visible import visible
 
 _NO_UNDERLINE = Style(underline=False)
 _UNMARKED = Palette(dict.fromkeys(Origin, Style()))
@@ -82,7 +83,7 @@ def _drawn(line: Line, palette: Palette, base: Style, look: Look | None) -> Iter
 
 
 def _parts(run: Run, style: Style, column: int) -> Iterator[tuple[str, Style]]:
-    text = drawable(_expand_tabs(run.text.removesuffix("\n"), column))
+    text = visible(_expand_tabs(run.text.removesuffix("\n"), column))
     word = text.strip(" ")
     joined = bool(word) and not cell_len(word[0])
     if not word or joined or not style.underline:

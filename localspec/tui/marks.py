@@ -17,14 +17,13 @@ from operator import attrgetter
 from rich.cells import split_graphemes
 
 from localspec.engine.events import Origin, Proposal, Round, Token
+from localspec.visible import visible
 
 TAB_CELLS = 4
 END_MARK = "∎"
 """Stands for tokens that end the reply without text: the end-of-turn token, a stop string."""
 
 _BELONGS = attrgetter("token", "origin", "is_end", "is_ghost")
-_UNDRAWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Control characters, and those that turn the direction of the text around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,23 +231,11 @@ def cell_width(text: str, cells: int, column: int) -> int:
     return TAB_CELLS - column % TAB_CELLS if text == "\t" else cells
 
 
-def drawable(text: str) -> str:
-    """``text`` as long as before, with pictures in place of what must not reach the terminal."""
-    return _UNDRAWABLE.sub(lambda match: _picture(match[0]), text)
-
-
-def _picture(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else "\ufffd"
-
-
 def ghost_text(rejected: Iterable[Proposal]) -> str:
     """Proposals that were thrown away, as they are shown: on one line, none of their characters one with others."""
     text = "".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " ")
     before, behind = (" " if _may_merge(character) else "" for character in (text[:1], text[-1:]))
-    return drawable(before + text + behind)
+    return visible(before + text + behind)
 
 
 def _stays_apart(cell: _Cell) -> bool:
@@ -294,7 +281,7 @@ def _characters(pieces: list[_Cell]) -> Iterator[_Cell]:
                 yield _Cell(character, 1, piece.origin, piece.token, is_ghost=piece.is_ghost)
         return
     owners = [piece for piece in pieces for _ in piece.text]
-    for start, end, cells in _graphemes(drawable(text)):
+    for start, end, cells in _graphemes(visible(text)):
         owner = owners[end - 1]
         yield _Cell(text[start:end], cells, owner.origin, owner.token, is_ghost=owner.is_ghost)
 

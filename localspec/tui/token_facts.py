@@ -10,8 +10,8 @@ from rich.cells import cell_len, set_cell_size
 
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
-from localspec.tui.marks import drawable
 from localspec.tui.truth import Place, Trace
+from localspec.visible import visible
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -24,11 +24,11 @@ class Fact:
     text: str
 
 
-def visible(text: str) -> str:
+def quoted(text: str) -> str:
     """A token's text in quotes, with signs for what has none."""
     if not text:
         return "(no text of its own)"
-    shown = drawable(text.replace("\n", "⏎").replace("\t", "⇥"))
+    shown = visible(text.replace("\n", "⏎").replace("\t", "⇥"))
     return f"“{shown}”"
 
 
@@ -36,7 +36,7 @@ def thought_of(trace: Trace, index: int, waiting: str) -> list[Fact]:
     """What a token is and how likely it was to be kept; ``waiting`` says why the latter is not known."""
     place = trace.place(index)
     inspection = trace.inspections.get(index)
-    token = f"{visible(_text(place, inspection))} id {place.token.id}, {index + 1} of {len(trace.tokens)}"
+    token = f"{quoted(_text(place, inspection))} id {place.token.id}, {index + 1} of {len(trace.tokens)}"
     told = [Fact("", token), Fact("", _origin(place))]
     if inspection is None:
         return [*told, Fact("", waiting)]
@@ -117,7 +117,7 @@ def _top(model: str, letter: str, opinion: Opinion, token: int, width: int) -> l
 
 def _candidate(candidate: Candidate, chosen: bool, width: int) -> str:
     start = f"{'›' if chosen else ' '}{candidate.prob:.2f} {bar(candidate.prob, 8)} "
-    return set_cell_size(start + visible(candidate.text), width)
+    return set_cell_size(start + quoted(candidate.text), width)
 
 
 def _text(place: Place, inspection: Inspection | None) -> str:
@@ -134,7 +134,7 @@ def _origin(place: Place) -> str:
 
 
 def _rejected(place: Place) -> str:
-    guesses = " ".join(visible(proposal.text) for proposal in place.round.rejected)
+    guesses = " ".join(quoted(proposal.text) for proposal in place.round.rejected)
     drafters = "+".join(dict.fromkeys(p.drafter for p in place.round.rejected if p.drafter))
     by = f" from {drafters}" if drafters else ""
     return f"{guesses}{by}" if place.refused else f"{guesses}{by}, further on"

@@ -9,9 +9,9 @@ from rich.cells import cell_len
 
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
-from localspec.tui.marks import drawable
-from localspec.tui.token_facts import Fact, acceptance, bar, came_about, packed, thought_of, top_rows, visible
+from localspec.tui.token_facts import Fact, acceptance, bar, came_about, packed, quoted, thought_of, top_rows
 from localspec.tui.truth import Trace
+from localspec.visible import visible
 
 TOP = tuple(Candidate(n, f" {n}", 0.4 / (n + 1)) for n in range(5))
 
@@ -89,13 +89,13 @@ def test_top_fives_stand_side_by_side(texts: list[str], width: int) -> None:
     half = (width - 2) // 2
     assert all(cell_len(left) == cell_len(right) == half for left, right in rows)
     assert [left.startswith("›") for left, _ in rows] == [False, False, False, True, False, False]
-    assert all(drawable(text) == text for row in rows for text in row)
+    assert all(visible(text) == text for row in rows for text in row)
 
 
 @pytest.mark.parametrize(("text", "shown"), [(" a", "“ a”"), ("\t\n", "“⇥⏎”"), ("", "(no text of its own)")])
 def test_what_has_no_shape_has_a_sign(text: str, shown: str) -> None:
     """White space and control characters can be told apart."""
-    assert visible(text) == shown
+    assert quoted(text) == shown
 
 
 def test_packing_keeps_order_and_width() -> None:

@@ -17,6 +17,7 @@ from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.link_actions import LINK_ACTIONS
 from localspec.tui.links import Link
 from localspec.tui.widgets.bar import ReadableBar
+from localspec.visible import visible_line
 
 
 class LinksScreen(RowModal[str]):
@@ -90,4 +91,4 @@ def copied_link(url: str, arrival: Arrival) -> str:
 def _row(link: Link) -> Content:
     if link.text == link.url:
         return Content(link.url)
-    return Content.assemble(link.text, ("  ", ""), (link.url, "$quiet"))
+    return Content.assemble(visible_line(link.text), ("  ", ""), (link.url, "$quiet"))

@@ -20,6 +20,7 @@ from localspec.tui.search_actions import SEARCH_ACTIONS
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.row_list import QuietList
+from localspec.visible import visible_line
 
 WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
 NOTHING_FOUND = "Nothing was said with all of these words. Fewer of them find more."
@@ -118,6 +119,6 @@ def _lines(hit: Hit, width: int) -> Content:
     """Where it was said, and the words themselves, every row of them as far in as the first."""
     who = f"{_WHO.get(hit.role, hit.role)}, " if hit.role else "title, "
     snippet = Content.assemble(*((piece, "$accent bold" if found else "") for piece, found in hit.snippet))
-    where = Content.assemble((hit.title, "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}", "$quiet"))
+    where = Content.assemble((visible_line(hit.title), "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}", "$quiet"))
     rows = snippet.wrap(width - len(_INDENT))
     return Content("\n").join([where, *(Content.assemble(_INDENT, row.rstrip()) for row in rows)])

@@ -9,6 +9,7 @@ from textual.widgets import Static
 
 from localspec.compose.attachment import Attachment
 from localspec.compose.token_counts import TokenCount
+from localspec.visible import visible_line
 
 _MAX_ROWS = 4
 
@@ -26,7 +27,7 @@ class Attached(Static):
 
     def show(self, attachments: Sequence[tuple[Attachment, TokenCount]]) -> None:
         """Replace what is listed."""
-        rows = [(attachment.chip, _amounts(attachment, count)) for attachment, count in attachments]
+        rows = [(visible_line(attachment.chip), _amounts(attachment, count)) for attachment, count in attachments]
         if rows == self._shown:
             return
         self._shown = rows

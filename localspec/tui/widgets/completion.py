@@ -9,6 +9,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from localspec.tui.completing import Choice, Kind, Offer
+from localspec.visible import visible_line
 
 MAX_ROWS = 8
 
@@ -111,7 +112,8 @@ def _row(choice: Choice, width: int, marked: bool) -> Content:
     # A second cue beside the colour: the mark.
     label = choice.label if not choice.note else f"{choice.label:<{width}}  "
     mark = ("› ", "$accent bold") if marked else "  "
-    return Content.assemble(mark, (label, "$accent bold" if marked else "$foreground"), (choice.note, "$quiet"))
+    look = "$accent bold" if marked else "$foreground"
+    return Content.assemble(mark, (visible_line(label), look), (visible_line(choice.note), "$quiet"))
 
 
 def _note(offer: Offer, shown_n: int) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
+
+from localspec.visible import visible_line
 
 
 class Field(Input, inherit_bindings=False):
@@ -21,6 +24,11 @@ class Field(Input, inherit_bindings=False):
     ]
 
     _around: Screen[Any] | None = None
+
+    @property
+    def _value(self) -> Text:
+        """As Textual's, which takes some control characters out and so shows the cursor in another place."""
+        return Text(visible_line(self.value), no_wrap=True, overflow="ignore", end="")
 
     def on_mount(self) -> None:
         self._around = self.screen

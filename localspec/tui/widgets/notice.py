@@ -11,6 +11,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.visible import visible_line
+
 _MARGIN_CELLS = 2
 """Between a sentence and what stands beside it."""
 
@@ -46,6 +48,7 @@ class Notice(Horizontal):
 
     def say(self, text: str) -> None:
         """Say it quietly; an empty text clears the row."""
+        text = visible_line(text)
         if text != self._said:
             self._said = text
             self._text.update(Content(text), layout=False)

@@ -11,6 +11,7 @@ from localspec.tui.keys import labels_of
 from localspec.tui.pair_actions import PAIR_ACTIONS
 from localspec.tui.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
 from localspec.tui.pairs.entry import Entry
+from localspec.visible import visible_line
 
 _LOOKS = {FACT: "", NEWS: "", ERROR: "$error", STRONG: "bold"}
 
@@ -50,7 +51,7 @@ class PairDetails(VerticalScroll):
         parts = []
         for line in lines:
             name, text = line_text(line)
-            parts.append(Content.assemble((name, "$quiet"), (text, _LOOKS[line[2]])))
+            parts.append(Content.assemble((name, "$quiet"), (visible_line(text), _LOOKS[line[2]])))
         self._text.update(Content("\n").join(parts))
         if entry is None or before is None or before.pair.id != entry.pair.id:
             self.scroll_home(animate=False)

@@ -10,6 +10,7 @@ from textual.content import Content
 from localspec.pairs.suitability import AMBER, GREEN, RED
 from localspec.tui.pairs.entry import QUIET, TEXT, Entry, row
 from localspec.tui.widgets.row_list import RowList
+from localspec.visible import visible_line
 
 _LOOKS = {QUIET: "$quiet", TEXT: "", GREEN: "$success", AMBER: "$warning", RED: "$error"}
 
@@ -46,4 +47,4 @@ class PairList(RowList[PairRow], can_focus=False):
 
 
 def _drawn(row: PairRow) -> Content:
-    return Content.assemble(*((text, _LOOKS[look]) for text, look in row.parts))
+    return Content.assemble(*((visible_line(text), _LOOKS[look]) for text, look in row.parts))

@@ -33,6 +33,7 @@ from localspec.tui.widgets.folds import Folds
 from localspec.tui.widgets.mentions import Mentions
 from localspec.tui.widgets.offers import Offers
 from localspec.tui.widgets.prompt_area import PromptArea
+from localspec.visible import visible
 
 SAVE_AFTER_S = 1.0
 WEIGH_AFTER_S = 0.3
@@ -136,11 +137,11 @@ class Prompt(Vertical):
         self.area.focus()
 
     def put(self, written: Written) -> None:
-        """Replace what is written by a message from before; a search ends."""
+        """Replace what is written by a message from before, with signs for what cannot be seen; a search ends."""
         self._offers.end_search()
         self.enclosures.take_over(written)
         self._put = True
-        self.area.text = written.text
+        self.area.text = visible(written.text)
         self.area.move_cursor(self.area.document.end)
 
     def insert(self, text: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
+from rich.text import Text
 from textual import events
 from textual.binding import BindingType
 from textual.widgets import TextArea
 
 from localspec.tui.keys import prompt_bindings
+from localspec.visible import visible
 
 
 class Owner(Protocol):
@@ -81,6 +83,10 @@ class PromptArea(TextArea):
         if result := self._replace_via_keyboard(self._owner.paste(event.text), *self.selection):
             self.move_cursor(result.end_location)
             self.focus()
+
+    def get_line(self, line_index: int) -> Text:
+        """As Textual's, which takes some control characters out and so shows the cursor in another place."""
+        return Text(visible(self.document.get_line(line_index)), end="", no_wrap=True)
 
     @property
     def index(self) -> int:

@@ -21,6 +21,7 @@ from localspec.tui.truth import Ghosts, Showing
 from localspec.tui.widgets.steady import SteadyPane
 from localspec.tui.widgets.thought import Thought
 from localspec.tui.widgets.token_view import TokenView
+from localspec.visible import visible
 
 if TYPE_CHECKING:
     from localspec.tui.widgets.marked_markdown import MarkedMarkdown
@@ -156,7 +157,7 @@ class ReplyView(Vertical, SteadyPane):
         markdown.display = False
         try:
             await self.mount(markdown)
-            await markdown.update(text[thought.end :].lstrip() if thought else text)
+            await markdown.update(visible(text[thought.end :].lstrip() if thought else text))
         except CancelledError:
             markdown.remove()
             raise

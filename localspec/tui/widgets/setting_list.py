@@ -8,6 +8,7 @@ from textual.content import Content
 
 from localspec.tui.settings_browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, Row
 from localspec.tui.widgets.row_list import RowList
+from localspec.visible import visible_line
 
 LOOKS = {QUIET: "$quiet", TEXT: "", STRONG: "bold", WARNING: "$warning"}
 
@@ -32,4 +33,4 @@ class SettingList(RowList[Row], can_focus=False):
 
 
 def content(parts: Sequence[Part]) -> Content:
-    return Content.assemble(*((text, LOOKS[look]) for text, look in parts))
+    return Content.assemble(*((visible_line(text), LOOKS[look]) for text, look in parts))

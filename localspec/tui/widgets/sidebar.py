@@ -23,6 +23,7 @@ from localspec.tui.keys import bindings_of, labels_of
 from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
+from localspec.visible import visible_line
 
 
 def utc_now() -> datetime:
@@ -230,7 +231,7 @@ def _line(row: Row, current: bool, width: int, now: datetime) -> Content:
     if current and row.heading.pinned:
         when = f"★ {when}"
     room = width - 2 - len(when) - 1
-    title = row.heading.title
+    title = visible_line(row.heading.title)
     shown = title if cell_len(title) <= room else set_cell_size(title, room - 1).rstrip() + "…"
     text = Content(shown)
     for position in row.positions:

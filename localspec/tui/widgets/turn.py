@@ -16,6 +16,7 @@ from localspec.tui.truth import Showing
 from localspec.tui.widgets.note import Note
 from localspec.tui.widgets.reply import ReplyView
 from localspec.tui.widgets.steady import SteadyPane
+from localspec.visible import visible_line
 
 PROMPT_ROWS = 20
 """So many lines of a message are shown."""
@@ -80,7 +81,9 @@ class TurnView(Vertical, SteadyPane):
 
     def fail(self, error: LocalSpecError) -> None:
         """Say what went wrong and what to do next, where the text stopped."""
-        self._error.update(Content.assemble(error.message, " ", (error.hint, "$foreground")))
+        self._error.update(
+            Content.assemble(visible_line(error.message), " ", (visible_line(error.hint), "$foreground"))
+        )
         self._error.display = True
 
     def _asked(self) -> Content:

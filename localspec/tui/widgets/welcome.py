@@ -13,6 +13,7 @@ from textual.widgets import Static
 from localspec.engine.events import Origin
 from localspec.launch import Launch
 from localspec.tui.palette import MEANINGS, Palette
+from localspec.visible import visible_line
 
 TOUR_EXAMPLES = (
     "What is speculative decoding?",
@@ -102,9 +103,9 @@ class Welcome(Vertical):
 
     def tell(self, launch: Launch, offer: str) -> None:
         """Which pair is in use, and what is offered; an empty offer takes no room."""
-        self._pair.update(Content(describe_pair(launch)))
+        self._pair.update(Content(visible_line(describe_pair(launch))))
         key, _, rest = offer.partition(" ")
-        self._offer.update(Content.assemble((key, "$accent"), f" {rest}"))
+        self._offer.update(Content.assemble((key, "$accent"), f" {visible_line(rest)}"))
         self._offer.display = bool(offer)
         self.set_class(bool(offer), "-offering")
 
