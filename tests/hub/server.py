@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
 
@@ -209,7 +209,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(repo.files[file], {"X-Repo-Commit": repo.commit}, None, repo.files[file].sha256)
         else:
             content = repo.files[file]
-            location = f"{self.server_hub.scheme}://localhost:{self.server_hub.port}/cdn/{name}/{file}"
+            place = quote(f"/cdn/{name}/{file}")
+            location = f"{self.server_hub.scheme}://localhost:{self.server_hub.port}{place}"
             linked = {"X-Linked-ETag": f'"{content.sha256}"', "X-Linked-Size": str(content.size_bytes)}
             told = {"Location": location, "X-Repo-Commit": repo.commit, **linked}
             self._answer(302, told | self.server_hub.resolved)

@@ -1,0 +1,61 @@
+"""Text of strangers on a real terminal: every way in, and every way out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.terminal import Terminal
+
+PATIENCE_S = 120.0
+STEERING = re.compile(
+    r"\x1b\[31337m|\x1b\]52|\x1b\]0;|\x1bP|\x07bel|\x08bs|\x0bvt|\x0cff|\x7fdel|\rcr|\nforged"
+    "|[\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+)
+"""What ``tests.hostile`` holds, and may not come out of any program as it is."""
+PRINTED = (
+    "reply progress template native path title question system thought heading cell link fence import pair "
+    "cached scanned other nearly pulled moved remote build device traceback persona"
+)
+LINES = "path title question heading system reply native"
+DRAWN = {
+    "markdown": "question thought heading paragraph item head cell quote code bold link fence",
+    "tokens": "heading paragraph",
+}
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="setsid is on the path of Linux")
+
+
+@pytest.fixture
+def show(own_home: Path, tmp_path: Path) -> Callable[[str], Terminal]:
+    """A program of ``tests.hostile`` on a terminal of its own."""
+
+    def start(program: str) -> Terminal:
+        command = [sys.executable, "-m", "tests.hostile", program, str(tmp_path)]
+        return Terminal(command, {"INPUTRC": "/dev/null", "LOCALSPEC_DEBUG": "1"}, columns=120, rows=80)
+
+    return start
+
+
+def ended(terminal: Terminal) -> str:
+    """All that was painted, once the program has ended."""
+    while terminal.read(PATIENCE_S):
+        pass
+    terminal.close()
+    return terminal.painted.decode()
+
+
+def check(painted: str, ways: str) -> None:
+    """Each way was shown, with a sign for what steers behind its mark; nothing steers."""
+    assert not STEERING.findall(painted)
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", painted)
+    assert [way for way in ways.split() if f"{way}␛" not in bare] == []
+
+
+def test_commands_print_nothing_that_steers(show: Callable[[str], Terminal]) -> None:
+    """Replies, conversations, pairs, the Hub, errors: on standard output and error."""
+    check(ended(show("commands")), PRINTED)
