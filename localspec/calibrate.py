@@ -1,16 +1,19 @@
 """What this machine takes for a round with this pair: measured at load, before the first reply.
 
 The plain speed is measured each time, by the very loop that replies use. The rest, what a batch of b tokens
-and a step of the draft cost, takes some seconds with a small target and up to half a minute with one that
-writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only
-scaled to the speed of the day. The context is short here; replies keep the figures true as it grows, and what they
-taught is kept when the pair is closed.
+and a step of the draft cost beside a plain token, takes some seconds with a small target and up to
+half a minute with one that writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only scaled
+to the speed of the day. Prices are the fastest of several evaluations:
+whatever interrupts an evaluation only adds to it, so the ratio of two prices is nearly the same on a busy machine as on
+a quiet one. The context is short here; replies keep the figures true as it grows, and what they taught is kept when the
+pair is closed.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, median
 from typing import Protocol
@@ -39,7 +42,10 @@ _VERIFIED_N = 4
 """Tokens of the verification by which taking back is priced."""
 _REFUSALS_N = 12
 """Refusals in a row to measure: copies of a recurrent state are made every few tokens, so they cost by turns."""
-_REPEATS = 3
+_REPEATS, _MOST_REPEATS = 3, 12
+"""Evaluations of one size, the second number where they are short."""
+_SHORT_S = 0.03
+"""Evaluations are repeated for about so long."""
 _PIECE_N = 16
 """Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
 _DRAFT_SHARE = 0.1
@@ -109,20 +115,32 @@ def read(model: Tunable, prompt: Sequence[int], progress: MeasuringProgress) -> 
         model.logits(prompt[:end], 0)
 
 
-def plain_speed(target: Model, prompt: Sequence[int], cancel: Cancellation, progress: MeasuringProgress) -> float:
-    """Tokens per second at depth 0, by the very loop that replies use: the median round of some two dozen.
+@dataclass(frozen=True, slots=True)
+class PlainRound:
+    """A round at depth 0, as replies make it."""
+
+    total_s: float
+    """The median."""
+    host_s: float
+    """Its part outside the model, where nothing interrupted it."""
+
+
+def plain_round(target: Model, prompt: Sequence[int], cancel: Cancellation, progress: MeasuringProgress) -> PlainRound:
+    """The time of a token without speculation, from some two dozen rounds of the loop that replies use.
 
     Raises Cancelled.
     """
-    spent_s: list[float] = []
+    rounds: list[Round] = []
     progress.begin("plain speed", batch_weight(_PIECE_N))
     for round_ in _plain_rounds(target, prompt[: max(1, target.n_ctx // 2)], cancel):
-        spent_s.append(round_.total_s)
-        measured = spent_s[_WARM_UP_ROUNDS:]
-        if len(measured) >= ENOUGH_ROUNDS or (len(measured) >= FEWEST_ROUNDS and sum(measured) >= ENOUGH_S):
+        rounds.append(round_)
+        spent_s = [each.total_s for each in rounds[_WARM_UP_ROUNDS:]]
+        if len(spent_s) >= ENOUGH_ROUNDS or (len(spent_s) >= FEWEST_ROUNDS and sum(spent_s) >= ENOUGH_S):
             break
         progress.begin("plain speed", 1)
-    return 1 / median(spent_s[_WARM_UP_ROUNDS:])
+    measured = rounds[_WARM_UP_ROUNDS:]
+    host_s = min(each.total_s - each.verify_s for each in measured)
+    return PlainRound(median(each.total_s for each in measured), host_s)
 
 
 def choose_threads(model: Tunable, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> int:
@@ -134,7 +152,7 @@ def choose_threads(model: Tunable, prompt: Sequence[int], batch: int, progress: 
     while n >= 1:
         model.set_threads(n)
         progress.begin("threads", _threads_weight(batch))
-        spent_s = _evaluation_s(model, prompt, batch)
+        spent_s = _evaluation_s(model, prompt, batch, median)
         if spent_s >= best_s * _CLEARLY:
             break
         best_n, best_s = n, spent_s
@@ -147,25 +165,28 @@ def measure_costs(
     target: Tunable,
     draft: Tunable | None,
     prompt: Sequence[int],
-    plain_s: float,
+    plain: PlainRound,
     largest: int,
     progress: MeasuringProgress,
 ) -> Costs:
-    """Prices for batches up to ``largest`` tokens and for the draft. ``plain_s`` is what a plain round takes.
+    """Prices for batches up to ``largest`` tokens and for the draft, at the speed of ``plain``. Raises Cancelled."""
+    host_s = plain.host_s
 
-    Raises Cancelled.
-    """
+    def between() -> None:
+        """A draft is evaluated before each verification, which takes the processor's caches from the target."""
+        if draft is not None:
+            draft.logits(prompt, 1)
+
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
-    progress.plan(_batches_weight(batches, plain_s) + _rest_weight())
+    progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight())
     progress.begin("one token", _evaluations_weight(1))
-    host_s = max(0.0, plain_s - _evaluation_s(target, prompt, 1))
-    rounds_s = {1: plain_s}
+    rounds_s = {1: host_s + _evaluation_s(target, prompt, 1)}
     deadline = time.perf_counter() + _BATCHES_S
     for done_n, batch in enumerate(batches):
         if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
             break
         progress.begin(f"batches of {batch}", _evaluations_weight(batch))
-        rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch)
+        rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch, between=between)
     rollback_s = 0.0
     if target.replay_n and _VERIFIED_N in rounds_s:
         rollback_s = _rollback_s(target, prompt, rounds_s[_VERIFIED_N] - host_s)
@@ -178,7 +199,7 @@ def measure_costs(
         catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
         all_s = _catch_up_s(draft, prompt, catch_up_n)
         looks["draft"] = LookCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
-    return Costs(rounds_s, looks, rollback_s)
+    return Costs(rounds_s, looks, rollback_s).scaled(plain.total_s / rounds_s[1])
 
 
 def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
@@ -205,42 +226,68 @@ def is_steady(target: Model, prompt: Sequence[int], progress: MeasuringProgress)
     return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
 
 
-def _evaluation_s(model: Tunable, prompt: Sequence[int], batch: int) -> float:
-    """The median time for scoring the last ``batch`` tokens of the prompt."""
+_Of = Callable[[Sequence[float]], float]
+"""One time for several of the same work."""
+
+
+def _nothing() -> None:
+    """Between evaluations that follow upon each other."""
+
+
+def _evaluation_s(
+    model: Tunable, prompt: Sequence[int], batch: int, of: _Of = min, between: Callable[[], None] = _nothing
+) -> float:
+    """The time for scoring the last ``batch`` tokens of the prompt; ``between`` runs before each time, uncounted."""
     if not model.forgets_freely:
-        return _onward_s(model, prompt, batch, batch)
-    model.logits(prompt, batch)
-    return median(_timed(lambda: model.logits(prompt, batch)) for _ in range(_REPEATS))
+        return _onward_s(model, prompt, batch, batch, of)
+
+    def once() -> float:
+        between()
+        return _timed(lambda: model.logits(prompt, batch))
+
+    once()
+    return of(_times_s(once))
 
 
 def _catch_up_s(model: Tunable, prompt: Sequence[int], n: int) -> float:
-    """The median time for reading the last ``n`` tokens and scoring the last of them."""
+    """The time for reading the last ``n`` tokens and scoring the last of them."""
     if not model.forgets_freely:
         return _onward_s(model, prompt, n, 1)
-    spent_s = []
-    for _ in range(_REPEATS):
+
+    def once() -> float:
         # Another last token in place of what is read makes the cache forget it.
         model.logits([*prompt[:-n], prompt[-n] ^ 1], 0)
-        spent_s.append(_timed(lambda: model.logits(prompt, 1)))
-    return median(spent_s)
+        return _timed(lambda: model.logits(prompt, 1))
+
+    return min(_times_s(once))
 
 
-def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int) -> float:
-    """The median time for reading ``n`` tokens behind others and scoring the ``last`` of them.
+def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of = min) -> float:
+    """The time for reading ``n`` tokens behind others and scoring the ``last`` of them.
 
     For a model that would have to read much again to be asked the same twice: it goes back in between, at a place
     that it is led to remember.
     """
     begin = max(0, len(prompt) - max(_BATCHES) - 1)
     other = prompt[begin] ^ 1
-    spent_s = []
-    for _ in range(1 + _REPEATS):
+
+    def once() -> float:
         if model.held([*prompt[:begin], other]) < begin:
             model.logits([prompt[0] ^ 1], 0)
             model.logits(prompt[:begin], 0)
         model.logits(prompt[: begin + 1], 1)
-        spent_s.append(_timed(lambda: model.logits(prompt[: begin + 1 + n], last)))
-    return median(spent_s[1:])
+        return _timed(lambda: model.logits(prompt[: begin + 1 + n], last))
+
+    once()
+    return of(_times_s(once))
+
+
+def _times_s(once: Callable[[], float]) -> Sequence[float]:
+    """The times of the same work: at least three, and more where they are short."""
+    spent_s: list[float] = []
+    while len(spent_s) < _REPEATS or (len(spent_s) < _MOST_REPEATS and sum(spent_s) < _SHORT_S):
+        spent_s.append(once())
+    return spent_s
 
 
 def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float:

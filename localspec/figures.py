@@ -54,6 +54,12 @@ def times(ratio: float | None, *, fixed: bool = False) -> str:
     return _padded(text, _TIMES_WIDTH, fixed)
 
 
+def speedup(timings: Timings, *, fixed: bool = False) -> str:
+    """The speed-up of a reply with its unit, or that the machine was too busy to tell."""
+    text = "busy" if timings.busy else f"{times(timings.speedup_vs_plain, fixed=fixed)} plain"
+    return text.rjust(_TIMES_WIDTH + len(" plain")) if fixed else text
+
+
 def percent(share: float | None, *, fixed: bool = False) -> str:
     """A share of 1, as whole per cent.
 
@@ -105,6 +111,7 @@ def summary_parts(timings: Timings, rounds: Sequence[Round], pair: str) -> tuple
     parts = [
         tokens(timings.predicted_n),
         timings.predicted_per_second is not None and f"{speed(timings.predicted_per_second)} tokens/s",
+        timings.busy and "speed-up unknown (the machine is busy)",
         timings.speedup_vs_plain is not None and f"speed-up {times(timings.speedup_vs_plain)}",
         timings.draft_acceptance_rate is not None and f"acceptance {percent(timings.draft_acceptance_rate)}",
         timings.mean_acceptance_length is not None

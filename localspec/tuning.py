@@ -10,7 +10,7 @@ from localspec.calibrate import (
     choose_threads,
     is_steady,
     measure_costs,
-    plain_speed,
+    plain_round,
     planned_weight,
     read,
 )
@@ -64,7 +64,7 @@ class Tuning:
                 model.set_threads(min(threads.get(name, model.threads), model.threads))
             progress.plan(planned_weight(self.target, prompt, (), costs=False))
             read(self.target, prompt, progress)
-            factor = 1 / plain_speed(self.target, prompt, cancel, progress) / costs.plain_s
+            factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
             if 1 / _SAME_DAY < factor < _SAME_DAY and set(costs.looks) == ({"draft"} if self.draft else set()):
                 return costs.scaled(factor)
         return self._measure(prompt, file, cancel, progress)
@@ -79,8 +79,8 @@ class Tuning:
             name: choose_threads(model, prompt, 1 if model is self.draft else min(_VERIFY_BATCH, len(prompt)), progress)
             for name, model in models.items()
         }
-        plain_s = 1 / plain_speed(self.target, prompt, cancel, progress)
-        costs = measure_costs(self.target, self.draft, prompt, plain_s, self.largest, progress)
+        plain = plain_round(self.target, prompt, cancel, progress)
+        costs = measure_costs(self.target, self.draft, prompt, plain, self.largest, progress)
         if is_steady(self.target, prompt, progress):
             file.save(costs, threads)
         return costs

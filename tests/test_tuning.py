@@ -8,12 +8,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import pytest
 
-from localspec.calibrate import choose_threads, measure_costs
+from localspec.calibrate import PlainRound, choose_threads, measure_costs
 from localspec.calibration_file import CalibrationFile, calibration_key
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, LookCost
@@ -91,7 +91,7 @@ def stairs(batch: int, threads: int) -> float:
 
 def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     target, draft = model(clock, stairs), model(clock, lambda batch, threads: 1e-4 * (1 + batch / 10))
-    costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, MeasuringProgress())
+    costs = measure_costs(target, draft, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -99,10 +99,21 @@ def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     assert costs.look_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
 
 
+def test_interruptions_change_no_price(clock: Clock) -> None:
+    """Two of three evaluations take three times as long and longer, as beside other programs."""
+    turns = cycle((3.0, 1.0, 5.0))
+    target = model(clock, lambda batch, threads: stairs(batch, threads) * next(turns))
+    costs = measure_costs(target, None, PROMPT, PlainRound(2 * stairs(1, 4), 0.0), 17, MeasuringProgress())
+    assert [costs.price(b) for b in (2, 4, 8, 17)] == pytest.approx(
+        [stairs(b, 4) / stairs(1, 4) for b in (2, 4, 8, 17)]
+    )
+    assert costs.plain_s == pytest.approx(2 * stairs(1, 4))
+
+
 def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     """Three batches are measured whatever they take; the largest is put on their line."""
     target = model(clock, lambda batch, threads: 1.0 + batch)
-    costs = measure_costs(target, None, PROMPT, 2.0, 17, MeasuringProgress())
+    costs = measure_costs(target, None, PROMPT, PlainRound(2.0, 0.0), 17, MeasuringProgress())
     assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
     assert costs.round_s(17) == pytest.approx(18.0)
 
@@ -148,7 +159,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
     draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.perf_counter", clock)
-        costs = measure_costs(target, draft, PROMPT, stairs(1, 4), 17, MeasuringProgress())
+        costs = measure_costs(target, draft, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -158,7 +169,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
 @pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
 def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: type[Timed], expected_s: float) -> None:
     target = kind(letters(40), clock=clock, price_s=lambda batch, threads: 0.01 * batch)
-    costs = measure_costs(target, None, PROMPT, 0.01, 17, MeasuringProgress())
+    costs = measure_costs(target, None, PROMPT, PlainRound(0.01, 0.0), 17, MeasuringProgress())
     assert costs.rollback_s == pytest.approx(expected_s)
     assert costs.round_s(4) == pytest.approx(0.04)
 

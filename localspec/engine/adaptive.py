@@ -80,6 +80,9 @@ class AdaptiveDepth:
         recent = self._tokens / self._seconds if self._seconds else 0.0
         return max(recent, self.plain_per_second)
 
+    def price(self, proposed_n: int) -> float:
+        return self.costs.price(proposed_n + 1)
+
     def begin(self) -> None:
         """A new reply: how the last one went says little about it. What was learned about costs and chances stays."""
         self._moods.clear()

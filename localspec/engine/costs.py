@@ -13,10 +13,14 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-_OWN_RATE = 0.12
-"""How fast one entry follows what its batch size really costs."""
-_SHARED_RATE = 0.04
-"""How fast all entries follow: a longer context or a warmer machine makes every batch dearer."""
+_SHARED_RATE = 0.12
+"""How fast all prices follow a round: a longer context or a busier machine makes every batch dearer."""
+_OWN_RATE, _ALONE_RATE = 0.12, 0.01
+"""How fast the price of one batch size follows in addition: shortly after a plain round, and otherwise."""
+_LOOK_RATE = 0.12
+"""How fast the price of a look follows."""
+_NEAR_N = 8
+"""A plain round tells for so many rounds how fast the machine is; without it a dear batch looks like a slow machine."""
 _CLEARLY = 0.93
 """A larger batch must take less than this share of a smaller one's time to be evaluated in its place."""
 _LARGEST_SURPRISE = 2.0
@@ -47,10 +51,10 @@ class LookCost:
     def observe(self, lag: int, spent_s: float) -> None:
         """A look has cost this much."""
         if 1 <= lag <= self.singly_n:
-            self.step_s *= _drift(spent_s / (lag * self.step_s), _OWN_RATE)
+            self.step_s *= _drift(spent_s / (lag * self.step_s), _LOOK_RATE)
         elif lag > 8:
             rest = max(spent_s - self.step_s, self.step_s) / (lag - 1)
-            self.catch_up_s *= _drift(rest / self.catch_up_s, _OWN_RATE)
+            self.catch_up_s *= _drift(rest / self.catch_up_s, _LOOK_RATE)
 
 
 @dataclass(slots=True)
@@ -68,6 +72,8 @@ class Costs:
     """Rounds by the size of their batch."""
     _owing: bool = field(init=False, default=False, compare=False)
     """Whether the next round takes back what this one left."""
+    _plain_ago_n: int = field(init=False, default=_NEAR_N, compare=False)
+    """Rounds since the last plain one."""
 
     def __post_init__(self) -> None:
         self._table = _filled(self.rounds_s)
@@ -117,6 +123,10 @@ class Costs:
         cost = self.looks.get(drafter)
         return cost.of(lag) if cost else 0.0
 
+    def price(self, batch: int) -> float:
+        """The next round's price, with ``batch`` tokens and drafting apart, in plain rounds."""
+        return (self.round_s(batch) + self._owing * self.rollback_s) / self.plain_s
+
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
         """A round of ``batch`` tokens has cost this much, drafting apart; whether any of its proposals was refused."""
         taken_back, self._owing = self._owing and self.rollback_s > 0, refused
@@ -124,10 +134,12 @@ class Costs:
             return
         surprise = spent_s / (self._table[batch] + taken_back * self.rollback_s)
         if taken_back:
-            self.rollback_s *= _drift(surprise, _OWN_RATE)
+            self.rollback_s *= _drift(surprise, _SHARED_RATE)
         shared = _drift(surprise, _SHARED_RATE)
         self._table = [entry * shared for entry in self._table]
-        self._table[batch] *= _drift(surprise, _OWN_RATE)
+        self._plain_ago_n = 0 if batch == 1 else self._plain_ago_n + 1
+        if batch > 1:
+            self._table[batch] *= _drift(surprise, _OWN_RATE if self._plain_ago_n <= _NEAR_N else _ALONE_RATE)
         self._seen_n[batch] += 1
 
     def observe_look(self, drafter: str, lag: int, spent_s: float) -> None:

@@ -15,9 +15,8 @@ from localspec.engine.events import Round
 class DepthPolicy(Protocol):
     """Plans rounds."""
 
-    @property
-    def plain_per_second(self) -> float | None:
-        """Tokens a second without speculation, here and now, if the policy knows."""
+    def price(self, proposed_n: int) -> float | None:
+        """The measured price of a round that verifies so many proposals, in plain rounds, if the policy knows."""
         ...
 
     def begin(self) -> None:
@@ -45,9 +44,8 @@ class FixedDepth:
     costs: Costs | None = None
     """What rounds cost here, if that is known; kept true as rounds go by."""
 
-    @property
-    def plain_per_second(self) -> float | None:
-        return 1 / self.costs.plain_s if self.costs else None
+    def price(self, proposed_n: int) -> float | None:
+        return self.costs.price(proposed_n + 1) if self.costs else None
 
     def begin(self) -> None:
         """Nothing to forget."""

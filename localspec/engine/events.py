@@ -83,6 +83,8 @@ class Round:
     """In a line, why as many tokens were proposed as were; empty where the depth is fixed."""
     divergence: float | None = None
     """Of draft and target, in nats per verified token, as ``divergence.py`` defines it; None where not measured."""
+    price: float | None = None
+    """Measured price of verifying this many proposals, in plain rounds; None where it was not measured."""
 
     @property
     def accepted_n(self) -> int:

@@ -48,7 +48,7 @@ class Request:
     prompt_chunk: int = 256
     """Prompt tokens evaluated between two looks at the stop signal."""
     plain_per_second: float | None = None
-    """Measured plain speed of this target, for the speed-up, if the policy does not know it."""
+    """Measured plain speed of this target, for the speed-up, if the policy does not know what rounds cost."""
 
 
 def generate(target: Model, drafters: Sequence[Drafter], request: Request, cancel: Cancellation) -> Iterator[Event]:
@@ -138,7 +138,6 @@ class _Reply:
                 return
             round_ = self._round(room - 1)
             self.tally.add(round_)
-            self.tally.plain_per_second = self.request.policy.plain_per_second or self.request.plain_per_second
             yield from self.release.add(round_, self.stops.safe_n)
 
     def held_back(self) -> Iterator[Round]:
@@ -185,11 +184,13 @@ class _Reply:
             tokens=tokens,
             rejected=rejected,
             ignored=ignored,
-            draft_s=drafted - started - self.owed_s,
+            # Without a drafter it is the price of a clock, or of another program that came in between.
+            draft_s=drafted - started - self.owed_s if drafters else 0.0,
             verify_s=verified - drafted,
             total_s=time.perf_counter() - started,
             why=self._why(),
             divergence=divergence,
+            price=request.policy.price(len(draft)),
         )
         ended = time.perf_counter()
         request.policy.observe(round_, judged, verdict.accepted)

@@ -8,6 +8,7 @@ The names are those of llama-server (``prompt_n`` ... ``draft_n_accepted``) and 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,13 +42,71 @@ class Timings:
     accepted_per_pos: tuple[int, ...]
     """How often the first, second, ... proposal of a round was accepted."""
     plain_per_second: float | None
-    """Measured speed of this target at depth 0."""
+    """Speed of this target at depth 0 in the same minutes: by what the rounds took and their prices in plain rounds."""
     speedup_vs_plain: float | None
-    """predicted_per_second / plain_per_second."""
+    """predicted_per_second / plain_per_second; None where ``busy``, too."""
     origins: dict[str, int] = field(default_factory=dict)
     """Committed tokens by origin; their sum is predicted_n."""
     divergence: float | None = None
     """Mean divergence of draft and target, in nats, over the rounds in which it was measured; see ``Round``."""
+    busy: bool = False
+    """Whether other programs took so much of the machine that no true speed-up can be told."""
+
+
+_MOST_ERROR = 0.05
+"""The largest standard error of a speed-up that is told, as a share of it."""
+
+
+@dataclass(slots=True)
+class Baseline:
+    """Plain speed under the load of the very rounds it is compared with.
+
+    A round's price says how many plain rounds its verification costs. So a reply's verifications stand for so many
+    plain rounds in the same moments, and other programs slow both down alike. The speed-up is then tokens / prices x
+    verification time / total time. What is not known is how unevenly the load fell on drafting and on verifying;
+    that is estimated from how unevenly it fell on the rounds.
+    """
+
+    price: float = 0.0
+    """Sum of the prices p, in plain rounds."""
+    draft_s: float = 0.0
+    verify_s: float = 0.0
+    """Sum of the verification times v, host work included."""
+    _vv: float = 0.0
+    _vp: float = 0.0
+    _pp: float = 0.0
+
+    def add(self, price: float, draft_s: float, verify_s: float) -> None:
+        """Count one round."""
+        self.price += price
+        self.draft_s += draft_s
+        self.verify_s += verify_s
+        self._vv += verify_s * verify_s
+        self._vp += verify_s * price
+        self._pp += price * price
+
+    @property
+    def plain_per_second(self) -> float | None:
+        """Plain tokens a second in the time of these rounds; None without any."""
+        return self.price / self.verify_s if self.verify_s > 0 and self.price > 0 else None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the speed-up's standard error is too large to tell it."""
+        return self._error() > _MOST_ERROR
+
+    def _error(self) -> float:
+        """The standard error, as a share of the speed-up; 0 without drafting, where both are the same rounds.
+
+        With u = sum v / sum p the time of a plain round, the residuals v - u p give the error of the sum of v. Load
+        falls on drafting as it does on verifying, so its error is larger by the root of its smaller share.
+        """
+        if self.verify_s <= 0 or self.price <= 0:
+            return 0.0
+        plain_s = self.verify_s / self.price
+        residual = max(0.0, self._vv - 2 * plain_s * self._vp + plain_s * plain_s * self._pp)
+        drafting = self.draft_s / (self.draft_s + self.verify_s)
+        return sqrt(drafting * residual) / self.verify_s
 
 
 @dataclass(slots=True)
@@ -55,6 +114,7 @@ class Tally:
     """Adds up rounds; ``timings()`` may be asked for at any moment."""
 
     plain_per_second: float | None = None
+    """Plain speed measured before; it counts where rounds have no price."""
     prompt_n: int = 0
     prompt_s: float = 0.0
     cache_n: int = 0
@@ -72,6 +132,8 @@ class Tally:
     """The sum."""
     diverged_n: int = 0
     """Rounds in which it was measured."""
+    baseline: Baseline = field(default_factory=Baseline)
+    """Plain speed, from the rounds that have a price."""
 
     def add(self, round_: Round) -> None:
         """Count one round."""
@@ -92,11 +154,14 @@ class Tally:
         if round_.divergence is not None:
             self.divergence += round_.divergence
             self.diverged_n += 1
+        if round_.price is not None:
+            self.baseline.add(round_.price, round_.draft_s, round_.total_s - round_.draft_s)
 
     def timings(self) -> Timings:
         """The figures so far."""
         speed = self.predicted_n / self.predicted_s if self.predicted_s > 0 else None
-        plain = self.plain_per_second
+        plain = self.baseline.plain_per_second or self.plain_per_second
+        busy = self.baseline.busy
         return Timings(
             prompt_n=self.prompt_n,
             prompt_ms=self.prompt_s * 1e3,
@@ -114,7 +179,8 @@ class Tally:
             mean_acceptance_length=self.predicted_n / self.rounds_n if self.rounds_n else None,
             accepted_per_pos=tuple(self.accepted_per_pos),
             plain_per_second=plain,
-            speedup_vs_plain=speed / plain if speed and plain else None,
+            speedup_vs_plain=speed / plain if speed and plain and not busy else None,
             origins={str(origin): count for origin, count in self.origins.items()},
             divergence=self.divergence / self.diverged_n if self.diverged_n else None,
+            busy=busy,
         )

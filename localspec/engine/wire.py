@@ -65,6 +65,7 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "round_ms": round_.total_s * 1e3,
         "why": round_.why,
         "divergence": round_.divergence,
+        "price": round_.price,
     }
 
 
@@ -81,6 +82,7 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         total_s=data["round_ms"] / 1e3,
         why=data.get("why", ""),
         divergence=data.get("divergence"),
+        price=data.get("price"),
     )
 
 

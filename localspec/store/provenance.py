@@ -6,15 +6,17 @@ whole microseconds, texts are UTF-8 after their length in bytes, and strings tha
 stand once at the beginning of their frame::
 
     frame     MARK;  n strings, each: n bytes, UTF-8;  n rounds, each a round
-    round     index, drafter, depth, draft time, verify time, total time, why, divergence,
+    round     index, drafter, depth, draft time, verify time, total time, why, divergence, price,
               n tokens, n rejected, n ignored, then those
     token     id, characters of its text, origin + 4 * drafter
     proposal  id, drafter, n bytes, its text in UTF-8
 
 A string is named by its place in the frame, counted from 1; 0 is none. An origin is its place in
 ``ORIGINS``. The text of a token is not repeated: it is the next so many characters of the message. A divergence is in
-thousandths of a nat, plus 1; 0 was not measured. Frames without the mark, as version 1 wrote them, have none: a record
-of version 2 may have such frames too, of a reply that began under an older program.
+thousandths of a nat, a price in thousandths of a plain round, both plus 1; 0 was not measured. The mark is a zero,
+written longer than need be, as no number is. Frames of version 2 have a shorter one and no prices, those of version 1
+none and no divergences either; a record may have frames of several versions, of a reply that began under an older
+program.
 """
 
 from __future__ import annotations
@@ -25,12 +27,14 @@ from contextlib import suppress
 
 from localspec.engine.events import Origin, Proposal, Round, Token
 
-VERSION = 2
-_READ = (b"\x01", b"\x02")
+VERSION = 3
+_READ = (b"\x01", b"\x02", b"\x03")
 """Versions there are."""
-MARK = b"\x80\x00"
-"""Zero, written longer than need be, as no number is: what an older frame cannot begin with."""
-_PER_NAT = 1000
+MARK_2 = b"\x80\x00"
+MARK = b"\x80\x80\x00"
+"""Neither begins the other, and no older frame begins with either."""
+_PER_UNIT = 1000
+"""Divergences and prices are in thousandths."""
 ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
 """In the order of their codes; never to be changed."""
 
@@ -103,7 +107,8 @@ class _Writer:
         for duration_s in (round_.draft_s, round_.verify_s, round_.total_s):
             number(round(max(duration_s, 0.0) * 1e6))
         number(self._string(round_.why or None))
-        number(0 if round_.divergence is None else 1 + round(max(round_.divergence, 0.0) * _PER_NAT))
+        for measured in (round_.divergence, round_.price):
+            number(0 if measured is None else 1 + round(max(measured, 0.0) * _PER_UNIT))
         for kind in (round_.tokens, round_.rejected, round_.ignored):
             number(len(kind))
         for token in round_.tokens:
@@ -139,21 +144,29 @@ class _Reader:
         self._at = 0
         self._text_at = 0
         self._strings: list[str] = []
-        self._marked = False
+        self._version = 1
 
     def rounds(self) -> Iterator[Round]:
         while self._at < len(self._data):
-            self._marked = self._data.startswith(MARK, self._at)
-            self._at += len(MARK) * self._marked
+            self._version = self._read_mark()
             self._strings = [self._read_text() for _ in range(self._number())]
             for _ in range(self._number()):
                 yield self._round()
+
+    def _read_mark(self) -> int:
+        """The version of the frame that begins here."""
+        for version, mark in ((3, MARK), (2, MARK_2)):
+            if self._data.startswith(mark, self._at):
+                self._at += len(mark)
+                return version
+        return 1
 
     def _round(self) -> Round:
         index, drafter, depth = self._number(), self._string(self._number()), self._number()
         draft_s, verify_s, total_s = (self._number() / 1e6 for _ in range(3))
         why = self._string(self._number()) or ""
-        divergence = self._number() if self._marked else 0
+        divergence = self._measured(since=2)
+        price = self._measured(since=3)
         tokens_n, rejected_n, ignored_n = self._number(), self._number(), self._number()
         return Round(
             index=index,
@@ -166,8 +179,14 @@ class _Reader:
             verify_s=verify_s,
             total_s=total_s,
             why=why,
-            divergence=(divergence - 1) / _PER_NAT if divergence else None,
+            divergence=divergence,
+            price=price,
         )
+
+    def _measured(self, *, since: int) -> float | None:
+        """A value in thousandths that frames have ``since`` this version."""
+        stored = self._number() if self._version >= since else 0
+        return (stored - 1) / _PER_UNIT if stored else None
 
     def _token(self) -> Token:
         token_id, length, code = self._number(), self._number(), self._number()

@@ -65,7 +65,7 @@ def figures_line(shown: Figures, width: int) -> str:
     timings = shown.timings
     speed = [
         f"{figures.speed(timings.predicted_per_second, fixed=True)} tokens/s",
-        f"{figures.times(timings.speedup_vs_plain, fixed=True)} plain",
+        figures.speedup(timings, fixed=True),
     ]
     if shown.why_off:
         return _off_line(speed, shown.why_off, width)
@@ -114,6 +114,6 @@ def reply_summary(timings: Timings) -> str:
         return ""
     counts = [f"{n} {origin}" for origin in Origin if (n := timings.origins.get(origin, 0))]
     parts = [f"{figures.tokens(timings.predicted_n)}: {', '.join(counts)}"]
-    if timings.speedup_vs_plain is not None:
-        parts.append(f"{figures.times(timings.speedup_vs_plain)} plain")
+    if timings.speedup_vs_plain is not None or timings.busy:
+        parts.append(figures.speedup(timings))
     return " · ".join(parts)

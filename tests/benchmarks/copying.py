@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.calibrate import measure_costs, plain_speed
+from localspec.calibrate import measure_costs, plain_round
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama import LlamaModel
 from localspec.engine.backends.llama_load import LoadSettings
@@ -83,8 +83,8 @@ def main() -> None:
     settings = LoadSettings(given.target, MAX_DEPTH + 1, N_CTX, given.threads, flash_attn=False, large_pages=True)
     target = LlamaModel.open(settings, cancel)
     some = list(range(100, 164))
-    plain_s = 1 / plain_speed(target, some, cancel, MeasuringProgress())
-    costs = measure_costs(target, None, some, plain_s, MAX_DEPTH + 1, MeasuringProgress())
+    alone = plain_round(target, some, cancel, MeasuringProgress())
+    costs = measure_costs(target, None, some, alone, MAX_DEPTH + 1, MeasuringProgress())
     adaptive = AdaptiveDepth(costs, MAX_DEPTH)
     for task, (order, page) in TASKS.items():
         prompt, words = (target.vocab.tokenize(text, special=False) for text in (f"{order}\n\n{PAGE}\n\n", page))

@@ -286,7 +286,7 @@ def test_rounds_are_priced_by_what_they_cost(kind: Callable[[Costs], DepthPolicy
         policy.observe(made(1, 3, 3, 0.5, 5.0), [], 3)
         policy.observe(made(2, 0, 0, 0.5, 1.0), [], 0)
     assert (costs.round_s(4), costs.plain_s, costs.rollback_s) == pytest.approx((2.0, 1.0, 3.0))
-    assert policy.plain_per_second == pytest.approx(1.0)
+    assert [policy.price(n) for n in (0, 3)] == pytest.approx([1.0, 2.0])
 
 
 class TestCosts:
@@ -309,6 +309,28 @@ class TestCosts:
         assert 1.0 < costs.plain_s < 1.5, (
             "a machine that is slower at one batch is assumed to be slower at all, by less"
         )
+
+    def test_a_busier_machine_does_not_make_one_batch_dearer_than_the_others(self) -> None:
+        """Even if no plain round shows that all of them are."""
+        costs = Costs({1: 1.0, 4: 2.0})
+        for _ in range(200):
+            costs.observe_round(4, 6.0)
+        assert costs.price(4) == pytest.approx(2.0, rel=0.1)
+        assert costs.plain_s == pytest.approx(3.0, rel=0.1)
+
+    def test_plain_rounds_nearby_tell_a_dear_batch_from_a_slow_machine(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0})
+        for _ in range(200):
+            costs.observe_round(1, 2.0)
+            costs.observe_round(4, 6.0)
+        assert costs.price(4) == pytest.approx(3.0, rel=0.05)
+
+    def test_what_is_taken_back_is_in_the_price_of_the_next_round(self) -> None:
+        costs = Costs({1: 1.0, 4: 2.0}, rollback_s=3.0)
+        costs.observe_round(4, 2.0, refused=True)
+        assert costs.price(4) == pytest.approx(5.0)
+        costs.observe_round(4, 5.0)
+        assert costs.price(4) == pytest.approx(2.0)
 
     def test_one_interruption_changes_little(self) -> None:
         costs = Costs({1: 1.0, 4: 2.0})

@@ -44,13 +44,15 @@ class Whim:
     """A policy whose plans depend on what was drawn before, on outlooks, and on nothing sensible."""
 
     seed: int
-    plain_per_second: float | None = None
 
     def begin(self) -> None:
         pass
 
     def plan(self, room: int) -> Plan:
         return WhimPlan(self.seed, min(2, room))
+
+    def price(self, proposed_n: int) -> None:
+        return None
 
     def explain(self) -> str:
         return ""

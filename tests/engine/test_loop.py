@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from localspec.chat import Reply
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
@@ -21,6 +22,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Promp
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.sampling import Greedy, Sampler
+from localspec.engine.tally import Tally
 from localspec.errors import CapacityError, EngineError, InputError
 from tests.fakes import (
     PieceVocab,
@@ -517,14 +519,32 @@ def test_speed_up_is_speed_over_plain_speed() -> None:
     assert timings.speedup_vs_plain == timings.predicted_per_second / 100.0
 
 
-def test_plain_speed_is_the_policys_where_it_knows_one() -> None:
-    """It follows what rounds cost here and now; what was measured before is for policies that do not."""
-    for costs, plain_per_second in ((Costs({1: 0.5}), 2.0), (None, 100.0)):
-        policy = FixedDepth(0, costs)
-        request = Request(PROMPT, Greedy(), SeededChance(0), policy, max_tokens=1, plain_per_second=100.0)
-        timings = done_of(list(generate(TableModel(letters(6)), [], request, Cancellation()))).timings
-        assert timings.plain_per_second == pytest.approx(policy.plain_per_second or plain_per_second)
-        assert 0.3 < (timings.plain_per_second or 0) / plain_per_second < 3
+def test_plain_speed_is_that_of_the_rounds_where_they_have_a_price() -> None:
+    """Rounds of depth 0 are plain rounds, whatever was measured before."""
+    for costs, speedup in ((Costs({1: 0.5}), 1.0), (None, None)):
+        request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0, costs), max_tokens=5, plain_per_second=100.0)
+        events = list(generate(TableModel(letters(6)), [], request, Cancellation()))
+        timings = done_of(events).timings
+        assert [round_.price for round_ in rounds_of(events)] == [speedup] * 5
+        assert timings.speedup_vs_plain == pytest.approx(speedup or (timings.predicted_per_second or 0) / 100, abs=0.3)
+
+
+def test_the_figures_do_not_change_when_the_reply_ends() -> None:
+    """Whoever counted the rounds as they came has the figures that the last event brings."""
+    costs = Costs({1: 0.5, 4: 0.9})
+    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(3, costs), max_tokens=40, plain_per_second=100.0)
+    drafter = DraftModel(TableModel(letters(12)))
+    reply = Reply(tally=Tally(plain_per_second=7.0))
+    for event in generate(TableModel(letters(12)), [drafter], request, Cancellation()):
+        if isinstance(event, Finished):
+            before = reply.timings
+            after = event.timings
+            assert (before.speedup_vs_plain, before.plain_per_second) == (
+                after.speedup_vs_plain,
+                after.plain_per_second,
+            )
+        reply.receive(event)
+    assert reply.timings.draft_n > 0
 
 
 def test_where_there_is_no_drafter_there_is_nothing_to_explain() -> None:

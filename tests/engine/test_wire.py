@@ -37,6 +37,7 @@ ROUNDS = st.builds(
     draft_s=SECONDS,
     verify_s=SECONDS,
     total_s=SECONDS,
+    price=st.none() | SECONDS,
 )
 
 

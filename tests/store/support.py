@@ -120,6 +120,7 @@ def contents(document: ConversationDocument) -> object:
 TEXTS = st.text(max_size=12)
 DRAFTERS = st.none() | st.sampled_from(("draft", "suffix", "mtp head"))
 SECONDS = st.integers(0, 10**10).map(lambda micros: micros / 1e6)
+THOUSANDTHS = st.integers(0, 14_000).map(lambda thousandths: thousandths / 1000)
 TOKEN_IDS = st.integers(0, 2**31 - 1)
 ROUNDS = st.lists(
     st.builds(
@@ -134,7 +135,8 @@ ROUNDS = st.lists(
         verify_s=SECONDS,
         total_s=SECONDS,
         why=TEXTS,
-        divergence=st.none() | st.integers(0, 14_000).map(lambda thousandths: thousandths / 1000),
+        divergence=st.none() | THOUSANDTHS,
+        price=st.none() | THOUSANDTHS,
     ),
     max_size=6,
 )

@@ -44,21 +44,25 @@ OLD_END = b"\x02\x01\x00\x0a\x05\x05\x05\x06\x02\x63\x01\x02no"
 
 
 def test_the_format_stays() -> None:
-    """A frame as version 2 writes it; if this fails, what people have stored cannot be read any more."""
-    rounds = [replace(round_of(0, ["Hello", " world"]), divergence=0.25)]
-    frame = provenance.MARK + OLD + b"\xfb\x01" + OLD_END
+    """A frame as version 3 writes it; if this fails, what people have stored cannot be read any more."""
+    rounds = [replace(round_of(0, ["Hello", " world"]), divergence=0.25, price=1.5)]
+    frame = b"\x80\x80\x00" + OLD + b"\xfb\x01" + b"\xdd\x0b" + OLD_END
     assert provenance.frame(rounds) == frame
     assert provenance.rounds_of(provenance.record([frame]), "Hello world") == tuple(rounds)
 
 
 def test_older_rounds_are_read() -> None:
-    """Of version 1, and frames of it in a record of version 2, between others: their divergence is unknown."""
-    old = round_of(0, ["Hello", " world"])
-    new = replace(old, index=1, divergence=0.25)
-    assert provenance.rounds_of(b"\x01" + zlib.compress(OLD + OLD_END), "Hello world") == (old,)
-    assert provenance.first_round_of(b"\x01" + zlib.compress(OLD + OLD_END)) is not None
-    frames = [provenance.frame([new]), OLD + OLD_END, provenance.frame([new])]
-    assert provenance.rounds_of(provenance.record(frames), "Hello world" * 3) == (new, old, new)
+    """Of versions 1 and 2, and frames of them in a record of today, between others."""
+    first = round_of(0, ["Hello", " world"])
+    second = replace(first, divergence=0.25)
+    third = replace(second, price=1.5)
+    frames = {1: OLD + OLD_END, 2: b"\x80\x00" + OLD + b"\xfb\x01" + OLD_END}
+    for version, expected in ((1, first), (2, second)):
+        stored = bytes([version]) + zlib.compress(frames[version])
+        assert provenance.rounds_of(stored, "Hello world") == (expected,)
+        assert provenance.first_round_of(stored) is not None
+    mixed = [provenance.frame([third]), frames[1], frames[2], provenance.frame([third])]
+    assert provenance.rounds_of(provenance.record(mixed), "Hello world" * 4) == (third, first, second, third)
 
 
 def test_a_token_takes_few_bytes() -> None:

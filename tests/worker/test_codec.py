@@ -103,7 +103,19 @@ timings = st.builds(
 token = st.builds(Token, count, text, st.sampled_from(Origin))
 proposals = tuples(st.builds(Proposal, count, text))
 rounds = st.builds(
-    Round, count, maybe(text), count, tuples(token), proposals, proposals, seconds, seconds, seconds, text, maybe(ratio)
+    Round,
+    count,
+    maybe(text),
+    count,
+    tuples(token),
+    proposals,
+    proposals,
+    seconds,
+    seconds,
+    seconds,
+    text,
+    maybe(ratio),
+    maybe(ratio),
 )
 events = st.one_of(
     st.builds(Started, count, count, count, count),
