@@ -17,7 +17,7 @@ both and exit with the class's ``exit_code``. The tree::
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
     +-- OutputError            13   the result cannot be written where it was to go
 
-130 is an interrupt from the keyboard, as in every shell tool.
+130 is an interrupt from the keyboard and 143 a request to end (SIGTERM), as in every shell tool.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ class OutputError(LocalSpecError):
 
 
 INTERRUPTED_EXIT_CODE = 130
+TERMINATED_EXIT_CODE = 143
 
 ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     LocalSpecError,

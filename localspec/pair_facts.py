@@ -79,7 +79,7 @@ def facts(pair: PairDescription) -> Facts:
         ("note", pair.note),
         ("speed-up", speed_up(pair)),
         ("source", pair.source),
-        ("verified", "" if pair.verified else "no: the name of a file follows its publisher's habit, unseen"),
+        ("verified", unverified(pair)),
     ]
     return [(name, text) for name, text in told if text]
 
@@ -94,6 +94,14 @@ def files(pair: PairDescription) -> Facts:
     if len(pair.files) == 2:
         return rows
     return [*rows, ("draft", "none" if pair.drafter == DRAFT else f"none: the target brings {DRAFTERS[pair.drafter]}")]
+
+
+def unverified(pair: PairDescription) -> str:
+    """Why not all of its files are verified; empty if they are."""
+    unseen = [file for file in pair.files if not file.verified]
+    if all(file.sha256 for file in unseen):
+        return "by its download: size and sha256 are pinned, and nothing else is taken" if unseen else ""
+    return "no: the name of a file follows its publisher's habit, unseen"
 
 
 def memory(pair: PairDescription) -> str:

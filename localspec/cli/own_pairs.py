@@ -18,6 +18,7 @@ from localspec.pairs.removal import Removal, carry_out, delete, plan_removal
 from localspec.visible import visible_line
 
 _NEXT = {True: "chat --pair", False: "pairs pull"}
+_SETTING = "model.pair"
 _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 
 
@@ -90,10 +91,19 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
 
     What goes is said beforehand. Files elsewhere are never touched.
     """
+    from localspec.config import read_config, setting
+    from localspec.config.file import write_value
+
     removal = plan_removal(pair_id)
+    config = read_config()
+    is_set = config.values.get(_SETTING) == removal.pair.id
     print("\n".join(map(visible_line, _told(removal))))
+    if is_set:
+        print(f"It is the pair that LocalSpec begins with: {_SETTING} goes out of {config.path}.")
     if _agreed(services, yes):
         carry_out(removal)
+        if is_set:
+            write_value(setting("pair"), None)
         print(f"Removed; {size(removal.freed_bytes)} freed." if removal.names else "Removed.")
 
 

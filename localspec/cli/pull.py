@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ import click
 
 from localspec.cli.hub_access import surroundings
 from localspec.cli.streams import Status
+from localspec.errors import TERMINATED_EXIT_CODE
 from localspec.figures import size
 from localspec.nudge import Nudge
 from localspec.pairs import Pair, load_catalogue
@@ -38,17 +41,31 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     from localspec.download.pull import Planner, fetch
 
     try:
-        with Nudge(), surroundings() as around:
+        with Nudge(), _terminated_in_python(), surroundings() as around:
             plans = _plan(Planner(around), pairs, teller)
             for event in fetch(plans, around):
                 teller.event(event)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         teller.stopped()
         raise
     finally:
         teller.end()
     for plan in plans:
         teller.done(plan)
+
+
+@contextmanager
+def _terminated_in_python() -> Iterator[None]:
+    """A request to end (SIGTERM) raises SystemExit, as Ctrl-C raises KeyboardInterrupt: what has arrived is settled."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(TERMINATED_EXIT_CODE)
+
+    previous = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _plan(planner: Planner, pairs: Sequence[Pair], teller: _Teller) -> list[PullPlan]:

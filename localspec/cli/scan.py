@@ -12,6 +12,7 @@ import click
 from localspec.cli.tables import columns
 from localspec.errors import NotFoundError
 from localspec.figures import size
+from localspec.pairs import load_catalogue
 from localspec.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
 from localspec.pairs.scan import scan as scan_models
 from localspec.visible import visible_line
@@ -30,7 +31,7 @@ def scan(folders: tuple[Path, ...], as_json: bool) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise NotFoundError(f"There is no folder {folder}.", "Check the path.")
-    found = scan_models(find_files(folders))
+    found = scan_models(find_files(folders)).knowing(load_catalogue().pairs)
     if as_json:
         print(json.dumps({"models": list(map(_record, found.models)), "pairs": _pairs(found)}, indent=2))
         return
@@ -50,10 +51,10 @@ def _print(found: Scan) -> None:
     for model in broken:
         print(visible_line(f"unusable: {model.name} ({model.store}). {model.problem}"))
     possible = _best(found.pairs)
-    print("\nPossible pairs, each with its best drafts first:" if possible else "\nNo two of them make a pair.")
+    print("\nPairs, each target with its best drafts first:" if possible else "\nNo two of them make a pair.")
     for target, drafts in possible.items():
         print(visible_line(f"  {target} <- {', '.join(drafts)}"))
-    if possible:
+    if any(pair.pair_id is None for pair in found.pairs):
         print("`localspec pairs add --target NAME --draft NAME` adds one.")
 
 
@@ -62,7 +63,7 @@ def _best(pairs: tuple[PossiblePair, ...]) -> dict[str, list[str]]:
     for pair in pairs:
         drafts = best.setdefault(_name(pair.target), [])
         if len(drafts) < _SHOWN_DRAFTS:
-            drafts.append(_name(pair.draft))
+            drafts.append(_name(pair.draft) + (f" (the pair {pair.pair_id})" if pair.pair_id else ""))
     return best
 
 
@@ -79,5 +80,7 @@ def _record(model: ScannedModel) -> dict[str, Any]:
     return asdict(model) | {"path": str(model.path)}
 
 
-def _pairs(found: Scan) -> list[dict[str, str]]:
-    return [{"target": str(pair.target.path), "draft": str(pair.draft.path)} for pair in found.pairs]
+def _pairs(found: Scan) -> list[dict[str, str | None]]:
+    return [
+        {"target": str(pair.target.path), "draft": str(pair.draft.path), "pair": pair.pair_id} for pair in found.pairs
+    ]

@@ -28,7 +28,7 @@ def cached_files(repo: str, file: str, *, revision: str | None = None, cache: Pa
     """The copies of ``file`` in the cache: the wanted revision's first, then the main branch's, then the newest."""
     folder = _folder(repo, cache)
     wanted = revision and commit_named(repo, revision, cache=cache)
-    main = _first_line(folder / "refs" / "main")
+    main = read_ref(folder / "refs" / "main")
 
     def rank(snapshot: Path) -> tuple[bool, bool, float]:
         return snapshot.name == wanted, snapshot.name == main, snapshot.stat().st_mtime
@@ -45,7 +45,7 @@ def commit_named(repo: str, revision: str, *, cache: Path | None = None) -> str:
     """The commit that a branch or a tag was when it was last fetched; a commit is its own name."""
     if _COMMIT.fullmatch(revision):
         return revision
-    return _first_line(_folder(repo, cache) / "refs" / revision) or revision
+    return read_ref(_folder(repo, cache) / "refs" / revision) or revision
 
 
 def commit_of(copy: Path, file: str) -> str:
@@ -71,7 +71,8 @@ def _expanded(path: str) -> Path:
     return Path(os.path.expanduser(os.path.expandvars(path)))  # noqa: PTH111
 
 
-def _first_line(path: Path) -> str | None:
+def read_ref(path: Path) -> str | None:
+    """The commit that a branch or a tag stands for; None where there is none to be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError):

@@ -6,13 +6,14 @@ Nothing outside that cache is ever deleted; what goes and what stays is told bef
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from localspec.errors import ConfigError, NotFoundError, UsageError
 from localspec.pairs.catalogue import load_catalogue
-from localspec.pairs.disk import is_file, is_link, links_below, matching, real
-from localspec.pairs.hub_cache import hub_cache
+from localspec.pairs.disk import is_file, is_folder, is_link, links_below, matching, real
+from localspec.pairs.hub_cache import hub_cache, read_ref
 from localspec.pairs.leftovers import UNFINISHED, find_leftovers
 from localspec.pairs.own_file import own_pairs, remove_pair
 from localspec.pairs.pair import ModelFile, Pair
@@ -68,6 +69,9 @@ def carry_out(removal: Removal) -> None:
     delete((*removal.names, *removal.blobs))
     for name in removal.names:
         _remove_empty(name.parent)
+    for folder in {_repo_folder(model) for model in removal.pair.models if model.repo is not None}:
+        if any(name.is_relative_to(folder) for name in removal.names):
+            _tidy(folder)
 
 
 def delete(paths: Iterable[Path]) -> None:
@@ -136,9 +140,29 @@ def _freed(names: Sequence[Path], blobs: Sequence[Path]) -> int:
 
 def _remove_empty(folder: Path) -> None:
     """Folders without anything in them, up to the snapshots' own."""
-    while folder.name != "snapshots":
-        try:
-            folder.rmdir()
-        except OSError:
-            return
+    while folder.name != "snapshots" and _removed(folder):
         folder = folder.parent
+
+
+def _tidy(folder: Path) -> None:
+    """Take away the names of snapshots that are gone, and the folders of a repository in which no file is left.
+
+    Other programs call a cache with such names corrupted.
+    """
+    for ref in matching(folder / "refs", "**/*"):
+        commit = read_ref(ref)
+        if commit is not None and not is_folder(folder / "snapshots" / commit):
+            with suppress(OSError):
+                ref.unlink()
+    if not any(map(is_folder, matching(folder / "snapshots", "*"))):
+        for place in (*reversed(matching(folder, "**/*/")), folder):
+            _removed(place)
+
+
+def _removed(folder: Path) -> bool:
+    """Whether it could be removed: only what is empty can."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True

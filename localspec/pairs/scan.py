@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from localspec.errors import LocalSpecError
+from localspec.errors import LocalSpecError, NotFoundError
 from localspec.gguf import GgufHeader, read_header
 from localspec.match import judge_match
+from localspec.pairs.disk import real
+from localspec.pairs.pair import Pair
 from localspec.pairs.parts import parts_of
 from localspec.pairs.ratio import draft_distance, is_draft_size
 from localspec.pairs.stores import STORES, Found
@@ -43,10 +46,12 @@ class ScannedModel:
 
 @dataclass(frozen=True, slots=True)
 class PossiblePair:
-    """A target, and a draft that fits it by vocabulary and size."""
+    """A target, and a draft that fits it by vocabulary and size; or two files of a pair that there is already."""
 
     target: ScannedModel
     draft: ScannedModel
+    pair_id: str | None = None
+    """Of the pair that there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,25 @@ class Scan:
 
     models: tuple[ScannedModel, ...]
     pairs: tuple[PossiblePair, ...]
-    """For every target the best draft first."""
+    """For every target the drafts of known pairs first, then the best."""
+
+    def knowing(self, known: Iterable[Pair]) -> Scan:
+        """The same with the ids of known pairs whose two files are among those that were found."""
+        models = {real(model.path): model for model in self.models if not model.problem}
+        there = [found for pair in known if (found := _found(pair, models)) is not None]
+        ids = {(pair.target.path, pair.draft.path) for pair in there}
+        others = (pair for pair in self.pairs if (pair.target.path, pair.draft.path) not in ids)
+        return replace(self, pairs=(*there, *others))
+
+
+def _found(pair: Pair, models: Mapping[Path, ScannedModel]) -> PossiblePair | None:
+    """None unless both files of a pair are here, and among ``models``."""
+    with suppress(NotFoundError):
+        files = pair.files()
+        target, draft = models.get(real(files.target)), models.get(real(files.draft)) if files.draft else None
+        if target is not None and draft is not None:
+            return PossiblePair(target, draft, pair.id)
+    return None
 
 
 def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.environ) -> Iterator[Found]:
@@ -64,9 +87,9 @@ def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.env
     stores = (store(environ) for store in STORES.values())
     named = (in_folder(folder, FOLDER) for folder in folders)
     for found in (each for finds in (*stores, *named) for each in finds):
-        real = Path(os.path.realpath(found.path))  # loops of links end somewhere, and are reported when read
-        if real not in seen:
-            seen.add(real)
+        place = real(found.path)  # loops of links end somewhere, and are reported when read
+        if place not in seen:
+            seen.add(place)
             yield found
 
 

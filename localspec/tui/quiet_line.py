@@ -21,6 +21,7 @@ class QuietLine:
         self._session = session
         self._desk = desk
         self._show = show
+        self._fetched = frozenset[str]()
 
     def say(self, text: str) -> None:
         """Say it until something else is said; nothing if empty."""
@@ -28,7 +29,11 @@ class QuietLine:
         self.draw()
 
     def draw(self) -> None:
-        """Say what there is to say now."""
+        """Say what there is to say now; a download that has just begun is what the reader has gone on to."""
+        fetched = frozenset(download.pair_id for download in self._desk.shelf.downloads.active)
+        if fetched - self._fetched:
+            self.said = ""
+        self._fetched = fetched
         self._show(self.note)
 
     @property

@@ -12,6 +12,8 @@ import pytest
 
 from localspec.cli.services import Services
 from localspec.cli.tables import DIM
+from localspec.config import read_config
+from localspec.config.file import config_file
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.machine import Memory
 from localspec.pairs import load_catalogue
@@ -249,7 +251,20 @@ def test_scan_lists_models_groups_and_possible_pairs(localspec: Localspec, big: 
 
     record = json.loads(localspec("pairs", "scan", big.parent, "--json").out)
     assert {model["store"] for model in record["models"]} == {"Hub", "folder"}
-    assert {"target": str(big), "draft": str(small)} in record["pairs"]
+    assert {"target": str(big), "draft": str(small), "pair": None} in record["pairs"]
+
+
+def test_scan_knows_the_pairs_there_are(localspec: Localspec) -> None:
+    """Whatever their sizes: a draft of a 50th of its target is no guess here, but a pair."""
+    write_own(hub_pair("mine", "big.gguf", "tiny.gguf"))
+    big, tiny = in_hub("Owner/Name", "big.gguf", model_bytes(50_000)), in_hub("Owner/Name", "tiny.gguf", model_bytes(9))
+
+    out = localspec("pairs", "scan").out
+    assert "  Owner/Name:big.gguf <- Owner/Name:tiny.gguf (the pair mine)\n" in out
+    assert "No two of them" not in out
+    assert "pairs add" not in out, "there is nothing to add"
+    record = json.loads(localspec("pairs", "scan", "--json").out)
+    assert record["pairs"] == [{"target": str(big), "draft": str(tiny), "pair": "mine"}]
 
 
 def test_scan_of_nothing(localspec: Localspec, tmp_path: Path) -> None:
@@ -284,6 +299,22 @@ def test_rm_asks_at_a_terminal(localspec: Localspec, answer: bytes, stays: bool)
     assert localspec("pairs", "rm", "one", services=on(terminal=True), stdin=answer).code == 0
 
     assert path.exists() is stays
+
+
+def test_rm_of_the_pair_that_is_set_takes_it_out_of_the_settings(localspec: Localspec) -> None:
+    """Or every start would complain of it; any other setting stays."""
+    write_own(hub_pair("one", "big.gguf", "small.gguf") + "\n" + hub_pair("two", "x.gguf", "small.gguf"))
+    for file in ("big.gguf", "x.gguf"):
+        in_hub("Owner/Name", file, file.encode())
+    write(config_file(), b'[model]\npair = "one"\nctx = 2048\n')
+
+    assert "begins with" not in localspec("pairs", "rm", "two", "--yes", services=on()).out
+    assert read_config().values == {"model.pair": "one", "model.ctx": 2048}
+    asked = localspec("pairs", "rm", "one", services=on())
+    assert "It is the pair that LocalSpec begins with: model.pair goes out of " in asked.out
+    assert read_config().values["model.pair"] == "one", "nothing was agreed to"
+    assert localspec("pairs", "rm", "one", "--yes", services=on()).code == 0
+    assert read_config().values == {"model.ctx": 2048}
 
 
 def test_prune_lists_leftovers_and_removes_them_on_request(

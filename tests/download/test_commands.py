@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import asdict
 from hashlib import sha256
@@ -65,6 +66,11 @@ def test_pull_brings_a_pair_that_can_then_be_used(localspec: Localspec, server: 
 
 def test_a_finished_pull_is_written_down_as_verified(localspec: Localspec) -> None:
     assert "verified   no" in localspec("pairs", "info", "mine").out
+    pins = {name: f'sha256 = "{sha256(data).hexdigest()}"' for name, data in (("target", TARGET), ("draft", DRAFT))}
+    catalogue(**pins)
+    assert "verified   by its download: size and sha256 are pinned" in localspec("pairs", "info", "mine").out
+    catalogue(target=pins["target"])
+    assert "verified   no" in localspec("pairs", "info", "mine").out, "of the draft nothing is known"
     localspec("pairs", "pull", "mine")
 
     out = localspec("pairs", "info", "mine").out
@@ -212,6 +218,21 @@ def test_pull_stopped_from_the_keyboard_keeps_what_has_arrived(
     done = localspec("pairs", "pull", "mine")
     assert done.code == 130
     assert "What has arrived is kept" in done.err
+
+
+def test_pull_that_is_asked_to_end_says_a_sentence(localspec: Localspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SIGTERM, as from a service manager or a machine that shuts down."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def terminated(*_: object) -> Iterator[object]:
+        signal.raise_signal(signal.SIGTERM)
+        yield
+
+    monkeypatch.setattr("localspec.download.pull.fetch", terminated)
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == 143
+    assert "What has arrived is kept" in done.err
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def part_of(data: bytes, held: bytes) -> Path:

@@ -142,7 +142,8 @@ def test_a_read_only_disk(world: World, small_disk: Path, monkeypatch: pytest.Mo
         world.fetch()
 
 
-def test_ctrl_c_ends_pull_with_130_and_keeps_the_part(world: World) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_pull_with_its_code_and_keeps_the_part(world: World, number: signal.Signals, code: int) -> None:
     text = f'[[pairs]]\nid = "mine"\ntitle = "Mine"\n[pairs.target]\nrepo = "{BIG}"\nfile = "m.gguf"\n'
     write(user_paths().config / "pairs.toml", text.encode())
     from tests.gguf_files import Tensor, model
@@ -156,9 +157,9 @@ def test_ctrl_c_ends_pull_with_130_and_keeps_the_part(world: World) -> None:
     assert process.stdout is not None
     while json.loads(process.stdout.readline())["event"] != "progress":
         pass
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, _ = process.communicate(timeout=120)
     go_on.set()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert json.loads(out.splitlines()[-1]) == {"event": "stopped"}
     assert 0 < world.layout(world.remote(file="m.gguf")).held_bytes < len(data)

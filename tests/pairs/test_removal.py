@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from huggingface_hub import scan_cache_dir
 
 from localspec.errors import NotFoundError, UsageError
 from localspec.pairs import load_catalogue
@@ -60,7 +61,7 @@ def test_with_its_last_pair_the_draft_goes_too() -> None:
 
     assert removal.freed_bytes == len(OTHER_BYTES) + len(SMALL_BYTES)
     assert here(big, small, other) == [False] * 3
-    assert not list((hub_cache() / "models--Owner--Name" / "blobs").iterdir())
+    assert list(hub_cache().iterdir()) == [], "an empty repository goes"
 
 
 def test_every_snapshots_copy_goes_but_no_other_file_of_the_repository() -> None:
@@ -72,6 +73,26 @@ def test_every_snapshots_copy_goes_but_no_other_file_of_the_repository() -> None
 
     assert here(first, second, readme, readme.resolve()) == [False, False, True, True]
     assert not second.parent.exists(), "an empty snapshot goes"
+
+
+def test_what_is_left_of_a_repository_is_no_corrupted_cache_to_other_programs() -> None:
+    """No branch names a commit of which nothing is here; what is unfinished stays, and its folder."""
+    write_own(hub_pair("one", "big.gguf", "small.gguf") + "\n" + hub_pair("two", "x.gguf", "y.gguf", repo="Owner/Two"))
+    in_hub("Owner/Name", "big.gguf", BIG_BYTES, commit="a" * 40)
+    in_hub("Owner/Name", "README.md", b"read me", commit="b" * 40)
+    write(hub_cache() / "models--Owner--Name" / "refs" / "pr" / "1", b"a" * 40)
+    in_hub("Owner/Two", "x.gguf", OTHER_BYTES, commit="c" * 40)
+    part = write(hub_cache() / "models--Owner--Two" / "blobs" / f"etag{PART_SUFFIX}", b"half")
+
+    carry_out(plan_removal("one"))
+    carry_out(plan_removal("two"))
+
+    found = scan_cache_dir(hub_cache())
+    assert [str(warning) for warning in found.warnings if "Two" not in str(warning)] == []
+    (repo,) = [repo for repo in found.repos if repo.repo_id == "Owner/Name"]
+    assert repo.refs.keys() == {"main"}
+    assert part.exists()
+    assert not (hub_cache() / "models--Owner--Two" / "refs").exists()
 
 
 def test_a_blob_that_another_name_points_to_stays() -> None:

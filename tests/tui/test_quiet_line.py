@@ -9,6 +9,7 @@ from localspec.errors import InputError, LocalSpecError
 from localspec.store import ReplyAbout
 from localspec.tui.pacing import Pacer
 from localspec.tui.pairs.desk import PairDesk
+from localspec.tui.pairs.shelf import Shelf
 from localspec.tui.quiet_line import QuietLine
 from localspec.tui.session import Session
 from localspec.witness import News, ReplyWitness
@@ -41,6 +42,22 @@ def line_of(shown: list[str], follower: Follower) -> QuietLine:
     shelf = shelf_of(FakeWorld(remember_error=InputError("The disk is full.", "Free some space.")))
     shelf.remember("builtin")
     return QuietLine(session, PairDesk(shelf, session), shown.append)
+
+
+def test_a_download_that_begins_takes_the_place_of_what_was_said() -> None:
+    """Such as that a setting was left out at the start; what is said later stands before it again."""
+    shown: list[str] = []
+    session = Session(LAUNCH, FakeEngine(), Pacer(None, Clock()))
+    shelf = Shelf(FakeWorld(), lambda work: None)
+    line = QuietLine(session, PairDesk(shelf, session), shown.append)
+    line.say("1 setting is left out.")
+    shelf.fetch("qwen3-8b")
+    line.draw()
+    line.say("Written to talk.md.")
+    line.draw()
+    line.say("")
+    fetching = "qwen3-8b: reading the headers"
+    assert shown == ["1 setting is left out.", fetching, "Written to talk.md.", "Written to talk.md.", fetching]
 
 
 def test_what_was_just_done_goes_before_news_and_news_before_what_goes_on() -> None:
