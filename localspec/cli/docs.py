@@ -33,7 +33,7 @@ ENVIRONMENT: Mapping[str, str] = {
 
 _BY_SIGNAL = {
     INTERRUPTED_EXIT_CODE: "interrupted from the keyboard",
-    TERMINATED_EXIT_CODE: "asked to end (SIGTERM) in the middle of a download, which the next one goes on with",
+    TERMINATED_EXIT_CODE: "asked to end (SIGTERM) during a download, which can be resumed",
 }
 
 

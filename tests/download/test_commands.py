@@ -226,7 +226,7 @@ def test_pull_that_is_asked_to_end_says_a_sentence(localspec: Localspec, monkeyp
 
     def terminated(*_: object) -> Iterator[object]:
         signal.raise_signal(signal.SIGTERM)
-        yield
+        yield from ()
 
     monkeypatch.setattr("localspec.download.pull.fetch", terminated)
     done = localspec("pairs", "pull", "mine")
