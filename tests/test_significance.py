@@ -95,6 +95,16 @@ def test_a_small_table_has_its_exact_p_value() -> None:
     assert p == pytest.approx(2 / math.comb(12, 6), rel=0.3)
 
 
+def test_no_p_value_is_0_however_plain_the_difference() -> None:
+    """What was seen counts as one of the permutations (Phipson and Smyth 2010)."""
+    apart = np.array([[500, 0], [0, 500]])
+    assert homogeneity_p_value(apart, seed=0, permutations=99) == 1 / 100
+    strata = [([0.0] * 40, [1.0] * 40)]
+    assert shift_p_value(strata, seed=0, permutations=99) == 1 / 100
+    assert homogeneity_p_value(np.array([[5, 5], [5, 5]]), seed=0, permutations=99) == 1
+    assert shift_p_value([([1.0, 2.0], [1.0, 2.0])], seed=0, permutations=99) == 1
+
+
 def test_rare_outcomes_share_a_column() -> None:
     """And nothing is lost."""
     table = pooled([50, 40, 1, 2, 0], [48, 45, 2, 0, 1])

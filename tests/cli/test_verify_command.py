@@ -16,7 +16,7 @@ import localspec.engine.loop as loop
 from localspec.cli.services import Services
 from localspec.doctor.native_probe import NativeReport
 from localspec.engine.cancel import Cancellation
-from localspec.errors import ConfigError
+from localspec.errors import OutputError
 from localspec.load import LoadOptions, OpenPair, Progress
 from localspec.paths import user_paths
 from tests.cli.conftest import Localspec
@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_written_costs_no_report(
     out = tmp_path / "full"
     out.symlink_to("/dev/full")
     done = verify(localspec, *FILES, *FEW, "--prompts", prompts, "--out", out, *form)
-    assert done.code == ConfigError.exit_code
+    assert done.code == OutputError.exit_code
     assert "full cannot be written: there is no room left on the disk." in done.err
     assert "Lossless here" in done.out or json.loads(done.out)["verdict"] == "pass"
 

@@ -45,6 +45,39 @@ def test_a_reply_has_its_tokens_rounds_and_figures_again(store: Store, path: Pat
     assert (again.prompt, again.finished, again.timings) == (said[0], said[-1].reason, said[-1].timings)  # type: ignore[union-attr]
 
 
+def test_a_further_reply_to_an_earlier_question_is_a_version_of_its_reply(store: Store, path: Path) -> None:
+    """Beside the first, whatever was said since; and that is what is shown from then on."""
+    talk = converse(store, ("Apples?", "Red."), ("And pears?", "Green."))
+    question, reply, later, _ = talk.path
+    again = talk.begin_reply(ABOUT, under=question.id)
+    for event in events("Yellow, too."):
+        again.receive(event)
+    second = open_store(path, first_id=500)
+    for each in (talk, second.open_conversation(talk.id)):
+        assert each.tree.node(again.message).parent == question.id
+        assert [node.content for node in each.path] == ["Apples?", "Yellow, too. "]
+        assert each.tree.position(again.message) == (2, 2)
+        each.choose(reply.id)
+        assert [node.id for node in each.path[:3]] == [question.id, reply.id, later.id]
+    second.close()
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_what_is_open_is_exported_with_all_its_versions(store: Store, stored: bool) -> None:
+    """Edited, answered again, deleted or shown: as much as is stored, also where nothing could be."""
+    talk = branched(store)
+    whole = store.document(talk.id)
+    if not stored:
+        store._database.connection.close()
+    document = talk.document()
+    assert [message.node for message in document.messages] == [message.node for message in whole.messages]
+    assert len(document.messages) > len(talk.path)
+    assert document.heading == whole.heading
+    assert [bool(message.parts) for message in document.messages] == [
+        stored and bool(message.parts) for message in whole.messages
+    ]
+
+
 def test_a_continued_reply_has_the_tokens_of_both_parts(store: Store) -> None:
     """And the text of both."""
     talk = converse(store, ("Count.", "one two"))

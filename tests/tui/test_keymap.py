@@ -17,6 +17,8 @@ from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.tables import KNOWN, TABLES
 from localspec.tui.truth import Showing
+from localspec.tui.widgets.prompt import Prompt
+from localspec.worker.messages import Cancel
 from tests.config.support import configure
 from tests.tui.settings_support import launch
 from tests.tui.support import Clock, FakeEngine, make_app, make_round, session, wait_until
@@ -101,6 +103,8 @@ def test_keys_can_be_swapped() -> None:
         ('stop = "ctrl+n"', 2, "Ctrl+N is the key of new already"),
         ('stop = "f21"\nfast = "f21"', 3, "F21 is the key of stop already"),
         ('stop = "ctrl+m"', 2, "Enter is the key of send already"),
+        ('setting-reread = "ctrl+i"', 2, "Tab is the key of setting-step already"),
+        ('fast = "ctrl+["', 2, "Esc is the key of stop already"),
         ('send = "s"', 2, "could no longer be typed"),
         ('newline = "?"', 2, "could no longer be typed"),
         ('history-pin = "p"', 2, "could no longer be typed"),
@@ -116,6 +120,30 @@ def test_what_cannot_be_is_told_and_left_out(lines: str, line: int, what: str) -
     for table in TABLES:
         keys = [key for action in table.actions for key in changed.keys[action.id].split(",") if key]
         assert len(keys) == len(set(keys))
+
+
+def test_keys_that_terminals_cannot_tell_apart_are_one() -> None:
+    """As Textual names what arrives."""
+    for written, arrives in (("ctrl+h", "backspace"), ("alt+ctrl+i", "alt+ctrl+i")):
+        assert own(f'fast = "{written}"').keys["fast"] == arrives
+
+
+async def test_in_the_set_of_vim_letters_act_once_the_prompt_is_left() -> None:
+    """x ends a reply, and i goes back to writing, where x is a letter again."""
+    configure('[screen]\nkeymap = "vim"\n')
+    engine = FakeEngine()
+    app = make_app(engine, launch("\n".join(config_file().read_text().splitlines())), Clock())
+    async with app.run_test(size=(100, 30)) as pilot:
+        engine.load()
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
+        await pilot.press(*"Why", "enter")
+        await wait_until(pilot, lambda: session(pilot).phase is Phase.READING)
+        await pilot.press("x")
+        assert not any(isinstance(request, Cancel) for request in engine.sent)
+        await pilot.press("escape", "x")
+        await wait_until(pilot, lambda: any(isinstance(request, Cancel) for request in engine.sent))
+        await pilot.press("i", "x")
+        assert pilot.app.screen.query_one(Prompt).text == "xx"
 
 
 @pytest.mark.parametrize("character", "?!#$%^&*()-_=+[]{};:'\"\\|.<>/`~")
