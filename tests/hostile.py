@@ -21,6 +21,8 @@ from huggingface_hub.utils import _detect_agent
 from localspec.chat import Message, ReplyOptions, Role
 from localspec.cli import main
 from localspec.cli.services import Services
+from localspec.compose.history import SENT_MESSAGES, PromptHistory
+from localspec.compose.message import Written
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.engine.backends.native import NativeLog
@@ -29,6 +31,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.engine.tally import Tally
 from localspec.errors import ModelFileError
 from localspec.load import LoadOptions, OpenPair, Progress
+from localspec.paths import user_paths
 from localspec.store import Store
 from localspec.template import ChatTemplate
 from localspec.worker.messages import Answer, Emitted, Failed, Generate, Load, Loaded, Request
@@ -247,7 +250,8 @@ def ask_the_hub() -> None:
 
 
 def lines(folder: Path) -> None:
-    """The chat line by line."""
+    """The chat line by line, after one that was sent before."""
+    PromptHistory(user_paths().data / SENT_MESSAGES).add(Written(hostile("sent")))
     run("chat", "--plain", "--target", f"/nope/{hostile_line('path')}.gguf", "--conversation", "abab")
 
 

@@ -21,7 +21,7 @@ PRINTED = (
     "reply progress template native path title question system thought heading cell link fence import pair "
     "cached scanned other nearly pulled moved remote build device traceback persona"
 )
-LINES = "path title question heading system reply native"
+SAID = "title path reply question heading system template sent"
 DRAWN = {
     "markdown": "question thought heading paragraph item head cell quote code bold link fence",
     "tokens": "heading paragraph",
@@ -59,3 +59,22 @@ def check(painted: str, ways: str) -> None:
 def test_commands_print_nothing_that_steers(show: Callable[[str], Terminal]) -> None:
     """Replies, conversations, pairs, the Hub, errors: on standard output and error."""
     check(ended(show("commands")), PRINTED)
+
+
+def test_the_line_mode_writes_nothing_that_steers(show: Callable[[str], Terminal]) -> None:
+    """Replies, titles, what was said before, errors, and what Up brings back."""
+    terminal = show("lines")
+    terminal.wait_for("> ", PATIENCE_S)
+    for typed, said in (
+        ("\x1b[A", "sent"),
+        ("\x15/list\n", "/open NUMBER"),
+        ("/show all\n", "cell"),
+        ("/search question\n", "/open NUMBER"),
+        ("/rename\n", "The title is"),
+        ("hello\n", "guesses accepted"),
+        ("refuse\n", "template"),
+    ):
+        terminal.type(typed)
+        terminal.wait_for(said, PATIENCE_S)
+    terminal.type("/quit\n")
+    check(ended(terminal), SAID)

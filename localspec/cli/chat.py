@@ -16,6 +16,7 @@ from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.errors import UsageError
+from localspec.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.launch import Launch
@@ -220,6 +221,7 @@ def _greet(state: State, options: LineOptions) -> None:
         state.voice.remark("There is no conversation yet; this is a new one.")
     if typed:
         title, device = state.slot.launch.title, state.slot.info.device
-        state.voice.remark(f"{title}, on {device}. Type a message and press Enter; /help lists the commands.")
+        speaker = visible_line(f"{title}, on {device}")
+        state.voice.remark(f"{speaker}. Type a message and press Enter; /help lists the commands.")
         if options.marks is not None:
             state.voice.remark(LEGENDS[options.marks])

@@ -17,6 +17,7 @@ from localspec.plain.reading import Lines, PipedLines, Said, TypedLines, read_sa
 from localspec.plain.replying import answer
 from localspec.plain.state import State
 from localspec.plain.turns import place_of
+from localspec.visible import visible_line
 
 _JUDGED_S = 0.1
 """How long the next line waits for what the watch makes of the reply; it is told later where that takes longer."""
@@ -72,7 +73,7 @@ class LineChat:
             raise KeyboardInterrupt
         self._warn()
         for news in self._state.witness.news(_JUDGED_S):
-            self._state.voice.remark(news.text)
+            self._state.voice.remark(visible_line(news.text))
         return True
 
     def _obey(self, said: Said) -> bool:
@@ -132,5 +133,6 @@ class LineChat:
         if state.store.trouble is None or self._told:
             return True
         self._told = True
-        state.voice.remark(f"{state.store.trouble}\nWhat is not stored is lost when you leave; /export FILE keeps it.")
+        trouble = visible_line(str(state.store.trouble))
+        state.voice.remark(f"{trouble}\nWhat is not stored is lost when you leave; /export FILE keeps it.")
         return not self._typed

@@ -10,6 +10,7 @@ from localspec.marks import Marks
 from localspec.own_settings import Changed, change, schema_from, set_from, told, unset_from
 from localspec.plain.state import State
 from localspec.plain.voice import LEGENDS
+from localspec.visible import visible_line
 
 _PERSONA = setting("persona")
 
@@ -21,14 +22,15 @@ def pair(state: State, argument: str) -> None:
         return
     launch = _settings(state).for_pair(argument).settle(_settings(state).config, state.talk.settings)
     if launch.load == state.slot.launch.load:
-        state.voice.say(f"You are talking to {launch.title} already.")
+        state.voice.say(f"You are talking to {visible_line(launch.title)} already.")
         return
-    state.voice.remark(f"Loading {launch.title}; the conversation stays.")
+    state.voice.remark(f"Loading {visible_line(launch.title)}; the conversation stays.")
     former = state.slot.launch
     state.slot.change(launch)
     if launch.system != former.system:
         state.talk.set_system(launch.system)
-    state.voice.say(f"You are talking to {launch.title} now, on {state.slot.info.device}.", pair=launch.pair_id)
+    now = visible_line(f"{launch.title} now, on {state.slot.info.device}")
+    state.voice.say(f"You are talking to {now}.", pair=launch.pair_id)
 
 
 def persona(state: State, argument: str) -> None:
@@ -104,5 +106,5 @@ def _pairs(now: Launch) -> str:
     from localspec.pairs.state import HERE, state_of
 
     here = [each for each in load_catalogue().pairs if state_of(each).state == HERE]
-    lines = [f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}" for each in here]
+    lines = [visible_line(f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}") for each in here]
     return "\n".join([*lines, "/pair ID changes to one. `localspec pairs list` shows those that can be fetched."])
