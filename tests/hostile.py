@@ -275,7 +275,7 @@ class HostileEngine:
         if asked == "fail":
             self._deliver(Failed(number, 8, hostile_line("failure"), hostile_line("hint")))
             return
-        for event in said(LONG if asked == "long" else hostile("reply")):
+        for event in said(LONG if asked == "long" else REPLY):
             self._deliver(Emitted(number, event))
 
     def close(self) -> None:

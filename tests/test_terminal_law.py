@@ -22,10 +22,12 @@ PRINTED = (
     "cached scanned other nearly pulled moved remote build device traceback persona"
 )
 SAID = "title path reply question heading system template sent"
-DRAWN = {
-    "markdown": "question thought heading paragraph item head cell quote code bold link fence",
-    "tokens": "heading paragraph",
-}
+DRAWN = "question thought heading paragraph item head cell quote code bold link fence title pair failure hint long"
+CTRL_L, CTRL_Q, CTRL_S, CTRL_T, ESCAPE, ALT_L, F5, F7 = (
+    *("\x0c", "\x11", "\x13", "\x14", "\x1b", "\x1bl", "\x1b[15~", "\x1b[18~"),
+)
+LEAVES = "\x1b[?1049l"
+"""What gives the terminal back as it was."""
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="setsid is on the path of Linux")
 
@@ -78,3 +80,30 @@ def test_the_line_mode_writes_nothing_that_steers(show: Callable[[str], Terminal
         terminal.wait_for(said, PATIENCE_S)
     terminal.type("/quit\n")
     check(ended(terminal), SAID)
+
+
+def test_the_screen_draws_nothing_that_steers(show: Callable[[str], Terminal]) -> None:
+    """A conversation that is opened, what is written to it, and all that is shown beside it."""
+    terminal = show("screen")
+    for typed, said in (
+        ("", "fence"),
+        (CTRL_T, "<think>thought"),
+        (CTRL_T, "fence"),
+        (F7, "title"),
+        (ESCAPE, "heading"),
+        (CTRL_S, "Search"),
+        ("question", " go there"),
+        (ESCAPE, "heading"),
+        (CTRL_L, "pair\u241b"),
+        (ESCAPE, "heading"),
+        ("fail\r", "hint\u241b"),
+        ("long\r", "long\u241b"),
+        ("hello\r", "fence"),
+        (F5, "rejection"),
+        (ESCAPE, "sk anything"),
+        (ALT_L, "2 links"),
+        (CTRL_Q, LEAVES),
+    ):
+        terminal.type(typed)
+        terminal.wait_for(said, PATIENCE_S)
+    check(ended(terminal), DRAWN)
