@@ -111,7 +111,7 @@ class OpenPair(Protocol):
     def info(self) -> PairInfo: ...
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
-        """The reply to a conversation, or to raw text (no chat template, special tokens as text).
+        """The reply to a conversation, or to raw text (no chat template, control tokens written in it count).
 
         ``prefix`` is how the reply begins: what comes goes on from there.
 

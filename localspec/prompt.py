@@ -8,59 +8,19 @@ new text says the same. Knows nothing of models: a vocabulary is enough.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from localspec.chat import Message, Role
+from localspec.encoding import Encoder, TextVocab
 from localspec.errors import CapacityError, InputError
 from localspec.template import ChatTemplate
+from localspec.template.marked_text import MarkedText
 
 COMFORTABLE_REPLY_N = 512
 """Tokens kept free for a reply, as long as that is no more than a quarter of the context."""
 SHORTEST_REPLY_N = 16
 """Tokens a reply must at least have, likewise."""
-
-
-class TextVocab(Protocol):
-    """What turning text into tokens takes; ``backends.llama_vocab.LlamaVocab`` has it."""
-
-    @property
-    def chat_template(self) -> str | None: ...
-
-    @property
-    def bos(self) -> int | None: ...
-
-    @property
-    def eos(self) -> int | None: ...
-
-    @property
-    def adds_bos(self) -> bool:
-        """Whether every text has to begin with ``bos``."""
-        ...
-
-    @property
-    def prefixes_space(self) -> bool:
-        """Whether a space is put in front of text at the start and after control tokens."""
-        ...
-
-    def source(self, token: int) -> bytes:
-        """The bytes a token stands for in a prompt, control tokens written out."""
-        ...
-
-    def is_control(self, token: int) -> bool:
-        """Whether text before and after the token is always tokenized apart."""
-        ...
-
-    def strips_before(self, token: int) -> bool:
-        """Whether tokenizing drops white space in front of the token."""
-        ...
-
-    def strips_after(self, token: int) -> bool:
-        """Whether tokenizing drops white space behind the token."""
-        ...
-
-    def tokenize(self, text: str, *, special: bool) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +35,12 @@ class Prompt:
 class Prompter:
     """Makes the prompts of one session. Its memory changes token ids only where the text stays the same."""
 
-    def __init__(self, vocab: TextVocab, n_ctx: int) -> None:
+    def __init__(self, vocab: TextVocab, n_ctx: int, check: Callable[[], None] = lambda: None) -> None:
+        """``check`` is called now and then while a prompt is made, and may raise."""
         self._vocab = vocab
+        self._encoder = Encoder(vocab)
         self._n_ctx = n_ctx
+        self._check = check
         self._template: ChatTemplate | None = None
         self._latest: list[int] = []
         self._left_out: list[Message] = []
@@ -86,14 +49,18 @@ class Prompter:
         """The latest context: a prompt and what was generated after it."""
         self._latest = list(tokens)
 
-    def raw(self, text: str) -> Prompt:
+    def count(self, text: str) -> int:
+        """How many tokens ``text`` has in a message."""
+        return len(self._encoder.tokenize(MarkedText.given(text)))
+
+    def raw(self, text: str, prefix: str = "") -> Prompt:
         """The prompt for plain text: no template, but control tokens written in it count.
 
-        Raises InputError or CapacityError.
+        They do not in ``prefix``, the beginning of the reply. Raises InputError or CapacityError.
         """
         if not text:
             raise _empty()
-        tokens = self._encode(text, [])
+        tokens = self._encode(MarkedText.own(text) + MarkedText.given(prefix), [])
         if len(tokens) > self._n_ctx:
             raise self._too_long(len(tokens))
         return Prompt(tokens)
@@ -120,9 +87,10 @@ class Prompter:
         """
         reserve = min(COMFORTABLE_REPLY_N, self._n_ctx // 4, max_tokens or COMFORTABLE_REPLY_N)
         room = self._n_ctx - reserve
+        begun = MarkedText.given(prefix)
 
         def tokens_from(start: int) -> list[int]:
-            return self._encode(template.render(head + turns[start:]) + prefix, self._latest)
+            return self._encode(template.render(head + turns[start:], self._check) + begun, self._latest)
 
         whole = tokens_from(0)
         if len(whole) <= room:
@@ -142,71 +110,23 @@ class Prompter:
         self._left_out = turns[:start]
         return Prompt(tokens, start)
 
-    def _encode(self, text: str, earlier: Sequence[int]) -> list[int]:
+    def _encode(self, text: MarkedText, earlier: Sequence[int]) -> list[int]:
         """Tokens of ``text``, with exactly one ``bos`` in front if the model wants it."""
+        self._check()
         vocab = self._vocab
         if not vocab.adds_bos or vocab.bos is None:
-            return encode(text, vocab, earlier)
+            return self._encoder.encode(text, earlier)
         # Many templates write it out, too.
-        text = text.removeprefix(vocab.source(vocab.bos).decode("utf-8", errors="replace"))
-        return [vocab.bos, *encode(text, vocab, earlier[1:])]
+        bos = vocab.source(vocab.bos).decode("utf-8", errors="replace")
+        if text[: len(bos)].is_own:
+            text = text.removeprefix(bos)
+        return [vocab.bos, *self._encoder.encode(text, earlier[1:])]
 
     def _too_long(self, n: int) -> CapacityError:
         return CapacityError(
             f"The prompt has {n} tokens, and the context of {self._n_ctx} leaves no room to reply to it.",
             f"Shorten it, or choose a larger context, for example --ctx {n + COMFORTABLE_REPLY_N}.",
         )
-
-
-def encode(text: str, vocab: TextVocab, earlier: Sequence[int]) -> list[int]:
-    """The tokens of ``text``, beginning with as many of ``earlier`` as say the same.
-
-    The result is a prefix of ``earlier`` followed by tokens of the rest. The cut lies right after a
-    control token or right before one, where tokenizing cannot tell the difference.
-    """
-    data = text.encode("utf-8", errors="replace")
-    ends = list(_ends(data, vocab, earlier, 0))
-    anchor = next((i for i in reversed(range(len(ends))) if vocab.is_control(earlier[i])), 0)
-    # The anchor itself is tokenized again, for it may swallow white space behind it.
-    start = ends[anchor] - len(vocab.source(earlier[anchor])) if anchor else 0
-    fresh = vocab.tokenize(data[start:].decode("utf-8", errors="replace"), special=True)
-    # Generated tokens behind the anchor stay as well, up to where the new text goes on with a control token.
-    kept_n = {end: i + 1 for i, end in enumerate(ends) if i >= anchor}
-    if n := kept_n.get(len(data)):
-        # A reply that is gone on with: its own tokens, to the very end.
-        return list(earlier[:n])
-    fresh_starts = [start, *_ends(data, vocab, fresh, start)]
-    for j in reversed(range(min(len(fresh), len(fresh_starts)))):
-        if vocab.is_control(fresh[j]) and (n := kept_n.get(fresh_starts[j])):
-            return [*earlier[:n], *fresh[j:]]
-    return [*earlier[:anchor], *fresh]
-
-
-def _ends(data: bytes, vocab: TextVocab, tokens: Iterable[int], at: int) -> Iterator[int]:
-    """Where in ``data`` each token ends, as far as the tokens say what stands there from ``at`` on."""
-    before: int | None = None
-    for token in tokens:
-        end = _end(data, vocab, token, at, before)
-        if end is None:
-            return
-        yield end
-        at, before = end, token
-
-
-def _end(data: bytes, vocab: TextVocab, token: int, at: int, before: int | None) -> int | None:
-    """Where ``token`` ends if it says what stands at ``at``, tokenizing's own liberties with white space allowed."""
-    source = vocab.source(token)
-    starts = [at]
-    if vocab.strips_before(token) or (before is not None and vocab.strips_after(before)):
-        starts.append(len(data) - len(data[at:].lstrip()))
-    framed = before is None or vocab.is_control(before)
-    space_put_in_front = framed and vocab.prefixes_space and source.startswith(b" ")
-    for start in starts:
-        if data.startswith(source, start):
-            return start + len(source)
-        if space_put_in_front and data.startswith(source[1:], start):
-            return start + len(source) - 1
-    return None
 
 
 def _starts_of_turns(turns: Sequence[Message]) -> list[int]:

@@ -25,9 +25,10 @@ from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededChance
 from localspec.engine.drafters import Drafter, Parts, make_drafter
-from localspec.engine.events import Event, Round, Started
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Logits
+from localspec.engine.model import Cancelled, Logits
+from localspec.engine.tally import Tally
 from localspec.errors import ModelFileError, UsageError
 from localspec.file_identity import identify, text_digest
 from localspec.gguf import GgufHeader, read_header
@@ -72,7 +73,7 @@ class Session:
         self._drafters: dict[str, Drafter] = {}
         self._cancel = cancel
         self._resources = resources
-        self._prompter = Prompter(target.vocab, target.n_ctx)
+        self._prompter = Prompter(target.vocab, target.n_ctx, self._check)
         self.inspector = Inspector(target, draft, MAX_DEPTH + 1)
 
     @staticmethod
@@ -102,10 +103,14 @@ class Session:
         """As ``load.OpenPair.reply``."""
         drafters = self._chosen(options.spec)
         policy = self._policy(options.depth)
-        if isinstance(prompt, str):
-            ready = self._prompter.raw(prompt + prefix)
-        else:
-            ready = self._prompter.chat(prompt, options.max_tokens, prefix)
+        try:
+            if isinstance(prompt, str):
+                ready = self._prompter.raw(prompt, prefix)
+            else:
+                ready = self._prompter.chat(prompt, options.max_tokens, prefix)
+        except Cancelled:
+            yield Finished(FinishReason.CANCELLED, "", Tally().timings())
+            return
         request = self._request(ready.tokens, options, policy, prefix)
         context = list(ready.tokens)
         if self._caches:
@@ -138,7 +143,7 @@ class Session:
 
     def count_tokens(self, text: str) -> int:
         """As ``load.OpenPair.count_tokens``."""
-        return len(self._target.vocab.tokenize(text, special=True))
+        return self._prompter.count(text)
 
     def close(self, cancel: Cancellation | None = None) -> None:
         """As ``load.OpenPair.close``."""
@@ -146,6 +151,11 @@ class Session:
             self._calibration.refresh(self._costs)
             if self._caches:
                 self._caches.keep(cancel)
+
+    def _check(self) -> None:
+        """Raises Cancelled."""
+        if self._cancel.is_set():
+            raise Cancelled
 
     def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
         """The drafters asked for, those that cost nothing first. They stay, and so does what they learned."""

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
 @click.argument("words", nargs=-1, metavar="[PROMPT | -]")
 @reply_options
-@click.option("--raw", is_flag=True, help="Continue the prompt as it stands, without the model's chat template.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Continue the prompt as it stands, without the model's chat template. Control tokens written in it count, as "
+    "they do nowhere else: leave text of others out of it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
 @click.option(
     "--explain", is_flag=True, help="After the reply, say of every round why as many tokens were proposed as were."

@@ -222,7 +222,7 @@ def test_a_vocabulary_is_not_searched_for_what_can_be_tokenized(
 @pytest.mark.parametrize("rest", [b"he", b"\xbc\xa2 the", "字 one".encode(), b"\xff\xfe"])
 def test_any_bytes_can_be_spelt(vocab: LlamaVocab, rest: bytes) -> None:
     """Also the second part of a character."""
-    assert b"".join(map(vocab.piece, spelling.spelt(rest, vocab))) == rest
+    assert b"".join(map(vocab.piece, vocab.spell(rest))) == rest
 
 
 def test_a_trigger_that_does_not_fit_is_named(vocab: LlamaVocab) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
 
 NONE = -1
@@ -43,6 +46,20 @@ def load_vocabulary(path: Path) -> NativeVocabulary:
             add_eos=c.llama_vocab_get_add_eos(vocab),
             texts=tuple(c.llama_vocab_get_text(vocab, token) for token in range(c.llama_vocab_n_tokens(vocab))),
         )
+    finally:
+        c.llama_model_free(model)
+
+
+@contextmanager
+def open_vocabulary(path: Path) -> Iterator[LlamaVocab]:
+    """The vocabulary of a file as the engine has it, and nothing else of the file."""
+    c = native().c
+    params = c.llama_model_default_params()
+    params.vocab_only = True
+    model = c.llama_model_load_from_file(os.fsencode(path), params)
+    assert model, f"llama.cpp does not load {path}"
+    try:
+        yield LlamaVocab(native(), model)
     finally:
         c.llama_model_free(model)
 

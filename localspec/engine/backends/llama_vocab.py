@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -64,6 +64,14 @@ class LlamaVocab:
         tokens = self._c.llama_vocab_get_suppress_tokens(self._vocab, ctypes.byref(n))
         return tuple(tokens[: n.value]) if n.value else ()
 
+    @cached_property
+    def written_controls(self) -> Mapping[bytes, int]:
+        """Control and unknown tokens, by what is written for them: only ``special`` has tokenizing find them."""
+        marked = self._c.LLAMA_TOKEN_ATTR_CONTROL | self._c.LLAMA_TOKEN_ATTR_UNKNOWN
+        attributes, vocab = self._c.llama_vocab_get_attr, self._vocab
+        tokens = [token for token in range(self._n_vocab) if attributes(vocab, token) & marked]
+        return {text: token for token in tokens if (text := bytes(self._c.llama_vocab_get_text(vocab, token)))}
+
     def piece(self, token: int) -> bytes:
         """The bytes a token adds to the text; empty for control tokens."""
         known = self._pieces.get(token)
@@ -93,12 +101,13 @@ class LlamaVocab:
         """Whether tokenizing drops white space behind the token."""
         return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_RSTRIP)
 
-    def tokenize(self, text: str, *, special: bool) -> list[int]:
+    def tokenize(self, text: str | bytes, *, special: bool) -> list[int]:
         """The tokens of ``text``, without any added at its ends.
 
-        With ``special``, control tokens that are written out in the text are recognised.
+        With ``special``, control tokens that are written out in the text are recognised, whoever wrote them.
+        ``localspec.encoding`` tells a template's from others'.
         """
-        data = text.encode("utf-8", errors="replace")
+        data = text if isinstance(text, bytes) else text.encode("utf-8", errors="replace")
         if len(data) >= 2**31:
             raise InputError("The text is larger than two gigabytes.", "Shorten it.")
         # A token stands for a byte at least, but a prefixed space can add one.
@@ -110,6 +119,26 @@ class LlamaVocab:
             tokens = (ctypes.c_int32 * room)()
             n = self._c.llama_tokenize(self._vocab, data, len(data), tokens, room, False, special)
         return list(tokens[:n])
+
+    def spell(self, data: bytes) -> list[int]:
+        """Tokens that are no control tokens and whose pieces make up ``data``, as far as there are any."""
+        tokens = self.tokenize(data, special=False)
+        if b"".join(map(self.piece, tokens)) == data:
+            return tokens
+        # It is no whole text, or a space was put in front of it: then the longest pieces first.
+        pieces = ((self.piece(token), token) for token in range(self.n_vocab))
+        usable = sorted(
+            ((len(piece), token, piece) for piece, token in pieces if piece and piece in data), reverse=True
+        )
+        spelt_n, tokens = 0, []
+        while spelt_n < len(data):
+            at = spelt_n
+            length, token = next(((n, token) for n, token, piece in usable if data.startswith(piece, at)), (0, -1))
+            if not length:
+                break
+            tokens.append(token)
+            spelt_n += length
+        return tokens
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of ``tokens``, control tokens left out."""

@@ -13,29 +13,10 @@ def tail(tokens: Sequence[int], text: str, vocab: LlamaVocab) -> list[int]:
     Where they say something else (a control token may swallow white space behind it), any tokens of the same text.
     """
     data = text.encode("utf-8", errors="replace")
-    for said in (tokens, vocab.tokenize(text, special=True)):
+    for said in (tokens, vocab.tokenize(text, special=False)):
         if (found := _end(said, data, vocab)) is not None:
             return found
-    return spelt(data, vocab)
-
-
-def spelt(rest: bytes, vocab: LlamaVocab) -> list[int]:
-    """Tokens whose pieces make up ``rest``, as far as there are any."""
-    tokens = vocab.tokenize(rest.decode("utf-8", errors="replace"), special=False)
-    if b"".join(map(vocab.piece, tokens)) == rest:
-        return tokens
-    # It is no whole text, or a space was put in front of it: then the longest pieces first.
-    pieces = ((vocab.piece(token), token) for token in range(vocab.n_vocab))
-    usable = sorted(((len(piece), token, piece) for piece, token in pieces if piece and piece in rest), reverse=True)
-    spelt_n, tokens = 0, []
-    while spelt_n < len(rest):
-        at = spelt_n
-        length, token = next(((n, token) for n, token, piece in usable if rest.startswith(piece, at)), (0, -1))
-        if not length:
-            break
-        tokens.append(token)
-        spelt_n += length
-    return tokens
+    return vocab.spell(data)
 
 
 def _end(tokens: Sequence[int], data: bytes, vocab: LlamaVocab) -> list[int] | None:
@@ -52,7 +33,7 @@ def _end(tokens: Sequence[int], data: bytes, vocab: LlamaVocab) -> list[int] | N
             found.append(token)
             missing = missing[: len(missing) - len(source)]
         elif source.endswith(missing):
-            found += reversed(spelt(missing, vocab))
+            found += reversed(vocab.spell(missing))
             missing = b""
         else:
             return None

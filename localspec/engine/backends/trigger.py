@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.spelling import spelt
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Trigger:
         before = 0
         for token, end in self.tokens:
             if before < start < end:
-                tokens += spelt(self.said[start:end], self.vocab)
+                tokens += self.vocab.spell(self.said[start:end])
             elif start <= before < end:
                 tokens.append(token)
             before = end
