@@ -55,6 +55,22 @@ class Page:
     """A page to sign in, in place of the file."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The Hub itself says something else than it should."""
+
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The Hub itself leads to another address."""
+
+    address: str
+
+
+HubFault = Refuse | Page | Answer | Elsewhere
+"""What can go wrong with one request to the Hub itself; the others are about bytes."""
 Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent | Page
 
 
@@ -73,6 +89,34 @@ def schedule(seed: int, size_bytes: int) -> list[Fault]:
             WrongBytes(rng.randint(0, size_bytes // 4)),
             IgnoreRange(),
             OtherContent(),
+            Page(),
         ]
-        faults.append(rng.choices(choices, weights=[8, 3, 3, 2, 1, 1, 1, 1, 1])[0])
+        faults.append(rng.choices(choices, weights=[8, 3, 3, 2, 1, 1, 1, 1, 1, 1])[0])
     return faults
+
+
+def rough_schedule(seed: int, size_bytes: int) -> tuple[list[Fault], list[HubFault | None]]:
+    """Faults for successive requests for bytes, and for successive requests to the Hub itself.
+
+    Among them lines that break every 700 kB from the first header on, and addresses that run out while the Hub is away.
+    """
+    rng = random.Random(seed)
+    faults = schedule(seed, size_bytes)
+    asleep = rng.random() < 0.3
+    if asleep:  # a cut, no Hub yet, and by then the address is refused
+        at = rng.randrange(len(faults) + 1)
+        faults[at:at] = [Cut(rng.randint(0, size_bytes // 4)), Refuse(403), Refuse(403)]
+    if rng.random() < 0.3:
+        faults = [Cut(700_000)] * rng.randint(4, 16) + faults
+    choices: list[HubFault | None] = [
+        None,
+        Refuse(rng.choice((500, 502, 503, 504))),
+        Refuse(429, retry_after=str(rng.randint(0, 3))),
+        Page(),
+        Answer(rng.choice((b'{"id": 17}', b"[" * 100_000, b'{"siblings": [{"rfilename": 5}]}', b"\xff{"))),
+        Elsewhere(rng.choice(("http://[::1", "http://127.0.0.1:99999/x", "ftp://127.0.0.1/x"))),
+    ]
+    hub_faults = rng.choices(choices, weights=[12, 4, 2, 1, 1, 1], k=rng.randint(4, 16))
+    if asleep:
+        hub_faults[4:4] = [Refuse(503)] * 2
+    return faults, hub_faults

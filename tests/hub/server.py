@@ -17,7 +17,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from tests.hub.faults import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
+from tests.hub.faults import (
+    Answer,
+    Cut,
+    Elsewhere,
+    Fault,
+    HubFault,
+    IgnoreRange,
+    OtherContent,
+    OtherRange,
+    Page,
+    Refuse,
+    Stall,
+    WrongBytes,
+)
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 _BLOCK = 2**16
@@ -65,7 +78,7 @@ class HubServer:
         self.scheme = "http" if tls is None else "https"
         self.repos: dict[str, Repo] = {}
         self.faults: list[Fault] = []
-        self.api_faults: list[Refuse | None] = []
+        self.api_faults: list[HubFault | None] = []
         """Taken one for each request to the Hub itself; None lets it pass."""
         self.api_body: bytes | None = None
         """What the API says of every repository in place of the truth."""
@@ -74,6 +87,8 @@ class HubServer:
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.sent_bytes = 0
         """Of file content, over all requests."""
+        self.sent_ahead_bytes = 0
+        """Of them, those for requests that say where they end, as for headers."""
         self.etag_suffix = ""
         self.portal = False
         """Whether a network in between answers everything with a page to sign in."""
@@ -161,9 +176,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _repo(self, name: str, revision: str | None) -> Repo | None:
         """The repository, if whoever asks may see it; else the answer has been sent."""
         hub = self.server_hub
-        fault = hub.api_faults.pop(0) if hub.api_faults else None
+        with hub.lock:
+            fault = hub.api_faults.pop(0) if hub.api_faults else None
         if fault is not None:
-            self._answer(fault.status, {"Retry-After": fault.retry_after} if fault.retry_after else {})
+            self._fail(fault)
             return None
         repo = hub.repos.get(name)
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -182,6 +198,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, {"X-Error-Code": "RevisionNotFound"})
             return None
         return repo
+
+    def _fail(self, fault: HubFault) -> None:
+        match fault:
+            case Refuse():
+                self._answer(fault.status, {"Retry-After": fault.retry_after} if fault.retry_after else {})
+            case Page():
+                self._page()
+            case Answer():
+                self._answer(200, {"Content-Type": "application/json"}, fault.body)
+            case Elsewhere():
+                self._answer(302, {"Location": fault.address})
 
     def _model(self, name: str, revision: str | None) -> None:
         repo = self._repo(name, revision)
@@ -263,6 +290,7 @@ class _Handler(BaseHTTPRequestHandler):
             # Counted before it goes: who has received it may look at the count at once.
             with hub.lock:
                 hub.sent_bytes += len(data)
+                hub.sent_ahead_bytes += 0 if (self.headers.get("Range") or "-").endswith("-") else len(data)
             self.wfile.write(data)
             if hub.on_bytes is not None:
                 hub.on_bytes(hub.sent_bytes)
