@@ -139,7 +139,8 @@ class Part:
 
     def _write_note(self) -> None:
         """Say which file this is a part of, for whoever finds it, and under which ETag it came."""
-        said = {"file": self._layout.remote.file, "validator": self.validator}
+        remote = self._layout.remote
+        said = {"file": remote.file, "size_bytes": remote.size_bytes, "validator": self.validator}
         with explained(self._layout.cache):
             self._layout.note.write_text(json.dumps(said), encoding="utf-8")
 

@@ -45,7 +45,9 @@ class Source:
             with self._hub.client.stream("GET", self.remote.url, headers=headers) as response:
                 self._check(response)
                 yield response
-        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:  # the first address was looked at before
+            raise PassingError(f"{self.host} leads to an address that is none.", "Try again later.") from error
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise unreachable(error, self.host) from error
 
     def renew(self) -> None:

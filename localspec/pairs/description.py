@@ -13,7 +13,7 @@ from localspec.pairs.pair import Pair
 from localspec.pairs.recommendation import reads_quickly, recommend
 from localspec.pairs.state import HERE, FileState, PairState, state_of
 from localspec.pairs.suitability import RED, Suitability, judge_fit
-from localspec.pairs.unfinished import arrived_bytes
+from localspec.pairs.unfinished import unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +99,20 @@ def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
 
 def _judge(state: PairState, need: Estimate | None, room: Room, free: int | None) -> Suitability:
     """By memory, and by the disk if something is to be fetched."""
-    fit, fetch = judge_fit(need, room), _missing(state)
+    fit, fetch = judge_fit(need, room), _missing(state) - _arrived(state)
     if fit.colour != RED and free is not None and fetch > free:
         return Suitability(RED, fetch, free, "There is no room on the disk for what is to be fetched.")
     return fit
 
 
 def _missing(state: PairState) -> int:
-    return sum(_size(file) or 0 for file in state.files if file.path is None and file.model.path is None)
+    missing = (file.model for file in state.files if file.path is None and file.model.path is None)
+    return sum(unfinished(model).size_bytes or known_size(model) or 0 for model in missing)
 
 
 def _arrived(state: PairState) -> int:
     """Nothing while its target has not begun to arrive: a part of a draft may be that of another pair's download."""
-    target, *_ = arrived = [arrived_bytes(file.model) if file.path is None else 0 for file in state.files]
+    target, *_ = arrived = [unfinished(file.model).arrived_bytes if file.path is None else 0 for file in state.files]
     return sum(arrived) if target or state.files[0].path is not None else 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from localspec.pairs.disk import is_file, matching
@@ -14,7 +15,7 @@ from localspec.pairs.parts import parts_of
 PART_SUFFIX = ".localspec.part"
 """Behind the name of a blob: what has arrived of it."""
 NOTE_SUFFIX = ".localspec.json"
-"""Likewise: which file that is, and the server's validator."""
+"""Likewise: which file that is, how long it will be, and the server's validator."""
 
 
 def read_note(note: Path) -> dict[str, object]:
@@ -26,21 +27,43 @@ def read_note(note: Path) -> dict[str, object]:
     return said if isinstance(said, dict) else {}
 
 
-def arrived_bytes(model: ModelFile) -> int:
-    """Of a file of the Hub that is not here as a whole; of one in several parts those that are complete count too."""
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """An interrupted download of a model file."""
+
+    arrived_bytes: int = 0
+    size_bytes: int | None = None
+    """Of the whole; None where nobody has noted it."""
+
+
+def unfinished(model: ModelFile) -> Unfinished:
+    """What has arrived of a file that is not here as a whole; of one in several parts those that are complete count."""
     if model.repo is None:
-        return 0
+        return Unfinished()
     names = [part.as_posix() for part in parts_of(Path(PurePosixPath(model.file)))]
-    whole = model.sha256 if len(names) == 1 else None
-    return sum(max(_sizes(model.repo, name, whole, complete=len(names) > 1), default=0) for name in names)
+    if len(names) == 1:
+        return _largest(_parts(model.repo, model.file, model.sha256))
+    found = [_largest([*_whole(model.repo, name), *_parts(model.repo, name)]) for name in names]
+    sizes = [each.size_bytes for each in found]
+    whole = None if None in sizes else sum(size or 0 for size in sizes)
+    return Unfinished(sum(each.arrived_bytes for each in found), whole)
 
 
-def _sizes(repo: str, name: str, sha256: str | None, *, complete: bool) -> Iterator[int]:
-    """Of the parts that can be meant by a name, which is that of the content ``sha256`` if that is known."""
-    if complete:
-        yield from (path.stat().st_size for path in cached_files(repo, name))
+def _largest(found: Iterable[Unfinished]) -> Unfinished:
+    return max(found, key=lambda each: each.arrived_bytes, default=Unfinished())
+
+
+def _whole(repo: str, name: str) -> Iterator[Unfinished]:
+    for path in cached_files(repo, name):
+        size = path.stat().st_size
+        yield Unfinished(size, size)
+
+
+def _parts(repo: str, name: str, sha256: str | None = None) -> Iterator[Unfinished]:
+    """What can be meant by a name, which is that of the content ``sha256`` if that is known."""
     blobs = hub_cache() / f"models--{repo.replace('/', '--')}" / "blobs"
     for part in matching(blobs, f"{sha256 or '*'}{PART_SUFFIX}"):
-        note = part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX)
-        if is_file(part) and (sha256 is not None or read_note(note).get("file") == name):
-            yield part.stat().st_size
+        note = read_note(part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX))
+        if is_file(part) and (sha256 is not None or note.get("file") == name):
+            size = note.get("size_bytes")
+            yield Unfinished(part.stat().st_size, size if isinstance(size, int) else None)

@@ -21,7 +21,7 @@ from localspec.errors import DownloadError
 from localspec.pairs.free_space import free_bytes
 from localspec.pairs.hub_cache import cached_files
 from tests.download.support import BIG, SMALL, World, noise
-from tests.hub import Cut, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
+from tests.hub import Cut, Elsewhere, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
 from tests.hub.faults import schedule
 
 MIB = 2**20
@@ -207,6 +207,18 @@ def test_a_fresh_address_that_is_refused_is_told_and_no_token_is_blamed(world: W
         world.fetch()
     assert "HF_TOKEN" not in str(error.value)
     assert len(world.server.byte_requests()) == 3, "two fresh addresses were tried after the cut"
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://127.0.0.1:99999/x", "ftp://127.0.0.1/x", "http:///x"])
+def test_a_storage_that_leads_nowhere_is_asked_again_and_given_up_with_a_sentence(world: World, address: str) -> None:
+    world.server.faults = [Cut(MIB), Elsewhere(address)]
+    (path,) = world.fetch()
+    assert path.read_bytes() == DATA
+    path.resolve().unlink()
+    world.server.faults = [Cut(MIB), *[Elsewhere(address)] * 7]
+    with pytest.raises(DownloadError) as error:
+        world.fetch()
+    assert error.value.hint.endswith("What has arrived is kept.")
 
 
 def test_a_token_is_in_question_where_it_was_sent(world: World) -> None:

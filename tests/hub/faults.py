@@ -64,14 +64,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """The Hub itself leads to another address."""
+    """It is said to be at another address."""
 
     address: str
 
 
 HubFault = Refuse | Page | Answer | Elsewhere
 """What can go wrong with one request to the Hub itself; the others are about bytes."""
-Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent | Page
+Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent | Page | Elsewhere
 
 
 def schedule(seed: int, size_bytes: int) -> list[Fault]:

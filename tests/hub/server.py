@@ -248,8 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, Refuse):
             self._answer(fault.status, {"Retry-After": fault.retry_after} if fault.retry_after else {})
             return
-        if isinstance(fault, Page):
-            self._page()
+        if isinstance(fault, Page | Elsewhere):
+            self._fail(fault)
             return
         if isinstance(fault, OtherContent):
             self.server_hub.etag_suffix += "x"

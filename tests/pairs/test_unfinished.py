@@ -11,20 +11,24 @@ import pytest
 from localspec.pairs import describe, load_catalogue
 from localspec.pairs.hub_cache import hub_cache
 from localspec.pairs.pair import ModelFile
-from localspec.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX, arrived_bytes
+from localspec.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX, Unfinished, unfinished
 from tests.cli.conftest import Localspec
 from tests.cli.conftest import localspec as localspec
 from tests.gguf_files import write
 from tests.pairs.support import hub_pair, in_hub, write_own
 
 REPO = "Owner/Name"
-NAMED = {"file": "big.gguf", "validator": None}
+NAMED: dict[str, object] = {"file": "big.gguf", "validator": None}
 
 
 def part(note: object, size_bytes: int = 30, etag: str = "a" * 64) -> Path:
     blobs = hub_cache() / "models--Owner--Name" / "blobs"
     write(blobs / (etag + NOTE_SUFFIX), note if isinstance(note, bytes) else json.dumps(note).encode())
     return write(blobs / (etag + PART_SUFFIX), bytes(size_bytes))
+
+
+def arrived_bytes(model: ModelFile) -> int:
+    return unfinished(model).arrived_bytes
 
 
 def big(file: str = "big.gguf", **facts: str) -> ModelFile:
@@ -53,7 +57,9 @@ def test_a_part_of_the_content_that_is_pinned_needs_no_note() -> None:
 def test_of_a_model_in_several_files_the_complete_ones_count() -> None:
     in_hub(REPO, "big-00001-of-00002.gguf", bytes(100))
     part({"file": "big-00002-of-00002.gguf"})
-    assert arrived_bytes(big("big-00001-of-00002.gguf")) == 130
+    assert unfinished(big("big-00001-of-00002.gguf")) == Unfinished(130, None)
+    part({"file": "big-00002-of-00002.gguf", "size_bytes": 50})
+    assert unfinished(big("big-00001-of-00002.gguf")) == Unfinished(130, 150)
 
 
 def test_a_part_of_a_draft_alone_is_no_download_of_the_pair() -> None:
@@ -69,6 +75,6 @@ def test_a_part_of_a_draft_alone_is_no_download_of_the_pair() -> None:
 
 def test_info_tells_what_has_arrived(localspec: Localspec) -> None:
     write_own(hub_pair("one", "big.gguf", "small.gguf"))
-    part(NAMED, size_bytes=3_000_000)
-    assert "arrived    3.00 MB\n" in localspec("pairs", "info", "one").out
+    part(NAMED | {"size_bytes": 5_000_000}, size_bytes=3_000_000)
+    assert "arrived    3.00 MB of 5.00 MB\n" in localspec("pairs", "info", "one").out
     assert json.loads(localspec("pairs", "info", "one", "--json").out)["arrived_bytes"] == 3_000_000
