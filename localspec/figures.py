@@ -24,6 +24,8 @@ _TIMES_WIDTH = 5
 _PERCENT_WIDTH = 5
 _LENGTH_WIDTH = 4
 _NATS_WIDTH = 5
+_AS_FAST = 0.995
+"""From here on a speed-up is written 1.00x or more."""
 
 
 def count(value: int, *, fixed: bool = False) -> str:
@@ -128,8 +130,8 @@ def summary_line(timings: Timings, rounds: Sequence[Round], pair: str) -> str:
     return ", ".join(summary_parts(timings, rounds, pair))
 
 
-def sentence(timings: Timings) -> str:
-    """The figures of a reply as a sentence to be read, or to be read aloud."""
+def sentence(timings: Timings, *, toy: bool = False) -> str:
+    """The figures of a reply as a sentence to be read, or to be read aloud; ``toy`` as for ``why_slower``."""
     clauses = [tokens(timings.predicted_n)]
     if timings.draft_acceptance_rate is not None:
         clauses.append(f"{percent(timings.draft_acceptance_rate)} of the draft's guesses accepted")
@@ -137,7 +139,19 @@ def sentence(timings: Timings) -> str:
         clauses.append(f"{_one_decimal(timings.speedup_vs_plain)} times plain speed")
     elif timings.predicted_per_second is not None:
         clauses.append(f"{speed(timings.predicted_per_second)} tokens a second")
-    return ", ".join(clauses) + "."
+    why = why_slower(timings, toy=toy)
+    return ", ".join(clauses) + (f": {why}." if why else ".")
+
+
+def why_slower(timings: Timings, *, toy: bool = False) -> str:
+    """Why a reply with guesses was slower than plain decoding, whatever was accepted; empty if it was not."""
+    if timings.speedup_vs_plain is None or timings.speedup_vs_plain >= _AS_FAST or not timings.draft_n:
+        return ""
+    if toy:
+        return "so small a model checks guesses no faster than it writes"
+    per_round = timings.mean_acceptance_length or 1.0
+    cost = per_round / timings.speedup_vs_plain
+    return f"a round wrote {length(per_round)} tokens and took as long as {length(cost)} plain ones"
 
 
 def tokens(n: int) -> str:

@@ -44,7 +44,9 @@ def _screen(key: str, kind: Kind, about: str, default: str) -> Setting:
 SETTINGS: tuple[Setting, ...] = (
     _model("pair", Text("the id of a pair", r"\S+"), "Use this pair", "builtin"),
     _model("ctx", _COUNT_FROM_1, "Hold this many tokens of context", "what the model was trained for, at most 8192"),
-    _model("threads", _COUNT_FROM_1, "Compute with this many CPU threads", "one for each physical core"),
+    _model(
+        "threads", _COUNT_FROM_1, "Compute with this many CPU threads", "measured, up to one for each physical core"
+    ),
     _model("draft_threads", _COUNT_FROM_1, "Compute the draft with this many CPU threads", "as --threads"),
     _model("gpu_layers", _LAYERS, "Put this many layers on the GPU", "auto, all of them where there is a GPU"),
     _model(

@@ -80,6 +80,7 @@ class TextVoice:
         self._colour = colour
         self._escape = escape_for(sys.stdout)
         self._last = "\n"
+        self._toy = False
 
     def remark(self, text: str) -> None:
         self._aside(text)
@@ -91,7 +92,7 @@ class TextVoice:
         self._aside(visible_line(str(error)))
 
     def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
-        self._last = "\n"
+        self._last, self._toy = "\n", launch.tour
 
     def show(self, event: Event) -> None:
         match event:
@@ -111,7 +112,7 @@ class TextVoice:
             ending = _ENDINGS.get(reply.finished, "")
             failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
             failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
-            self._aside(" ".join(filter(None, (ending, failed, sentence(reply.timings), notes))))
+            self._aside(" ".join(filter(None, (ending, failed, sentence(reply.timings, toy=self._toy), notes))))
 
     def _write(self, text: str) -> None:
         if text:

@@ -47,6 +47,8 @@ class Figures:
     """Tokens by kind, in the words of ``mode``."""
     latest: tuple[Round, ...] = ()
     """The latest rounds, at most as many as are shown."""
+    toy: bool = False
+    """Whether the pair is too small to gain speed, so that what became of its guesses comes first."""
 
 
 def latest_of(rounds: Sequence[Round]) -> tuple[Round, ...]:
@@ -69,15 +71,14 @@ def figures_line(shown: Figures, width: int) -> str:
     ]
     if shown.why_off:
         return _off_line(speed, shown.why_off, width)
-    fields = [
-        *speed,
+    guesses = [
         f"{figures.percent(timings.draft_acceptance_rate, fixed=True)} accepted",
         f"{figures.length(timings.mean_acceptance_length, fixed=True)}/round",
         f"depth {figures.MISSING if shown.depth is None else shown.depth:>2}",
         f"{'paused' if shown.paused else shown.drafter or figures.MISSING:<7}",
     ]
     line = ""
-    for text in fields:
+    for text in [*guesses, *speed] if shown.toy else [*speed, *guesses]:
         longer = f"{line}{GAP}{text}" if line else text
         if len(longer) > width:
             break

@@ -64,10 +64,10 @@ _HEAT_CUES = (
 )
 
 MEANINGS: Mapping[Origin, str] = {
-    Origin.ACCEPTED: "the draft guessed it, the target agreed",
-    Origin.CORRECTED: "the target's own word for a wrong guess",
-    Origin.BONUS: "the target's extra after a draft all right",
-    Origin.PLAIN: "the target's own, where no guess was made",
+    Origin.ACCEPTED: "guessed by the draft, and the target agreed",
+    Origin.CORRECTED: "the target's own, in place of a wrong guess",
+    Origin.BONUS: "the target's own, after guesses that were all right",
+    Origin.PLAIN: "the target's own, where nothing was guessed",
 }
 """What the legend says about each origin."""
 

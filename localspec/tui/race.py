@@ -1,7 +1,7 @@
-"""A race between plain and speculative decoding: the same message, the same seed, one clock.
+"""A race between plain and speculative decoding: the same message, temperature 0, so that both write the same text.
 
-There is one engine, so the two run in turn and are told side by side afterwards, each round at the moment it
-was done. The speculative run goes first: what it wrote can then help nobody, while a plain run before it
+There is one engine, so the two run in turn, each seen as it writes, and can be seen again side by side, each round at
+the moment it was done. The speculative run goes first: what it wrote can then help nobody, while a plain run before it
 would be there to copy from where replies are remembered. The clock starts at the first round of each, so
 that reading the prompt, which only the first has to do, counts for neither.
 """
@@ -58,14 +58,15 @@ class Race:
         options: ReplyOptions,
         seed: int,
     ) -> None:
-        """``seed`` is for both, if ``options`` leave it open."""
+        """Both runs are greedy, whatever ``options`` say; ``seed`` is for both, if these leave it open."""
         self._send = send
         self._new_id = new_id
         self._prompt = prompt
-        same = replace(options, seed=seed if options.seed is None else options.seed)
+        greedy = replace(options.sampling, temperature=0.0, dynatemp_range=0.0, mirostat=0, xtc_probability=0.0)
+        same = replace(options, sampling=greedy, seed=seed if options.seed is None else options.seed)
         guessing = same if same.spec != () and same.depth != 0 else replace(same, spec=None, depth=None)
-        self.speculative = Lane("speculative", guessing)
-        self.plain = Lane("plain", replace(same, spec=(), depth=0))
+        self.speculative = Lane("with guesses", guessing)
+        self.plain = Lane("without guesses", replace(same, spec=(), depth=0))
         self.failure = ""
         """Why there is no race, if there is none."""
         self._running: Lane | None = None
@@ -122,30 +123,42 @@ def lane_line(lane: Lane, elapsed_s: float, rounds_n: int) -> str:
     """How far a runner is, in two rows that fit half of 80 columns: time; tokens and speed over its time so far."""
     shown = lane.rounds[:rounds_n]
     tokens_n, spent_s = sum(len(r.tokens) for r in shown), sum(r.total_s for r in shown)
-    at_goal = rounds_n == len(lane.rounds)
+    at_goal = lane.finished is not None and rounds_n == len(lane.rounds)
     speed = figures.speed(tokens_n / spent_s if spent_s else None)
     time = lane.took_s if at_goal else elapsed_s
     done = "  done" if at_goal else ""
-    return f"{lane.name:<11} {time:6.2f} s\n{tokens_n:>4} tokens  {speed:>5} tokens/s{done}"
+    return f"{lane.name:<15} {time:6.2f} s\n{tokens_n:>4} tokens  {speed:>5} tokens/s{done}"
 
 
-def verdict(race: Race) -> str:
-    """Who won, by how much, and whether both said the same."""
+def waiting_line(lane: Lane, running: Lane | None) -> str:
+    """What there is of a runner before its first round, in as many rows."""
+    return f"{lane.name}\n{'reading the message' if lane is running else 'waits for its turn'}"
+
+
+def verdict(race: Race, *, toy: bool = False) -> str:
+    """How much faster it was with guesses and why, and whether both said the same; ``toy`` as for figures."""
     plain, speculative = race.plain, race.speculative
     if not (plain.tokens_n and speculative.tokens_n and plain.took_s and speculative.took_s):
-        return "There was nothing to say, so nobody won."
-    ratio = (speculative.tokens_n / speculative.took_s) / (plain.tokens_n / plain.took_s)
-    pace = f"Speculative decoding wrote {figures.times(ratio)} as many tokens a second."
-    if plain.text == speculative.text:
-        return f"{pace} The texts are equal."
-    return f"{pace} {why_unequal(race.plain.options)}"
+        return "There was nothing to write, so there is nothing to compare."
+    plain_s = plain.took_s / plain.tokens_n
+    per_round = speculative.tokens_n / len(speculative.rounds)
+    cost = speculative.took_s / len(speculative.rounds) / plain_s
+    why = f"a round wrote {figures.length(per_round)} tokens and took as long as {figures.length(cost)} without guesses"
+    small = " So small a model checks guesses no faster than it writes." if toy and per_round < cost else ""
+    return f"{figures.times(per_round / cost)} as fast with guesses: {why}.{small} {_equality(race)}"
 
 
-def why_unequal(options: ReplyOptions) -> str:
-    """Why two texts with one seed are not the same, without being any less the target's."""
-    if options.sampling.greedy:
-        return "The texts part at a near-tie, which batches of different sizes round differently."
-    return "The texts differ, as a draft uses up other random numbers; the chances are the same."
+def _equality(race: Race) -> str:
+    """Whether both texts are the same, and why they may not be."""
+    one, other = ([(token.id, token.text) for round_ in lane.rounds for token in round_.tokens] for lane in lanes(race))
+    if one == other:
+        return "Both wrote the same text."
+    same_n = next((n for n, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), 0)
+    same_n = same_n or min(len(one), len(other))
+    return (
+        f"The texts part after {figures.tokens(same_n)}, as a rule where two are about as likely: "
+        "to check several at once rounds differently."
+    )
 
 
 def lanes(race: Race) -> Sequence[Lane]:

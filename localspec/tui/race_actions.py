@@ -5,7 +5,7 @@ from __future__ import annotations
 from localspec.tui.actions import Action
 
 RACE_ACTIONS: tuple[Action, ...] = (
-    Action("race-again", "r", "again", "Run it again from the start, as it was recorded.", "again"),
-    Action("race-end", "space,end", "to the end", "Show at once how it ends.", "finish"),
-    Action("race-close", "escape,q", "back", "Return to the conversation; what is being recorded ends.", "leave"),
+    Action("race-again", "r", "side by side", "Show both again on one clock, each at the speed it had.", "again"),
+    Action("race-end", "space,end", "to the end", "Show at once how that ends.", "finish"),
+    Action("race-close", "escape,q", "back", "Return to the conversation; a race under way ends.", "leave"),
 )

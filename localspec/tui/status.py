@@ -11,6 +11,9 @@ from localspec.tui.live import Activity, Figures, latest_of, paused, reply_summa
 from localspec.tui.session import Phase, Session
 from localspec.tui.truth import MODES, Mode, Showing
 
+_MOSTLY = 0.5
+"""So large a share of guesses was accepted that what they cost must be why they do not pay."""
+
 
 def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures:
     """What the live line is to show, while tokens are marked in this mode."""
@@ -26,7 +29,8 @@ def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    return _figures(exchange, mode, session.launch.why_no_speculation or _why_fallen_back(exchange.reply))
+    why_off = session.launch.why_no_speculation or _why_fallen_back(exchange.reply)
+    return _figures(exchange, mode, why_off, toy=session.launch.tour)
 
 
 def pace_note(session: Session) -> str:
@@ -45,7 +49,9 @@ def pause_note(session: Session) -> str:
         return "" if _why_fallen_back(exchange.reply) else failed
     if exchange is None or session.launch.why_no_speculation or not paused(exchange.reply.rounds):
         return ""
-    return "the draft pauses: guessing does not pay here; it is tried again within 64 tokens"
+    accepted = exchange.reply.timings.draft_acceptance_rate or 0.0
+    why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"
+    return f"no guesses for now: {why}; tried again within 64 tokens"
 
 
 def failure_said(reply: Reply) -> str:
@@ -60,10 +66,13 @@ def _why_fallen_back(reply: Reply) -> str | None:
     return "; ".join(f"{name} failed: {message.rstrip('.')}" for name, message in failures_of(reply.rounds[-1]).items())
 
 
-def closing_note(reply: Reply) -> str:
-    """The quiet line under a reply that is over."""
-    parts = [figures.ENDED_EARLY.get(reply.finished, "") if reply.finished else "", reply_summary(reply.timings)]
-    return " · ".join(part for part in parts if part)
+def closing_note(reply: Reply, *, toy: bool = False) -> str:
+    """The quiet line under a reply that is over, by a pair of a real size or by a toy."""
+    timings = reply.timings
+    ended = figures.ENDED_EARLY.get(reply.finished, "") if reply.finished else ""
+    said = " · ".join(part for part in (ended, reply_summary(timings)) if part)
+    why = figures.why_slower(timings, toy=toy)
+    return f"{said}: {why}" if why else said
 
 
 def opening_note(reply: Reply) -> str:
@@ -83,7 +92,7 @@ def showing_note(showing: Showing, *, one: bool) -> str:
     return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
 
 
-def _figures(exchange: Exchange, mode: Mode, why_off: str | None) -> Figures:
+def _figures(exchange: Exchange, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
     reply, rounds = exchange.reply, exchange.reply.rounds
     return Figures(
         reply.timings,
@@ -91,6 +100,7 @@ def _figures(exchange: Exchange, mode: Mode, why_off: str | None) -> Figures:
         drafter=next((round_.drafter for round_ in reversed(rounds[-8:]) if round_.drafter), None),
         why_off=why_off,
         paused=paused(rounds),
+        toy=toy,
         mode=mode,
         counts=exchange.trace.counts(mode),
         latest=latest_of(rounds),

@@ -21,16 +21,17 @@ class Step:
 
 
 STEPS: tuple[Step, ...] = (
-    Step("send", "sends what is written there, or ask your own."),
-    Step("marks", "marks tokens: who guessed, and was it right?"),
-    Step("ghosts", "keeps rejected guesses in sight, struck through."),
-    Step("inspect", "looks into tokens; n finds a rejected guess.", opens=True),
-    Step("race", "races: with guesses and without, on one clock.", opens=True),
-    Step("pairs", "shows other pairs, and what fits this machine.", opens=True),
+    Step("send", "sends this question, or write your own."),
+    Step("view", "shows tokens: underlined guesses were right."),
+    Step("ghosts", "keeps wrong guesses in sight, struck through."),
+    Step("marks", "marks tokens in another way; again, the next way."),
+    Step("inspect", "looks into a token; n goes to a wrong guess.", opens=True),
+    Step("race", "answers again with guesses and without, timed.", opens=True),
+    Step("pairs", "lists real pairs, and which fit this machine.", opens=True),
 )
-QUESTION = "What is speculative decoding?"
-"""What is written for the reader to send."""
-END = "That was the tour. /help has all keys and commands, /tour begins again."
+QUESTION = "Tell me a story about a fox"
+"""What is written for the reader to send: of its words the built-in draft guesses some wrong, as steps show."""
+END = "That was the tour. /help lists all keys and commands, /tour begins again."
 _HANDLERS = {action.id: action.handler for action in ACTIONS}
 
 

@@ -82,9 +82,9 @@ class TruthDesk:
         self.weigh()
 
     def race(self, text: str = "") -> str:
-        """Answer this text, or the latest message again, with and without a draft."""
+        """Answer this text, or the latest message again, with guesses and without."""
         if self._session.phase is not Phase.IDLE or self._session.current is not None:
-            return "The engine has something to do; race when it is done."
+            return "The engine is busy; race when it is done."
         last, launch = self._session.last, self._session.launch
         prompt: tuple[Message, ...] | str
         if text:
@@ -93,9 +93,9 @@ class TruthDesk:
         elif last is not None and last.asked is not None:
             prompt, options = last.asked.prompt, last.asked.options
         else:
-            return "There is no message to race with yet; name one: /race PROMPT."
+            return "There is no message to race with yet. Write one behind the command: /race PROMPT."
         race = self._session.begin_race(prompt, options, secrets.randbits(32))
-        self._app.push_screen(RaceScreen(race, self._palette))
+        self._app.push_screen(RaceScreen(race, self._palette, toy=launch.tour))
         self._wake()
         return ""
 

@@ -16,7 +16,7 @@ from localspec.tui.palette import Palette
 from localspec.tui.session import Session
 from localspec.tui.status import closing_note
 from localspec.tui.truth import Ghosts
-from localspec.tui.turn_notes import turn_note, version_note
+from localspec.tui.turn_notes import by_toy, turn_note, version_note
 from localspec.tui.widgets.summary import SummaryView
 from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.turn import TurnView
@@ -176,4 +176,4 @@ class TurnDesk:
         question, replies = self.session.talk.versions(exchange)
         view.draw_question(version_note(question))
         under_way = exchange is self.session.current or exchange in self.session.waiting
-        view.note("" if under_way else turn_note(exchange, replies))
+        view.note("" if under_way else turn_note(exchange, replies, toy=by_toy(exchange, self.session)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localspec.compose.token_counts import CHARS_A_TOKEN
+from localspec.pairs import BUILTIN_ID
 from localspec.store.summaries import REQUEST
 from localspec.tui.clipboard import Arrival, copied
 from localspec.tui.exchange import Exchange
@@ -11,8 +12,8 @@ from localspec.tui.status import closing_note, failure_said, opening_note
 from localspec.tui.talk import Talk
 
 
-def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
-    """``replies`` is which version of how many; empty while the reply is being written."""
+def turn_note(exchange: Exchange, replies: tuple[int, int], *, toy: bool = False) -> str:
+    """``replies`` is which version of how many; empty while the reply is being written. As ``closing_note``."""
     reply = exchange.reply
     if exchange.answer is None:
         others_n = replies[1] - 1
@@ -20,10 +21,18 @@ def turn_note(exchange: Exchange, replies: tuple[int, int]) -> str:
         return f"{known} · /again asks again"
     version = f"reply {replies[0]}/{replies[1]}" if replies[1] > 1 else ""
     state = "cut off when the program ended" if exchange.cut_off else ""
-    closing = closing_note(reply) if reply.done or reply.tokens else ""
+    closing = closing_note(reply, toy=toy) if reply.done or reply.tokens else ""
     offer = "/continue goes on" if unfinished(exchange) else ""
     last = " · ".join(filter(None, (version, state, closing, offer)))
     return "\n".join(filter(None, (opening_note(reply), failure_said(reply), last)))
+
+
+def by_toy(exchange: Exchange, session: Session) -> bool:
+    """Whether the built-in pair wrote the reply."""
+    if exchange.about is not None:
+        return exchange.about.pair_id == BUILTIN_ID
+    source = exchange.trace.source(0)
+    return session.launch.tour and (source is None or source.pair == session.launch.load)
 
 
 def unfinished(exchange: Exchange) -> bool:

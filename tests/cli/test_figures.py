@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from localspec import figures
 from localspec.engine.events import Origin, Proposal, Round, Token
-from localspec.engine.tally import Tally
+from localspec.engine.tally import Tally, Timings
 
 RATES = st.one_of(st.none(), st.floats(0, 99_999))
 
@@ -42,6 +42,27 @@ def test_a_speed_is_right_to_its_last_digit(value: float) -> None:
     text = figures.speed(value)
     decimals = len(text.partition(".")[2])
     assert abs(float(text) - value) <= 0.5 * 10**-decimals * (1 + 1e-9)
+
+
+def timings_at(plain_per_second: float, depth: int = 3) -> Timings:
+    """Rounds of three tokens and of one at the plain speed given; each takes 50 ms."""
+    tally = Tally(plain_per_second=plain_per_second)
+    for round_ in (a_round(0, depth, depth and 2, depth and 1), a_round(1, depth, 0, depth)):
+        tally.add(round_)
+    return tally.timings()
+
+
+def test_a_reply_that_was_slower_has_a_reason_which_is_its_cost() -> None:
+    """However many guesses were right; one that was as fast, or made none, needs no reason."""
+    assert figures.why_slower(timings_at(80)) == "a round wrote 2.00 tokens and took as long as 4.00 plain ones"
+    assert figures.why_slower(timings_at(80), toy=True) == "so small a model checks guesses no faster than it writes"
+    assert figures.sentence(timings_at(80)).endswith(
+        "0.50 times plain speed: a round wrote 2.00 tokens and took as long as 4.00 plain ones."
+    )
+    assert figures.why_slower(timings_at(40)) == ""
+    assert figures.why_slower(timings_at(30), toy=True) == ""
+    assert figures.why_slower(timings_at(80, depth=0)) == ""
+    assert figures.sentence(timings_at(40)).endswith("1.0 times plain speed.")
 
 
 def test_the_summary_names_every_figure() -> None:

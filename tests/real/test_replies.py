@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from localspec.chat import Message, ReplyOptions, Role
+from localspec.chat import TOUR_DEPTH, Message, ReplyOptions, Role
+from localspec.cli.sampling import resolve_sampling
+from localspec.cli.sampling_options import ChosenSampling
 from localspec.engine.cancel import Cancellation
-from localspec.engine.dist import Dist
+from localspec.engine.dist import Dist, SeededChance
 from localspec.engine.events import Finished, FinishReason, PromptProgress, Round, Started
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from localspec.load import LoadOptions, OpenPair, open_pair
+from localspec.pairs import BUILTIN_ID, load_catalogue
 from localspec.prompt import Prompter
+from localspec.tui.tour import QUESTION
+from localspec.tui.widgets.welcome import TOUR_EXAMPLES
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.real.duo import Duo, Reply
 from tests.real.prompts import hundred_prompts
@@ -242,3 +249,21 @@ def test_a_signal_set_before_a_reply_ends_it_at_once(pair: OpenPair, cancel: Can
     _, reply = ask(pair, FIRST, greedy())
     cancel.clear()
     assert (reply.finished.reason, reply.finished.text) == (FinishReason.CANCELLED, "")
+
+
+class TestTour:
+    """What the first page and the tour suggest shows what they say it does."""
+
+    @pytest.mark.parametrize("seed", [None, 1, 2, 3], ids=["greedy", "seed 1", "seed 2", "seed 3"])
+    @pytest.mark.parametrize("question", TOUR_EXAMPLES)
+    def test_some_guesses_are_wrong_and_no_speed_is_praised(self, duo: Duo, question: str, seed: int | None) -> None:
+        """At the tour's temperature and at 0. Below these replies stands that so small a model was slower, so none may
+        say that it is sooner."""
+        recommended = load_catalogue().find(BUILTIN_ID).sampling
+        tour = resolve_sampling(ChosenSampling(), recommended)
+        sampling = tour if seed is not None else replace(tour, temperature=0.0)
+        sampler = duo.sampler(sampling, duo.prompt(question))
+        reply = duo.ask(question, TOUR_DEPTH, sampler=sampler, chance=SeededChance(seed or 0), max_tokens=None)
+        wrong_n = sum(bool(round_.rejected) for round_ in reply.rounds)
+        assert wrong_n >= (3 if question == QUESTION else 1)
+        assert not re.search("sooner|faster|quicker|speed", reply.finished.text)

@@ -1,22 +1,26 @@
-"""The race: recorded fairly, replayed at the speed it had."""
+"""The race: the same text twice, seen as it is written, and again at the speed it had."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.tui.race import Race, lane_line, verdict
-from localspec.tui.screens.race import RaceScreen
+from localspec.tui.recorded_race import RECORDED
+from localspec.tui.screens.race import LaneView, RaceScreen
 from localspec.worker.messages import Cancel, Generate, Request
-from tests.tui.support import FakeEngine, make_app, make_round, notice_text, send, session, wait_until
+from tests.tui.support import LAUNCH, FakeEngine, make_app, make_round, notice_text, send, session, wait_until
 from tests.tui.test_chat import answered, begin
 
 PROMPT = (Message(Role.USER, "hi"),)
@@ -69,6 +73,19 @@ def test_a_race_has_a_runner_even_where_speculation_is_off(off: ReplyOptions) ->
     assert race.plain.options.seed == race.speculative.options.seed == 7
 
 
+@pytest.mark.parametrize(
+    "sampling",
+    [Sampling(temperature=1), Sampling(mirostat=2), Sampling(dynatemp_range=0.5), Sampling(xtc_probability=0.5)],
+    ids=["temperature", "mirostat", "dynatemp", "xtc"],
+)
+def test_both_write_the_likeliest_text(sampling: Sampling) -> None:
+    """Or two texts of different lengths would be compared; what else holds of replies holds here."""
+    race = Track(ReplyOptions(replace(sampling, repeat_penalty=1.1), max_tokens=50)).race
+    for lane in (race.plain, race.speculative):
+        assert lane.options.sampling == Sampling(temperature=0, repeat_penalty=1.1)
+        assert lane.options.max_tokens == 50
+
+
 def test_the_replay_is_the_recording() -> None:
     """A round shows at the moment it was done, no sooner; at the end everything does."""
     track = Track()
@@ -84,21 +101,45 @@ def test_the_replay_is_the_recording() -> None:
     assert "0.12 s" in lane_line(lane, 99.0, 6), "the clock of one who has arrived stands"
 
 
-def test_the_verdict_is_speed_and_equality() -> None:
-    """By tokens a second; and texts that differ are explained, by chance or by rounding."""
-    track = Track(ReplyOptions(Sampling(temperature=0)))
+def run_both(drafted: list[Round] = DRAFTED, plain: list[Round] = PLAIN) -> Race:
+    track = Track()
     track.race.start()
-    track.run(DRAFTED)
-    track.run(PLAIN)
-    assert verdict(track.race).startswith("Speculative decoding wrote 1.25x")
-    assert verdict(track.race).endswith("The texts are equal.")
-    track.race.plain.rounds.pop()
-    assert "near-tie" in verdict(track.race)
-    drawn = Track(ReplyOptions(Sampling(temperature=1)))
-    drawn.race.start()
-    drawn.run(DRAFTED)
-    drawn.run(PLAIN[:3])
-    assert "random numbers" in verdict(drawn.race)
+    track.run(drafted)
+    track.run(plain)
+    return track.race
+
+
+def test_the_verdict_explains_the_speed() -> None:
+    """By what a round brought and what it cost; that a toy loses by it has a reason, which is said."""
+    quicker = verdict(run_both(), toy=True)
+    assert quicker.startswith("1.25x as fast with guesses: a round wrote 3.00 tokens and took as long as 2.40 without")
+    assert "So small" not in quicker
+    slower = [replace(round_, total_s=0.12) for round_ in DRAFTED]
+    assert verdict(run_both(slower)).startswith(
+        "0.50x as fast with guesses: a round wrote 3.00 tokens and took as long as 6.00 without guesses. Both"
+    )
+    assert "So small a model checks guesses no faster than it writes." in verdict(run_both(slower), toy=True)
+
+
+def test_the_verdict_says_how_far_the_texts_are_the_same() -> None:
+    """And no more of the reason than is known."""
+    assert verdict(run_both()).endswith("Both wrote the same text.")
+    other = [*PLAIN[:4], replace(make_round(["x"], Origin.PLAIN), total_s=0.02)]
+    assert "The texts part after 4 tokens, as a rule where two are about as likely" in verdict(run_both(plain=other))
+    assert "The texts part after 5 tokens" in verdict(run_both(plain=PLAIN[:5]))
+
+
+def test_the_recorded_race_is_one_that_was_measured() -> None:
+    """Its figures are a row of the page of benchmarks, in the section that names its pair."""
+    page = (Path(__file__).parents[1] / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    section = page.partition("### Q4_0 with the bench draft, temperature 0\n")[2].partition("\n### ")[0]
+    (row,) = re.findall(r"^\| fox \| ([\d.]+) \| ([\d.]+) \|", section, re.MULTILINE)
+    assert tuple(map(float, row)) == (RECORDED.plain_per_second, RECORDED.speculative_per_second)
+    assert "Two virtual cores of an Intel Xeon" in page.partition("### Earlier results\n")[2].partition("\n### ")[0]
+    assert "(1.4 G parameters" in page
+    assert "(95 M, 52 MB" in page
+    assert RECORDED.rows()[2].endswith("25.8 tokens/s, 2.35x")
+    assert all(len(row) <= 76 for row in RECORDED.rows()[1:])
 
 
 def test_a_race_that_is_called_off_ends() -> None:
@@ -121,7 +162,7 @@ async def run_lane(pilot: Pilot[Any], engine: FakeEngine, rounds: list[Round], n
 
 
 async def test_a_race_on_screen() -> None:
-    """The latest message again: recorded, replayed to the end, the verdict given; the conversation stays as it was."""
+    """The latest message again: seen as it is written, the verdict, a replay; the conversation stays as it was."""
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await begin(pilot, engine)
@@ -130,18 +171,49 @@ async def test_a_race_on_screen() -> None:
         await answered(pilot)
         await send(pilot, "/race")
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen))
-        await run_lane(pilot, engine, DRAFTED, 2)
+        screen = pilot.app.screen
+        assert isinstance(screen, RaceScreen)
+        await wait_until(pilot, lambda: "reading the message" in drawn(screen, 1))
+        assert "waits for its turn" in drawn(screen, 0)
+        engine.start()
+        engine.write(DRAFTED[:1])
+        await wait_until(pilot, lambda: texts(screen) == ["", "abc"])
+        assert "3 tokens" in drawn(screen, 1)
+        assert "done" not in drawn(screen, 1)
+        engine.write(DRAFTED[1:])
+        engine.finish()
         await run_lane(pilot, engine, PLAIN, 3)
         assert engine.prompts[1].prompt == engine.prompts[2].prompt == engine.prompts[0].prompt
-        race = session(pilot).race
-        await wait_until(pilot, lambda: race.ready)
-        await pilot.press("space")
-        screen = pilot.app.screen
-        await wait_until(pilot, lambda: "The texts are equal." in str(screen.query_one("#race-verdict").render()))
+        await wait_until(pilot, lambda: "the same text" in str(screen.query_one("#race-verdict").render()))
+        assert texts(screen) == ["abcdef", "abcdef"]
+        await pilot.press("r", "space")
+        await wait_until(pilot, lambda: "the same text" in str(screen.query_one("#race-verdict").render()))
+        assert "Side by side" in str(screen.query_one("#race-head").render())
+        assert texts(screen) == ["abcdef", "abcdef"]
         await pilot.press("escape")
         await wait_until(pilot, lambda: not isinstance(pilot.app.screen, RaceScreen))
         assert session(pilot).last.reply.text == "abcdef"
         assert not session(pilot).busy
+
+
+@pytest.mark.parametrize(("tour", "shown"), [(True, True), (False, False)])
+async def test_a_toy_is_shown_beside_a_recording(tour: bool, shown: bool) -> None:
+    """What it cannot show by itself; a pair of a real size shows its own."""
+    engine = FakeEngine()
+    async with make_app(engine, replace(LAUNCH, tour=tour)).run_test(size=(80, 24)) as pilot:
+        await begin(pilot, engine)
+        engine.write(DRAFTED)
+        engine.finish()
+        await answered(pilot)
+        await send(pilot, "/race")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, RaceScreen))
+        recorded = [str(line.render()) for line in pilot.app.screen.query("#race-recorded").results(Static)]
+        assert any("a recording" in text for text in recorded) is shown
+
+
+def texts(screen: RaceScreen) -> list[str]:
+    """What stands in the lanes."""
+    return ["".join(token.text for token in view.shown_tokens) for view in screen.query(LaneView)]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
@@ -157,9 +229,13 @@ async def test_the_figures_of_a_lane_keep_to_their_rows(width: int) -> None:
         await pilot.pause()
         await pilot.press("space")
         await wait_until(pilot, lambda: len(list(screen.query(".lane-line"))) == 2 and "done" in drawn(screen, 0))
-        for n in (0, 1):
-            assert "12000 tokens" in drawn(screen, n)
-            assert drawn(screen, n).rstrip().endswith("tokens/s  done")
+        for columns in (width, 60, 140):
+            await pilot.resize_terminal(columns, 24)
+            await pilot.pause()
+            for n in (0, 1):
+                assert "12000 tokens" in drawn(screen, n)
+                assert drawn(screen, n).rstrip().endswith("tokens/s  done")
+                assert drawn(screen, n).count("\n") < 2
 
 
 def drawn(screen: RaceScreen, n: int) -> str:
@@ -173,7 +249,7 @@ async def test_a_race_needs_a_message_and_an_idle_engine() -> None:
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await send(pilot, "/race")
-        assert "engine has something to do" in notice_text(pilot)
+        assert "engine is busy" in notice_text(pilot)
         engine.load()
         await wait_until(pilot, lambda: session(pilot).phase.value == "idle")
         await send(pilot, "/race")

@@ -77,21 +77,21 @@ async def test_a_newcomer_walks_through_it() -> None:
         engine.load()
         assert line(pilot) == "", "never by itself"
         await send(pilot, "/tour")
-        assert "1/6" in line(pilot)
+        assert "1/7" in line(pilot)
         assert chat(pilot).query_one(Prompt).area.text == QUESTION
         assert "Esc leaves the tour" in notice_text(pilot)
         await pilot.press("enter")
         await wait_until(pilot, lambda: engine.prompts)
-        assert "2/6  F2" in line(pilot)
+        assert "2/7  Ctrl+T" in line(pilot)
         engine.reply("One two three four.")
         await wait_until(pilot, lambda: not app.session.busy)
-        await pilot.press("f2", "f4")
-        assert "4/6  F5" in line(pilot)
+        await pilot.press("ctrl+t", "f4", "f2")
+        assert "5/7  F5" in line(pilot)
         await pilot.press("f5")
         await wait_until(pilot, lambda: isinstance(app.screen, InspectorScreen))
         await pilot.press("escape")
         await pilot.pause()
-        assert "5/6  F12" in line(pilot)
+        assert "6/7  F12" in line(pilot)
         await pilot.press("f10")
         await send(pilot, "/pairs")
         await pilot.press("escape")
@@ -121,8 +121,8 @@ async def test_an_action_that_leads_nowhere_is_no_step() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         engine.load()
         await wait_until(pilot, lambda: not app.session.busy)
-        await pilot.press("f10", "f10", "f10", "f10", "f5")
-        assert "4/6" in line(pilot)
+        await pilot.press("f10", "f10", "f10", "f10", "f10", "f5")
+        assert "5/7" in line(pilot)
 
 
 async def test_the_first_page_names_it() -> None:

@@ -89,7 +89,7 @@ async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await wait_until(pilot, lambda: session(pilot).race.ready)
     await pilot.press("space")
     screen = pilot.app.screen
-    await wait_until(pilot, lambda: "equal" in str(screen.query_one("#race-verdict").render()))
+    await wait_until(pilot, lambda: "same text" in str(screen.query_one("#race-verdict").render()))
 
 
 @pytest.mark.parametrize(

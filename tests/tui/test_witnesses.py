@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started
+from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
 from localspec.engine.fallback import why_of
 from localspec.errors import LocalSpecError, UsageError
 from localspec.metrics.server import MetricsServer
@@ -150,6 +150,25 @@ def test_witnesses_hear_what_goes_on_record(end: Any, pace: float | None) -> Non
     if part.finished is not None:
         assert isinstance(last, Finished)
         assert last.timings == part.finished.timings
+
+
+@pytest.mark.parametrize(
+    ("accepted", "why"),
+    [
+        (["a", "b", "c", "d"], "most were right, but checking costs more than it saves"),
+        (["d"], "too few were right"),
+    ],
+)
+def test_guesses_that_pause_are_explained_by_their_cost_or_by_themselves(accepted: list[str], why: str) -> None:
+    """Guesses that are all right and do not pay contradict each other, until the cost is named."""
+    talking = Talking()
+    talking.session.ask("Hello")
+    talking.engine.start()
+    rejected = ["x"] * (4 - len(accepted))
+    plain = [replace(make_round([text], Origin.PLAIN), depth=0) for text in "efgh"]
+    talking.engine.write([make_round(accepted, rejected=rejected), *plain])
+    talking.hear()
+    assert pause_note(talking.session) == f"no guesses for now: {why}; tried again within 64 tokens"
 
 
 def test_a_reply_that_goes_on_is_followed_anew() -> None:

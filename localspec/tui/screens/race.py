@@ -1,4 +1,4 @@
-"""The race on screen: two lanes on one clock, replayed from what was recorded."""
+"""The race on screen: two lanes, each seen while it runs, and again side by side on one clock."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.engine.events import Token
 from localspec.tui.compositor import RowScreen
 from localspec.tui.keys import bindings_of, hint_line, labels_of
 from localspec.tui.palette import Palette
-from localspec.tui.race import Lane, Race, lane_line, lanes, verdict
+from localspec.tui.race import Lane, Race, lane_line, lanes, verdict, waiting_line
 from localspec.tui.race_actions import RACE_ACTIONS
+from localspec.tui.recorded_race import RECORDED
 from localspec.tui.truth import Mode, Trace
 from localspec.tui.widgets.token_view import TokenView
 
-STATEMENT = "Both ran on this machine, one after the other; here side by side, each at the speed it had."
+STATEMENT = "The same message twice, at temperature 0: with guesses first, then without."
+REPLAY = "Side by side on one clock, each at the speed it had."
 _FRAME_S = 1 / 15
 
 
@@ -39,6 +42,8 @@ class LaneView(Container):
         self._lane = lane
         self._palette = palette
         self._line = Static("", classes="lane-line", markup=False)
+        self._rows = ""
+        """What the line says, in two rows."""
         self._scroll = VerticalScroll(can_focus=False)
         self._begin()
 
@@ -57,11 +62,23 @@ class LaneView(Container):
         """Rounds on screen."""
         return len(self._trace.rounds)
 
+    @property
+    def shown_tokens(self) -> list[Token]:
+        """Those of these rounds."""
+        return self._trace.tokens
+
     async def rewind(self) -> None:
         """To the start."""
         await self._tokens.remove()
         self._begin()
         await self._scroll.mount(self._tokens)
+
+    def follow(self, running: Lane | None) -> None:
+        """Show all there is, while ``running`` is the one that writes."""
+        if self._lane.rounds:
+            self.run_to(self._lane.took_s)
+        else:
+            self._say(waiting_line(self._lane, running))
 
     def run_to(self, elapsed_s: float) -> bool:
         """Show what was done by then; returns whether the goal is reached."""
@@ -71,49 +88,71 @@ class LaneView(Container):
             self._trace.extend(rounds)
             self._tokens.extend(rounds)
             self._scroll.scroll_end(animate=False)
-        rows = lane_line(self._lane, elapsed_s, self.shown_n)
+        self._say(lane_line(self._lane, elapsed_s, self.shown_n))
+        return self.shown_n == len(self._lane.rounds)
+
+    def on_resize(self) -> None:
+        self._say(self._rows)
+
+    def _say(self, rows: str) -> None:
+        """In one row where there is room."""
+        self._rows = rows
         one = rows.replace("\n", "  ")
         self._line.update(one if len(one) <= self.size.width else rows)
-        return self.shown_n == len(self._lane.rounds)
 
 
 class RaceScreen(RowScreen[None]):
-    """Waits for the recording, then replays it."""
+    """Shows both runs as they write, says which was faster and why, and replays them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(RACE_ACTIONS)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]  # noqa: RUF012 - Textual declares it so
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     RaceScreen { background: $background; color: $foreground; padding: 0 2; }
     RaceScreen Static { width: 100%; height: auto; }
-    RaceScreen #race-head, RaceScreen #race-hints { color: $quiet; }
+    RaceScreen #race-head, RaceScreen #race-hints, RaceScreen #race-recorded { color: $quiet; }
     RaceScreen #race-head { margin: 0 0 1 0; }
     RaceScreen #race-verdict { min-height: 2; }
+    RaceScreen.-tall #race-verdict { margin: 1 0 0 0; }
+    RaceScreen #race-recorded { margin: 1 0; }
+    RaceScreen.-short #race-recorded { display: none; }
     RaceScreen #race-lanes { height: 1fr; layout: vertical; }
     RaceScreen.-wide #race-lanes { layout: horizontal; }
     RaceScreen.-wide LaneView { padding: 0 2 0 0; }
     """
 
-    def __init__(self, race: Race, palette: Callable[[], Palette], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        race: Race,
+        palette: Callable[[], Palette],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        toy: bool = False,
+    ) -> None:
+        """A ``toy`` cannot show what a pair of a real size gains; a recording of one stands beside it."""
         super().__init__()
         self._race = race
         self._clock = clock
+        self._toy = toy
         self._lanes = [LaneView(lane, palette) for lane in lanes(race)]
         self._head = Static(STATEMENT, id="race-head", markup=False)
         self._verdict = Static("", id="race-verdict", markup=False)
-        self._started_at: float | None = None
+        self._hints = Static("", id="race-hints", markup=False)
+        self._replayed_from: float | None = None
+        """When the replay began; None while both are seen as they run."""
 
     def compose(self) -> ComposeResult:
         yield self._head
         with Container(id="race-lanes"):
             yield from self._lanes
         yield self._verdict
-        yield Static("", id="race-hints", markup=False)
+        if self._toy:
+            yield Static("\n".join(RECORDED.rows()), id="race-recorded", markup=False)
+        yield self._hints
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
-        key = labels_of(self, RACE_ACTIONS)
-        hints = [(key[action.id], action.title) for action in RACE_ACTIONS]
-        self.query_one("#race-hints", Static).update(Content(hint_line(hints)))
+        self._hint("race-close")
 
     def action_leave(self) -> None:
         self._race.stop()
@@ -124,31 +163,35 @@ class RaceScreen(RowScreen[None]):
             for lane in self._lanes:
                 await lane.rewind()
             self._verdict.update("")
-            self._started_at = None
+            self._head.update(REPLAY)
+            self._hint("race-end", "race-close")
+            self._replayed_from = self._clock()
             self._timer.resume()
 
     def action_finish(self) -> None:
-        if self._race.ready:
-            self._started_at = self._clock() - max(lane.took_s for lane in lanes(self._race)) - 1
+        if self._replayed_from is not None:
+            self._replayed_from = self._clock() - max(lane.took_s for lane in lanes(self._race)) - 1
+
+    def _hint(self, *actions: str) -> None:
+        key = labels_of(self, RACE_ACTIONS)
+        hints = [(key[action.id], action.title) for action in RACE_ACTIONS if action.id in actions]
+        self._hints.update(Content(hint_line(hints)))
 
     def _frame(self) -> None:
         race = self._race
-        if race.failure:
-            self._verdict.update(Content(race.failure))
-            self._timer.pause()
-        elif not race.ready:
-            running = race.running
-            if running is not None:
-                self._verdict.update(Content(f"recording the {running.name} run: {running.tokens_n} tokens so far"))
-        else:
-            self._replay()
+        if self._replayed_from is not None:
+            elapsed_s = self._clock() - self._replayed_from
+            arrived = [lane.run_to(elapsed_s) for lane in self._lanes]
+            if all(arrived):
+                self._end(verdict(race, toy=self._toy))
+            return
+        for lane in self._lanes:
+            lane.follow(race.running)
+        if race.failure or race.ready:
+            self._end(race.failure or verdict(race, toy=self._toy))
 
-    def _replay(self) -> None:
-        if self._started_at is None:
-            self._started_at = self._clock()
-            self._verdict.update("")
-        elapsed_s = self._clock() - self._started_at
-        arrived = [lane.run_to(elapsed_s) for lane in self._lanes]
-        if all(arrived):
-            self._verdict.update(Content(verdict(self._race)))
-            self._timer.pause()
+    def _end(self, said: str) -> None:
+        """Nothing moves any more."""
+        self._verdict.update(Content(said))
+        self._hint(*(("race-again",) if self._race.ready else ()), "race-close")
+        self._timer.pause()

@@ -13,13 +13,15 @@ from textual.widgets import Static
 from localspec.engine.events import Origin
 from localspec.launch import Launch
 from localspec.tui.palette import MEANINGS, Palette
+from localspec.tui.tour import QUESTION
 from localspec.visible import visible_line
 
 TOUR_EXAMPLES = (
-    "What is speculative decoding?",
-    "Tell me a story about a fox",
+    QUESTION,
+    "What is a draft model?",
     "Count from 1 to 20",
 )
+"""In each of these replies some guesses are rejected, and none of them praises a speed that a toy does not have."""
 EXAMPLES = (
     "Explain how a bicycle stays upright",
     "Write a Python function that reverses a linked list",
@@ -31,8 +33,8 @@ def describe_pair(launch: Launch) -> str:
     """The pair in use, in a sentence or two."""
     if launch.tour:
         return (
-            "You are talking to the built-in tour pair: a toy that knows LocalSpec and a few small tricks, "
-            "kept speculating although so small a target gains little."
+            "You are talking to the built-in pair, a toy that knows little and is too small to gain speed. "
+            "It shows how guesses are made, checked and replaced."
         )
     name = launch.title or launch.pair_id or launch.load.target.name
     if launch.load.draft is None:
@@ -87,14 +89,14 @@ class Welcome(Vertical):
         yield Static(
             Content.assemble(
                 ("LocalSpec", "$accent bold"),
-                "  a local model, made faster by a draft that guesses ahead. "
-                "The reply is exactly what the target alone would have said.",
+                "  a local model, the target, made faster by a small one, the draft, that guesses ahead. "
+                "Replies keep the target's own probabilities.",
             )
         )
         yield self._pair
         yield self._offer
         yield self._legend
-        yield Static("Try, or type /tour for a minute of what there is to see", classes="heading")
+        yield Static("Try one of these, or type /tour to be shown around in a minute", classes="heading")
         for example in self.examples:
             yield Example(example)
 
