@@ -40,7 +40,7 @@ def fit(pair: PairDescription) -> str:
 
 
 def arrived(pair: PairDescription) -> str:
-    """What an interrupted download has left of the files that are missing: "29.8 MB of 54.1 MB"; empty if nothing."""
+    """The part of the missing files that an interrupted download has left: "29.8 MB of 54.1 MB"; empty if none."""
     if not pair.arrived_bytes:
         return ""
     return size(pair.arrived_bytes) + (f" of {size(pair.missing_bytes)}" if pair.missing_bytes else "")
@@ -97,7 +97,7 @@ def files(pair: PairDescription) -> Facts:
 
 
 def unverified(pair: PairDescription) -> str:
-    """Why not all of its files are verified; empty if they are."""
+    """The reason why not all of its files are verified; empty if they are."""
     unseen = [file for file in pair.files if not file.verified]
     if all(file.sha256 for file in unseen):
         return "by its download: size and sha256 are pinned, and nothing else is taken" if unseen else ""

@@ -26,7 +26,7 @@ _CONNECT_TIMEOUT_S = 15.0
 _READ_TIMEOUT_S = 30.0
 _TRUE = {"1", "ON", "YES", "TRUE"}
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, httpx2.InvalidURL)
-"""What the Hub's client raises over answers that are none of the Hub's."""
+"""The Hub's client raises these over answers that are none of the Hub's."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -116,20 +116,13 @@ class Hub:
             raise self._no_hub() from error
         if found.etag is None and found.commit_hash is None:
             raise self._no_hub()
-        if size_bytes is None or not is_checksum(found.etag or ""):
+        if size_bytes is None or not is_checksum(etag := found.etag or ""):
             raise DownloadError(
                 f"{self.endpoint} does not say what {repo}/{file} should hash to.",
                 "Unset HF_ENDPOINT, or set it to the Hub or a full mirror of it.",
             )
-        return RemoteFile(
-            repo=repo,
-            file=file,
-            revision=revision,
-            commit=commit,
-            etag=found.etag or "",
-            size_bytes=size_bytes,
-            url=address,
-        )
+        where = {"repo": repo, "file": file, "revision": revision, "commit": commit, "url": address}
+        return RemoteFile(**where, etag=etag, size_bytes=size_bytes)
 
     def headers_for(self, url: str) -> dict[str, str]:
         """The token, for the Hub alone: storage servers have their signature in the address."""

@@ -74,7 +74,7 @@ class Planner:
         return PullPlan(pair.id, tuple(here), tuple(missing), tuple(dict.fromkeys(notes)))
 
     def _warnings(self, firsts: Sequence[Path | RemoteFile]) -> list[str]:
-        """What speaks against the match of two models. Raises PairMismatchError, ModelFileError, DownloadError."""
+        """Doubts about the match of two models. Raises PairMismatchError, ModelFileError, DownloadError."""
         try:
             return _judged([self._header(first, from_part=True) for first in firsts])
         except (PairMismatchError, ModelFileError):

@@ -34,7 +34,7 @@ _WHY = {
     errno.ENETUNREACH: "there is no way to it, as when there is no network",
     errno.EHOSTUNREACH: "there is no way to it, as when there is no network",
 }
-"""Why a connection failed, for the commonest errors of the system."""
+"""The commonest errors of the system, in words."""
 
 _PROXY = (
     "Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; a name and a password go before the host: http://NAME:PASSWORD@HOST."
@@ -197,7 +197,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _why(error: BaseException) -> str:
-    """What the system says of a connection, in words that mean something to people; empty if it says nothing."""
+    """The reason why a connection failed, in words that mean something to people; empty if none is known."""
     if isinstance(error, socket.gaierror):
         return "its name is not known here, as when there is no network"
     if isinstance(error, ssl.SSLError):

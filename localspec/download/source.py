@@ -13,9 +13,9 @@ from localspec.download.remote_file import RemoteFile
 from localspec.errors import DownloadError
 
 _EXPIRED = frozenset({401, 403, 404, 410})
-"""What storage says of a signed address that has run out, among other things."""
+"""Storage answers so to a signed address that has run out, among other things."""
 _MAX_REFUSED = 1
-"""How many fresh addresses in a row may be refused as if they had run out."""
+"""So many fresh addresses in a row may be refused as if they had run out."""
 
 
 class Source:
@@ -26,7 +26,7 @@ class Source:
         """With the newest address."""
         self._hub = hub
         self._fresh = False
-        """Whether the address was renewed and has not been accepted since."""
+        """True from a renewal of the address until storage accepts it."""
         self._refused_n = 0
         """Fresh addresses in a row that were refused."""
 

@@ -71,7 +71,7 @@ class PairDescription:
     missing_bytes: int = 0
     """What of it would have to be fetched, as far as is known."""
     arrived_bytes: int = 0
-    """What of that an interrupted download has left."""
+    """Of that, what an interrupted download has left."""
     recommended_here: bool = False
     """Whether it is the one pair for this machine."""
     recommended_because: str = ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 RESERVE_BYTES = 2**28
-"""What a download leaves free on the disk, for everything else that runs."""
+"""Left free on the disk by downloads, for everything else that runs."""
 _RESERVED_SHARE = 20
 """A small disk is left one part in so many free: the usual reserve would be most of it."""
 
@@ -18,13 +18,13 @@ class _Usage(NamedTuple):
 
 
 def free_bytes(folder: Path) -> int | None:
-    """What may still be written there; None if nobody can tell."""
+    """Bytes that may still be written there; None if nobody can tell."""
     usage = _usage(folder)
     return None if usage is None else usage.free
 
 
 def reserve_bytes(folder: Path) -> int:
-    """What is to stay free there."""
+    """Bytes that are to stay free there."""
     usage = _usage(folder)
     return RESERVE_BYTES if usage is None else min(RESERVE_BYTES, usage.total // _RESERVED_SHARE)
 

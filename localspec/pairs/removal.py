@@ -160,7 +160,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """Whether it could be removed: only what is empty can."""
+    """True if it could be removed, which only what is empty can."""
     try:
         folder.rmdir()
     except OSError:

@@ -1,25 +1,26 @@
-"""What has arrived of model files whose download is not finished, as the downloader leaves it in the Hub's cache."""
+"""Interrupted downloads of model files, as the downloader leaves them in the Hub's cache."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from localspec.pairs.disk import is_file, matching
+from localspec.pairs.disk import matching
 from localspec.pairs.hub_cache import cached_files, hub_cache
 from localspec.pairs.pair import ModelFile
 from localspec.pairs.parts import parts_of
 
 PART_SUFFIX = ".localspec.part"
-"""Behind the name of a blob: what has arrived of it."""
+"""Behind the name of a blob: the part of it that has arrived."""
 NOTE_SUFFIX = ".localspec.json"
 """Likewise: which file that is, how long it will be, and the server's validator."""
 
 
 def read_note(note: Path) -> dict[str, object]:
-    """What is known of a part; empty where nothing is, or nothing that can be read."""
+    """The note beside a part; empty where there is none, or none that can be read."""
     try:
         said = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -37,7 +38,7 @@ class Unfinished:
 
 
 def unfinished(model: ModelFile) -> Unfinished:
-    """What has arrived of a file that is not here as a whole; of one in several parts those that are complete count."""
+    """The download of a file that is not here as a whole; of a model in several, those that are complete count."""
     if model.repo is None:
         return Unfinished()
     names = [part.as_posix() for part in parts_of(Path(PurePosixPath(model.file)))]
@@ -55,15 +56,17 @@ def _largest(found: Iterable[Unfinished]) -> Unfinished:
 
 def _whole(repo: str, name: str) -> Iterator[Unfinished]:
     for path in cached_files(repo, name):
-        size = path.stat().st_size
-        yield Unfinished(size, size)
+        with suppress(OSError):  # gone by now
+            size = path.stat().st_size
+            yield Unfinished(size, size)
 
 
 def _parts(repo: str, name: str, sha256: str | None = None) -> Iterator[Unfinished]:
-    """What can be meant by a name, which is that of the content ``sha256`` if that is known."""
+    """The parts that a name can mean; where the ``sha256`` is known, the part of that content."""
     blobs = hub_cache() / f"models--{repo.replace('/', '--')}" / "blobs"
     for part in matching(blobs, f"{sha256 or '*'}{PART_SUFFIX}"):
         note = read_note(part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX))
-        if is_file(part) and (sha256 is not None or note.get("file") == name):
-            size = note.get("size_bytes")
-            yield Unfinished(part.stat().st_size, size if isinstance(size, int) else None)
+        size = note.get("size_bytes")
+        with suppress(OSError):  # complete by now
+            if sha256 is not None or note.get("file") == name:
+                yield Unfinished(part.stat().st_size, size if isinstance(size, int) else None)

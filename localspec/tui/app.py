@@ -48,6 +48,7 @@ from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
 from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
+from localspec.visible import visible_line
 from localspec.witness.observers import Observers
 from localspec.worker.messages import Answer, Load, Request
 
@@ -104,7 +105,7 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
         left = shelf.downloads.active
         shelf.close()
         for download in left:
-            tell(download.farewell)
+            tell(visible_line(download.farewell))
         with told_if_long(KEEPING_BEHIND) if app.session.launch.load.keep_caches else nullcontext():
             client.close()
     if app.failure is not None:

@@ -53,7 +53,7 @@ class Download:
 
     @property
     def farewell(self) -> str:
-        """What is said where it ends with the app."""
+        """The sentence for the terminal where it ends with the app."""
         at = f" at {self.percent}" if self.percent else ""
         return f"The download of {self.title} stopped{at}; `localspec pairs pull {self.pair_id}` goes on with it."
 
