@@ -132,6 +132,7 @@ def make_world(folder: Path) -> None:
     in_hub("Owner/Name", f"cached{SIGNS}.gguf", SMALL)
     table = hub_pair("evil", "big.gguf", escaped(f"cached{SIGNS}.gguf"))
     write_own(table.replace('title = "evil"', f'title = "{escaped(hostile_line("pair"))}"'))
+    PromptHistory(user_paths().data / SENT_MESSAGES).add(Written(hostile("sent")))
     with_title(converse_in(Store.open()))
 
 
@@ -178,7 +179,7 @@ def commands(folder: Path) -> None:
         ("history", "list", "--filter", hostile_line("filter")),
         ("history", "show", "abab"),
         ("history", "search", "question"),
-        ("history", "search", "forged"),
+        ("history", "search", "nothing"),
         ("history", "export", "abab"),
         ("history", "export", "abab", "--format", "ndjson"),
         ("history", "pin", "abab"),
@@ -250,8 +251,7 @@ def ask_the_hub() -> None:
 
 
 def lines(folder: Path) -> None:
-    """The chat line by line, after one that was sent before."""
-    PromptHistory(user_paths().data / SENT_MESSAGES).add(Written(hostile("sent")))
+    """The chat line by line."""
     run("chat", "--plain", "--target", f"/nope/{hostile_line('path')}.gguf", "--conversation", "abab")
 
 

@@ -13,7 +13,7 @@ from tests.terminal import Terminal
 
 PATIENCE_S = 120.0
 STEERING = re.compile(
-    r"\x1b\[31337m|\x1b\]52|\x1b\]0;|\x1bP|\x07bel|\x08bs|\x0bvt|\x0cff|\x7fdel|\rcr|\nforged"
+    r"\x1b\[31337m|\x1b\]52|\x1b\]0;|\x1bP|\x07bel|\x08bs|\x0bvt|\x0cff|\x7fdel|\rcr|(?<![\u240an])forged"
     "|[\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
 )
 """What ``tests.hostile`` holds, and may not come out of any program as it is."""
@@ -22,9 +22,9 @@ PRINTED = (
     "cached scanned other nearly pulled moved remote build device traceback persona"
 )
 SAID = "title path reply question heading system template sent"
-DRAWN = "question thought heading paragraph item head cell quote code bold link fence title pair failure hint long"
-CTRL_L, CTRL_Q, CTRL_S, CTRL_T, ESCAPE, ALT_L, F5, F7 = (
-    *("\x0c", "\x11", "\x13", "\x14", "\x1b", "\x1bl", "\x1b[15~", "\x1b[18~"),
+DRAWN = "question thought heading paragraph item head cell quote code bold link fence title pair failure hint long sent"
+CTRL_L, CTRL_Q, CTRL_R, CTRL_S, CTRL_T, CTRL_U, ESCAPE, ALT_L, F5, F7 = (
+    *("\x0c", "\x11", "\x12", "\x13", "\x14", "\x15", "\x1b", "\x1bl", "\x1b[15~", "\x1b[18~"),
 )
 LEAVES = "\x1b[?1049l"
 """What gives the terminal back as it was."""
@@ -96,6 +96,9 @@ def test_the_screen_draws_nothing_that_steers(show: Callable[[str], Terminal]) -
         (ESCAPE, "heading"),
         (CTRL_L, "pair\u241b"),
         (ESCAPE, "heading"),
+        (CTRL_R, "sent\u241b"),
+        ("\r", "sent\u241b"),
+        (CTRL_U, "sk anything"),
         ("fail\r", "hint\u241b"),
         ("long\r", "long\u241b"),
         ("hello\r", "fence"),

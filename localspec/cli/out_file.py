@@ -9,6 +9,7 @@ from pathlib import Path
 
 from localspec.errors import OutputError, UsageError, refused
 from localspec.shared_file import followed, is_passage, write_whole
+from localspec.visible import visible
 
 
 def check_writable(path: Path | None) -> None:
@@ -36,6 +37,6 @@ def write_out(path: Path, text: str) -> None:
     with suppress(OSError):
         sys.stdout.flush()  # it may be where the file leads, too
     try:
-        write_whole(path, text)
+        write_whole(path, visible(text) if path.is_char_device() else text)
     except OSError as error:
         raise OutputError(*refused(f"{path} cannot be written", error, "choose another file")) from error

@@ -75,5 +75,6 @@ def _append(log_file: Path, error: Exception) -> None:
     descriptor = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as log:
         log_file.chmod(0o600)  # a traceback may quote what was said; earlier versions let others read it
-        log.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} localspec {' '.join(sys.argv[1:2])}\n")
+        command = visible_line(" ".join(sys.argv[1:2]))
+        log.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} localspec {command}\n")
         log.write(visible("".join(traceback.format_exception(error))))

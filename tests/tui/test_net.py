@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.strip import Strip
 from textual.style import Style as Look
+from textual.widget import Widget
 
 from localspec.tui.net import cast_net
 from localspec.visible import visible
@@ -46,6 +48,30 @@ def test_harmless_rows_are_written_as_ever() -> None:
     """Also those whose characters are wide, joined, or without a letter."""
     strip = Strip([Segment("one 東京 👩‍👩‍👧 │ é", style) for style in STYLES])
     assert OURS.sub("", strip.render(CONSOLE)) == "one 東京 👩‍👩‍👧 │ é" * 3
+
+
+class Bypassing(Widget):
+    """Draws by itself what it was told, as a widget might that knows nothing of all this."""
+
+    def render_line(self, y: int) -> Strip:
+        return Strip([Segment("one\x1b]52;c;AA\x07\x9b\u202e")], self.size.width)
+
+
+class BypassingApp(App[None]):
+    """Has a screen of Textual's own."""
+
+    def compose(self) -> ComposeResult:
+        yield Bypassing()
+
+
+async def test_no_widget_goes_round_the_net() -> None:
+    """Whatever screen it is on, and whether all of the screen is drawn or a part of it."""
+    async with BypassingApp().run_test(size=(20, 3)) as pilot:
+        drawn = pilot.app.screen._compositor
+        drawn.update_widgets({pilot.app.query_one(Bypassing)})
+        for update in (drawn.render_partial_update(), drawn.render_full_update()):
+            assert update is not None
+            assert "one\u241b]52;c;AA\u2407\ufffd\ufffd" in update.render_segments(CONSOLE)
 
 
 def test_a_row_stays_as_wide_as_it_is() -> None:

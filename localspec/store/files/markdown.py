@@ -23,7 +23,7 @@ def to_markdown(document: ConversationDocument) -> str:
     """The path to the current leaf. Messages stand as they were written, headings in them too."""
     heading = document.heading
     by_id = {message.node.id: message for message in document.messages}
-    title = heading.title.replace("\n", " ")
+    title = heading.title.replace("\n", "\u240a")  # a heading has one line
     blocks = [f"# {title}", f"*{heading.created:%Y-%m-%d %H:%M} UTC, conversation {heading.id}*"]
     if heading.system:
         blocks.append("\n".join(f"> {line}".rstrip() for line in heading.system.splitlines()))
