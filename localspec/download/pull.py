@@ -19,7 +19,6 @@ from localspec.download.surroundings import Surroundings
 from localspec.errors import DownloadError, LocalSpecError, ModelFileError, NotFoundError, PairMismatchError
 from localspec.gguf import GgufHeader, read_header
 from localspec.match import check_match, judge_match
-from localspec.pairs.disk import is_file
 from localspec.pairs.pair import ModelFile, Pair, Proof
 from localspec.pairs.parts import is_later_part, parts_of
 from localspec.pairs.proofs import add_proof
@@ -78,13 +77,10 @@ class Planner:
         try:
             return _judged([self._header(first, from_part=True) for first in firsts])
         except (PairMismatchError, ModelFileError):
-            if not any(isinstance(first, RemoteFile) and self._has_part(first) for first in firsts):
+            if not any(isinstance(first, RemoteFile) for first in firsts):
                 raise
-            # What lies in a part is not proved, and must not condemn a pair.
+            # Bytes that no checksum has proved, in a part or on the way, must not condemn a pair: once more.
             return _judged([self._header(first, from_part=False) for first in firsts])
-
-    def _has_part(self, remote: RemoteFile) -> bool:
-        return is_file(Layout(self.around.cache, remote).part)
 
     def _header(self, first: Path | RemoteFile, *, from_part: bool) -> GgufHeader:
         if isinstance(first, Path):

@@ -22,7 +22,7 @@ from localspec.paths import user_paths
 from tests.cli.conftest import Localspec
 from tests.download.support import BIG, SMALL
 from tests.gguf_files import TOKENS, Tensor, model, write
-from tests.hub import HubServer, Refuse, Repo
+from tests.hub import HubServer, Refuse, Repo, WrongBytes
 from tests.hub.server import COMMIT
 
 TARGET = model(tensors=[Tensor("token_embd.weight", (64, 1000))])
@@ -145,6 +145,14 @@ def test_pull_refuses_a_mismatch_before_anything_large_is_fetched(localspec: Loc
     assert done.code == PairMismatchError.exit_code
     assert "token 9 is 'abc' in the target and 'zzz' in the draft" in done.err.replace('"', "'")
     assert cached_files(BIG, "big-Q4_K_M.gguf") == []
+
+
+def test_a_byte_that_is_wrong_on_the_way_condemns_no_pair(localspec: Localspec, server: HubServer) -> None:
+    """Nothing proves a header before its file is whole; a refusal by it is asked for once more."""
+    server.faults = [WrongBytes(TARGET.index(TOKENS[9].encode()))]
+    done = localspec("pairs", "pull", "mine")
+    assert done.code == 0, done.err
+    assert load_catalogue().find("mine").files().target.read_bytes() == TARGET
 
 
 def test_pull_as_json_is_one_object_a_line(localspec: Localspec) -> None:
