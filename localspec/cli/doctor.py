@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": GREEN, "note": AMBER, "problem": RED}
 
 
-@click.command(short_help="Look whether everything works, and as fast as it can here.")
+@click.command(short_help="Check whether everything works, and what would make it faster.")
 @click.option("--json", "as_json", is_flag=True, help="Write what was found as a JSON object.")
 @click.pass_obj
 def doctor(services: Services, /, as_json: bool) -> None:
-    """Look whether everything works here, and as fast as it can.
+    """Check whether everything works here, and what would make it faster.
 
     The exit code is 0 whatever was found; with --json, healthy says whether there is a problem.
     """

@@ -35,10 +35,10 @@ _COLUMNS = (
 _COLOURS = {"green": GREEN, "amber": AMBER, "red": RED}
 
 
-@click.group(short_help="Find, look at and keep the pairs there are.", invoke_without_command=True)
+@click.group(short_help="List, download, check and remove pairs of models.", invoke_without_command=True)
 @click.pass_context
 def pairs(context: click.Context, /) -> None:
-    """Find, look at and keep the pairs that --pair names. Without a command they are listed."""
+    """List, download, check and remove the pairs that --pair names. Without a command they are listed."""
     if context.invoked_subcommand is None:
         context.invoke(list_pairs)
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 @click.option(
     "--raw",
     is_flag=True,
-    help="Continue the prompt as it stands, without the model's chat template. Control tokens written in it count, as "
-    "they do nowhere else: leave text of others out of it.",
+    help="Continue the prompt as it stands, without the model's chat template; control tokens written in it count, as "
+    "they do nowhere else, so leave text of others out of it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
 @click.option(

@@ -26,7 +26,7 @@ _LAYERS = Number(click.IntRange(min=0), auto=True)
 _FEWEST_N = 20
 
 
-@click.group(short_help="Try another draft, drafter or depth on a share of turns.", invoke_without_command=True)
+@click.group(short_help="Try another draft, drafter or depth on a share of the replies.", invoke_without_command=True)
 @click.pass_context
 def trials(context: click.Context, /) -> None:
     """Try another draft, drafter or depth on a share of the chat's turns, compared with what is set.

@@ -69,7 +69,7 @@ AUDIT_SETTINGS = (
         "audit",
         "audit_log",
         OutFile(),
-        "Add every proposal and decision of every reply to this file as NDJSON, for your eyes alone",
+        "Add every proposal and decision of every reply to this file as NDJSON, readable by you alone",
         "none",
         Applies.NOW,
     ),

@@ -186,7 +186,7 @@ class _AdaptivePlan:
         """What has been proposed, and what it promises."""
         if not self._proposed_n:
             return "no proposals"
-        return f"{self._proposed_n} proposals, all right with {self._survival:.0%}"
+        return f"{self._proposed_n} proposals, all accepted with {self._survival:.0%}"
 
     def _saved(self, chance: float, later: float, step_s: float) -> float:
         """The time that the best number of further proposals saves, in plain tokens' time; at least 0.

@@ -13,7 +13,7 @@ FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 
 def test_a_round_is_told_in_a_line() -> None:
     tokens = (Token(5, "a", Origin.ACCEPTED, "draft"), Token(6, "b", Origin.CORRECTED))
-    why = "3 proposals, all right with 40%: the next has 20%, too little for the pass"
+    why = "3 proposals, all accepted with 40%: the next has 20%, too little for the pass"
     round_ = Round(7, "draft", 3, tokens, (Proposal(8, "c"), Proposal(9, "d")), (), 0.002, 0.03, 0.0335, why=why)
     assert explained(round_) == f"round 7: 1/3 of draft, 2 committed in 33.5 ms, 2.0 of it drafting: {why}"
 

@@ -27,7 +27,7 @@ def test_failures_are_read_as_they_were_written(explanation: str, failures: dict
 @pytest.mark.parametrize(
     ("depth", "why", "fallback"),
     [
-        (3, "3 proposals, all right with 60%", None),
+        (3, "3 proposals, all accepted with 60%", None),
         (0, "", None),
         (0, "no proposals: a look of draft saves 0.10 tokens' time and costs 0.40", Fallback.NO_GAIN),
         (0, why_of("no proposals: nobody has any", {"draft": "It broke."}), Fallback.FAILED),

@@ -139,6 +139,8 @@ def test_the_recorded_race_is_one_that_was_measured() -> None:
     assert "(1.4 G parameters" in page
     assert "(95 M, 52 MB" in page
     assert RECORDED.rows()[2].endswith("25.8 tokens/s, 2.35x")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert all(figure in readme for figure in ("25.8 tokens a second", "11.0 without", "2.35 times as fast"))
     assert all(len(row) <= 76 for row in RECORDED.rows()[1:])
 
 

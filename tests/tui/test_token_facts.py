@@ -42,7 +42,7 @@ def test_the_sampler_decides_what_is_kept() -> None:
 
 def test_all_that_is_known_is_said() -> None:
     """Text, id, place in the reply, origin, drafter, round, place in it, what was thrown away, times, reason."""
-    known = trace(why="3 proposals, all right with 60%")
+    known = trace(why="3 proposals, all accepted with 60%")
     said = packed([*thought_of(known, 0, "asking"), *came_about(known, 0)], 1)
     assert said == [
         "“ fox” id 1, 1 of 2",
@@ -51,7 +51,7 @@ def test_all_that_is_known_is_said() -> None:
         "rejected “⏎” “␛” from suffix, further on",
         "round 5 of 5, place 1 of 2, 3 guessed",
         "took 1.2 ms to draft, 40.1 to verify, 43.0 in all",
-        "depth 3 proposals, all right with 60%",
+        "depth 3 proposals, all accepted with 60%",
     ]
     assert Fact("rejected", "“⏎” “␛” from suffix") in came_about(known, 1), "in the place of the rejected guess"
 
