@@ -13,8 +13,9 @@ from pathlib import Path
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import shown
-from localspec.config.own import find_of_pair, find_own, read_own, with_own
+from localspec.config.own import can_be_own, find_of_pair, find_own, read_own, with_own
 from localspec.config.pair_table import name_in
+from localspec.config.table import find_key
 from localspec.config.texts import read_text
 from localspec.errors import InputError, NotFoundError, UsageError
 from localspec.launch import Launch, Layer, Settings
@@ -111,6 +112,15 @@ def told_of(settings: Settings, own: Mapping[str, Value], named: Setting) -> str
         case Layer.ALL:
             return f"{title} is {short(settings.config.values[named.name])} in all conversations."
     return f"{title} is as built in: {named.default_words}."
+
+
+def as_setting(word: str, value: str) -> str:
+    """How to set what somebody took for a command; empty if it is no setting of a conversation."""
+    named = find_key(word)
+    if named is None or not can_be_own(named):
+        return ""
+    shown_value = value if value and len(value) <= _LONGEST_SHOWN else "VALUE"
+    return f"/set {named.key} {shown_value} sets it."
 
 
 def short(value: Value) -> str:

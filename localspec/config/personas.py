@@ -28,6 +28,12 @@ def list_personas(config_folder: Path | None = None) -> tuple[str, ...]:
     return tuple(sorted(found - {NONE}, key=str.casefold))
 
 
+def no_personas(config_folder: Path | None = None) -> str:
+    """That there are none, and what one is."""
+    folder = (config_folder or user_paths().config) / FOLDER
+    return f"There are no personas yet. One is a system prompt in a text file, such as {folder / 'teacher.md'}."
+
+
 def read_persona(name: str, config_folder: Path | None = None) -> str | None:
     """The system prompt of a persona; None for ``none``. Raises NotFoundError, InputError."""
     if name == NONE:

@@ -23,6 +23,19 @@ SECTIONS: Mapping[str, str] = MappingProxyType(
 )
 """The tables of the file, in the order they are listed, with what they are about."""
 
+SOUGHT = (
+    "screen.theme",
+    "reply.system",
+    "reply.persona",
+    "sampling.preset",
+    "sampling.temperature",
+    "reply.max_tokens",
+    "model.ctx",
+    "screen.truth",
+    "screen.keymap",
+)
+"""What most people look for, before all that few need to know."""
+
 KEYS_SECTION = "keys"
 """The table of the file that gives actions other keys: ``id = "ctrl+x"``."""
 
@@ -108,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
         "reply",
         "persona",
         Text("the name of a persona, or none", _NAME),
-        "Take the system prompt from this persona, a text file in the personas folder of the configuration",
+        "Speak as this persona, a system prompt of your own in a text file in the personas folder of the configuration",
         "none",
     ),
     Setting(

@@ -19,6 +19,8 @@ from localspec.pairs.references import Resolved
 from localspec.pairs.stores import Found
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_LEAST_NAME = 3
+"""Characters of a name that says something: converters write a folder's name, or a letter, where they know none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def add_pair(
     catalogue = load_catalogue()
     pair = Pair(
         id=_free_id(pair_id or _slug(target), catalogue),
-        title=title or " + ".join(_name(each) for each in (target, draft) if each is not None),
+        title=title or _title([each for each in (target, draft) if each is not None]),
         target=target.model,
         draft=draft.model if draft else None,
     )
@@ -123,9 +125,18 @@ def _places(pair: Pair) -> list[tuple[str | None, str]]:
 
 
 def _slug(target: Resolved) -> str:
-    stem = re.sub(r"-\d{5}-of-\d{5}$", "", Path(target.model.file).stem).lower()
-    return re.sub(r"[^a-z0-9._-]+", "-", stem).strip("-._") or "pair"
+    return re.sub(r"[^a-z0-9._-]+", "-", _stem(target).lower()).strip("-._") or "pair"
 
 
-def _name(resolved: Resolved) -> str:
-    return resolved.header.name or Path(resolved.model.file).stem
+def _title(models: list[Resolved]) -> str:
+    """The models by the names in their headers; where these do not tell them apart by their files', or folders' too."""
+    files = [_stem(each) for each in models]
+    folders = [f"{each.path.parent.name}/{stem}" for each, stem in zip(models, files, strict=True)]
+    for names in ([(each.header.name or "").strip() for each in models], files, folders):
+        if min(map(len, names)) >= _LEAST_NAME and len(set(names)) == len(names):
+            return " + ".join(names)
+    return " + ".join(files)
+
+
+def _stem(resolved: Resolved) -> str:
+    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(resolved.model.file).stem)

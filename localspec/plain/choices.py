@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localspec.config import setting
-from localspec.config.personas import NONE, check_persona, list_personas, personas_folder
+from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.errors import UsageError
 from localspec.launch import Launch, Settings
 from localspec.marks import Marks
@@ -39,8 +39,8 @@ def persona(state: State, argument: str) -> None:
     folder = settings.config.path.parent
     if not argument:
         there = ", ".join(list_personas(folder))
-        none = f"There are no personas; put text files into {personas_folder()}."
-        state.voice.say(f"Personas: {there}. /persona NAME chooses one, /persona none ends it." if there else none)
+        listed = f"Personas: {there}. /persona NAME chooses one, /persona none ends it."
+        state.voice.say(listed if there else no_personas())
         return
     check_persona(argument, folder)
     _take(state, change(settings, state.talk.settings, _PERSONA, argument))

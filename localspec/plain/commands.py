@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from localspec.compose.fuzzy import nearest
 from localspec.errors import UsageError
 from localspec.marks import Marks
+from localspec.own_settings import as_setting
 from localspec.plain import choices, compacting, conversations, figures, turns
 from localspec.plain.state import State
 from localspec.plain.voice import LEGENDS
@@ -16,6 +17,7 @@ from localspec.plain.voice import LEGENDS
 QUIT = "quit"
 
 _WORD = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+_AS_A_MESSAGE = "With a space before the slash it is a message."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,14 @@ def help_(state: State, argument: str) -> None:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("help", "List the commands, or explain one.", help_, "[COMMAND]"),
-    Command("new", "Begin a new conversation.", conversations.new),
+    Command("help", "List the commands, or explain one.", help_, "[COMMAND]", ("keys",)),
+    Command("new", "Begin a new conversation.", conversations.new, "", ("clear",)),
     Command(
         "list",
         "List conversations, or those with these letters in the title.",
         conversations.list_,
         "[LETTERS]",
-        ("conversations",),
+        ("conversations", "history"),
     ),
     Command("open", "Open a conversation by its number in the list, or by its id.", conversations.open_, "NUMBER"),
     Command("show", "Read the last turn, or all of the conversation.", conversations.show, "[all]"),
@@ -71,7 +73,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("stop", "Say how a reply is stopped: with Ctrl-C.", turns.stop),
     Command("attach", "Put a file or a folder into the next message.", turns.attach, "[FILE]"),
     Command("detach", "Take off what is attached.", turns.detach),
-    Command("export", "Write the conversation to a file: .md, .json or .ndjson.", conversations.export, "FILE"),
+    Command(
+        "export", "Write the conversation to a file: .md, .json or .ndjson.", conversations.export, "FILE", ("save",)
+    ),
     Command("import", "Import what LocalSpec (JSON), ChatGPT or LM Studio wrote.", conversations.import_, "FILE"),
     Command("figures", "Say the figures of the last reply.", figures.figures),
     Command("stats", "Show the figures of all replies: acceptance, times and speed.", figures.stats),
@@ -90,38 +94,45 @@ COMMANDS: tuple[Command, ...] = (
         "NAME|all|pair NAME",
     ),
     Command("schema", "Hold the replies of this conversation to a JSON Schema.", choices.schema, "FILE|off"),
-    Command("pair", "Talk to another pair, or list those there are.", choices.pair, "[ID]", ("pairs", "model")),
-    Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit",)),
+    Command(
+        "pair",
+        "Talk to another pair, or list those there are.",
+        choices.pair,
+        "[ID]",
+        ("pairs", "model", "models", "load", "download"),
+    ),
+    Command(QUIT, "Leave, as does the end of the input.", lambda state, argument: None, "", ("exit", "bye")),
 )
 SCREEN_ONLY = frozenset(
     (
         *("accept", "code", "copy", "editor", "fast", "ghosts", "inspect", "links"),
-        *("race", "recall", "rewrite", "settings", "thoughts", "tokens", "tour"),
+        *("race", "recall", "rewrite", "settings", "theme", "thoughts", "tokens", "tour"),
     )
 )
 """What the chat screen has besides: ways to look, to copy and to change by hand that lines have no use for."""
 _ABOUT = (
-    "Everything else is said to the model. A line that ends with a backslash goes on in the next; lines between "
-    '""" and """ are one message. In what you type, @FILE attaches a file.',
+    "Everything else is said to the model, and so is a line that begins with a space.",
+    'A line that ends with a backslash goes on in the next; lines between """ and """ are one message. In what you '
+    "type, @FILE attaches a file.",
     "Ctrl-C ends a reply, and its text stays. At an empty prompt, twice, it leaves.",
     LEGENDS[Marks.ASCII],
 )
 
 
 def find_command(text: str) -> tuple[Command, str] | None:
-    """The command that a message is, with what follows it; None if it is none.
+    """The command that a message is, with what follows it; None if it is none, as a path is.
 
-    A path is none, nor is a sentence that begins with a slash: more than a word is a command only where that
-    takes more. Raises UsageError for a single word that is no command.
+    Raises UsageError for a word that is no command, and for a command that takes nothing of what follows it.
     """
     match = _WORD.fullmatch(text)
     if match is None:
         return None
-    command, argument = _find(match[1].lower()), (match[2] or "").strip()
-    if command is None and not argument:
-        raise no_such_command(match[1])
-    if command is None or (argument and not command.takes):
-        return None
+    word, argument = match[1].lower(), (match[2] or "").strip()
+    command = _find(word)
+    if command is None:
+        raise no_such_command(word, argument)
+    if argument and not command.takes:
+        raise UsageError(f"/{word} takes nothing after it.", _AS_A_MESSAGE)
     return command, argument
 
 
@@ -135,12 +146,13 @@ def told_a_file() -> list[str]:
     return [command.name for command in COMMANDS if "FILE" in command.takes]
 
 
-def no_such_command(word: str) -> UsageError:
+def no_such_command(word: str, argument: str = "") -> UsageError:
     """What to say about ``/wrod``."""
     if word.lower() in SCREEN_ONLY:
         return UsageError(f"/{word.lower()} is there on the chat screen only.", "/help lists what there is here.")
     near = nearest(word, [name for command in COMMANDS for name in (command.name, *command.other_names)])
-    return UsageError(f"There is no command /{word}.", f"Did you mean /{near}?" if near else "/help lists them.")
+    advice = as_setting(word, argument) or (f"Did you mean /{near}?" if near else "/help lists them.")
+    return UsageError(f"There is no command /{word}.", f"{advice} {_AS_A_MESSAGE}")
 
 
 def _find(name: str) -> Command | None:

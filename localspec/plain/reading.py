@@ -1,7 +1,7 @@
 """Messages out of lines that are typed, or come through a pipe.
 
 A line is a message. One that ends with a backslash goes on in the next; one that begins with three quotes goes on
-until a line ends with three.
+until a line ends with three. A line that begins with a space is no command.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def read_said(lines: Lines, *, objects: bool = False) -> Said | None:
         return Said(_quoted(lines, line.strip().removeprefix(QUOTES)), literal=True)
     if _goes_on(line):
         return Said(_continued(lines, line), literal=True)
-    return Said(line.strip())
+    return Said(line.strip(), literal=line[:1].isspace())
 
 
 def _goes_on(line: str) -> bool:

@@ -30,8 +30,12 @@ class Action:
     in_palette: bool = True
     in_turn: bool = False
     """Whether the keys count only while a turn is chosen, and are hinted then."""
+    twice: bool = False
+    """Whether its key has to be pressed twice: it takes something away, and may be the first letter of a message."""
     takes: str = ""
     """What the command may be followed by, for example PATH."""
+    also: tuple[str, ...] = ()
+    """What people call it besides: the palette finds it so, and the prompt understands it as the command."""
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -77,6 +81,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.attach",
         "attach",
         takes="PATH",
+        also=("file", "upload"),
     ),
     Action(
         "recall",
@@ -94,7 +99,15 @@ ACTIONS: tuple[Action, ...] = (
         "screen.prompt('edit_outside')",
         "editor",
     ),
-    Action("stop", "escape", "stop", "Stop the reply; its text stays.", "screen.stop", hinted=True),
+    Action(
+        "stop",
+        "escape",
+        "stop",
+        "Stop the reply; its text stays.",
+        "screen.stop",
+        hinted=True,
+        also=("cancel", "interrupt"),
+    ),
     Action(
         "view",
         "ctrl+t",
@@ -103,6 +116,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.toggle_view",
         "tokens",
         hinted=True,
+        also=("markdown", "raw"),
     ),
     Action(
         "marks",
@@ -111,6 +125,7 @@ ACTIONS: tuple[Action, ...] = (
         "Mark tokens in another way: subtle, by origin, drafter, heat, rounds, or not at all.",
         "screen.next_mode",
         "marks",
+        also=("colours", "colors", "highlight"),
     ),
     Action(
         "ghosts",
@@ -119,6 +134,7 @@ ACTIONS: tuple[Action, ...] = (
         "Show rejected guesses for a moment, keep them among the tokens, or hide them.",
         "screen.next_ghosts",
         "ghosts",
+        also=("rejected",),
     ),
     Action(
         "inspect",
@@ -127,6 +143,7 @@ ACTIONS: tuple[Action, ...] = (
         "Look into the tokens of the chosen reply or the latest: what target and draft thought of each.",
         "screen.inspect",
         "inspect",
+        also=("probabilities", "logprobs"),
     ),
     Action(
         "race",
@@ -136,6 +153,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.race",
         "race",
         takes="PROMPT",
+        also=("compare",),
     ),
     Action(
         "previous",
@@ -152,6 +170,7 @@ ACTIONS: tuple[Action, ...] = (
         "Answer the chosen question again, or the last; the first reply stays as another version.",
         "screen.turn('again')",
         "again",
+        also=("regenerate", "retry"),
     ),
     Action(
         "edit",
@@ -181,6 +200,7 @@ ACTIONS: tuple[Action, ...] = (
         "continue",
         in_turn=True,
         hinted=True,
+        also=("resume",),
     ),
     Action(
         "version-before",
@@ -208,6 +228,7 @@ ACTIONS: tuple[Action, ...] = (
         "copy",
         in_turn=True,
         hinted=True,
+        also=("clipboard",),
     ),
     Action(
         "code",
@@ -242,16 +263,19 @@ ACTIONS: tuple[Action, ...] = (
         "screen.unfold",
         "thoughts",
         in_turn=True,
+        also=("reasoning", "thinking"),
     ),
     Action(
         "delete",
         "d",
         "delete",
-        "Delete the chosen turn; /undo brings it back.",
+        "Delete the chosen turn, by the key pressed twice; /undo brings it back.",
         "screen.turn('delete')",
         "delete",
         in_turn=True,
+        twice=True,
         hinted=True,
+        also=("remove",),
     ),
     Action(
         "undo",
@@ -270,6 +294,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.compact",
         "compact",
         takes="TURNS",
+        also=("summarise", "summarize"),
     ),
     Action(
         "fast",
@@ -278,6 +303,7 @@ ACTIONS: tuple[Action, ...] = (
         "Show the text as fast as the engine makes it, or at a reading pace.",
         "screen.toggle_pace",
         "fast",
+        also=("pace",),
     ),
     Action(
         "conversations",
@@ -286,9 +312,28 @@ ACTIONS: tuple[Action, ...] = (
         "Show all conversations: open, rename, pin or delete one.",
         "screen.conversations",
         "conversations",
+        also=("history", "list", "open", "chats"),
     ),
-    Action("search", "ctrl+s", "search", "Search everything that was said.", "screen.search", "search", takes="WORDS"),
-    Action("rename", "alt+t", "rename", "Give this conversation a title.", "screen.rename", "rename", takes="TITLE"),
+    Action(
+        "search",
+        "ctrl+s",
+        "search",
+        "Search everything that was said.",
+        "screen.search",
+        "search",
+        takes="WORDS",
+        also=("find",),
+    ),
+    Action(
+        "rename",
+        "alt+t",
+        "rename",
+        "Give this conversation a title.",
+        "screen.rename",
+        "rename",
+        takes="TITLE",
+        also=("title",),
+    ),
     Action(
         "export",
         "alt+e",
@@ -298,6 +343,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen.export",
         "export",
         takes="FILE",
+        also=("save",),
     ),
     Action(
         "import",
@@ -309,8 +355,19 @@ ACTIONS: tuple[Action, ...] = (
         "import",
         takes="FILE",
     ),
-    Action("new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new"),
-    Action("pairs", "ctrl+l", "pairs", "Show all pairs: what fits here, to download or to use.", "app.pairs", "pairs"),
+    Action(
+        "new", "ctrl+n", "new", "Begin a new conversation.", "screen.new_conversation", "new", also=("clear", "reset")
+    ),
+    Action(
+        "pairs",
+        "ctrl+l",
+        "pairs",
+        "Show all pairs: what fits here, to download or to use; /pair ID changes to one.",
+        "app.pairs",
+        "pairs",
+        takes="ID",
+        also=("pair", "model", "models", "load", "download"),
+    ),
     Action(
         "stats",
         "alt+s",
@@ -318,9 +375,28 @@ ACTIONS: tuple[Action, ...] = (
         "Show the figures of all replies: acceptance, times and speed by pair, drafter or day, and what became worse.",
         "app.stats",
         "stats",
+        also=("figures", "statistics"),
     ),
     Action("accept", "f3", "accept", "Accept what is offered: a download, or another pair.", "app.accept", "accept"),
-    Action("settings", "f9", "settings", "Show and change all settings.", "app.settings", "settings"),
+    Action(
+        "theme",
+        "alt+shift+t",
+        "theme",
+        "Choose the colours of the app: /theme and dark, light, high-contrast or terminal; without a name, list them.",
+        "app.theme",
+        "theme",
+        takes="NAME",
+        also=("dark", "light"),
+    ),
+    Action(
+        "settings",
+        "f9",
+        "settings",
+        "Show and change all settings.",
+        "app.settings",
+        "settings",
+        also=("config", "options", "preferences"),
+    ),
     Action(
         "persona",
         "f8",
@@ -385,9 +461,21 @@ ACTIONS: tuple[Action, ...] = (
         "Begin the tour, a minute of things to try, or go on to its next step; the stop key ends it.",
         "screen.tour",
         "tour",
+        also=("tutorial",),
     ),
-    Action("help", "f1", "help", "Show keys, commands and what the colours mean.", "app.help", "help", hinted=True),
-    Action("quit", "ctrl+q", "quit", "Quit and return to the shell.", "app.quit", "quit", hinted=True),
+    Action(
+        "help",
+        "f1",
+        "help",
+        "Show keys, commands and what the colours mean.",
+        "app.help",
+        "help",
+        hinted=True,
+        also=("keys", "shortcuts"),
+    ),
+    Action(
+        "quit", "ctrl+q", "quit", "Quit and return to the shell.", "app.quit", "quit", hinted=True, also=("bye", "exit")
+    ),
 )
 
 _KEY_WORDS = {

@@ -18,9 +18,10 @@ from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Event, InputEvent, Paste
+from textual.events import Event, InputEvent, Key, Paste
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 from textual.widget import MountError, Widget
 
 from localspec import heap
@@ -43,7 +44,7 @@ from localspec.tui.pairs.shelf import Shelf
 from localspec.tui.pairs.world import LocalPairs, NoPairs
 from localspec.tui.palettes import Palettes
 from localspec.tui.screens.chat import ChatScreen
-from localspec.tui.screens.commands import CommandSearch
+from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
@@ -123,6 +124,7 @@ class ChatApp(App[None], inherit_bindings=False):
     """One chat screen over one engine."""
 
     TITLE = "LocalSpec"
+    COMMANDS = {ActionCommands}  # noqa: RUF012 - Textual declares it so
     BINDINGS: ClassVar[list[BindingType]] = app_bindings()
 
     def __init__(
@@ -213,20 +215,25 @@ class ChatApp(App[None], inherit_bindings=False):
         """As Textual's; what the user does comes by here."""
         if self._tending and isinstance(event, InputEvent | Paste):
             self._tending.used()
-        await super().on_event(event)
+        if not self._swallowed(event):
+            await super().on_event(event)
+
+    def _swallowed(self, event: Event) -> bool:
+        """Whether a key or paste that nobody has had yet is to mean nothing."""
+        typed = isinstance(event, Key | Paste) and not event.is_forwarded
+        return typed and self.screen is self._chat and self._chat.swallows(event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours have no colour for what is secondary."""
         return {"quiet": quiet_colour(self.current_theme)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the table, and the choice of a theme; above another screen those that are not the chat's."""
+        """Every action of the table; above another screen those that are not the chat's."""
         for action in ACTIONS:
             if action.in_palette and (screen is self._chat or action.handler.startswith("app.")):
                 run = partial(self.run_action, action.handler, self._chat)
                 key = self._settings.preferences.keymap.label(action)
                 yield SystemCommand(action.title.capitalize(), f"{action.help} ({key})" if key else action.help, run)
-        yield SystemCommand("Theme", "Choose the colours of the app.", self.action_change_theme)
 
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, CommandPalette):
@@ -260,6 +267,21 @@ class ChatApp(App[None], inherit_bindings=False):
 
     def action_settings(self) -> None:
         self.push_screen(SettingsScreen(self._settings.open(), self._change_settings, self._load_again))
+
+    def action_theme(self, name: str = "") -> None:
+        if not name:
+            self.push_screen(CommandSearch(providers=[ThemeProvider], placeholder="Search for themes…"))
+            return
+        try:
+            self._change_settings(self._settings.choose_theme(name))
+        except LocalSpecError as error:
+            if name.lower() not in self.available_themes:
+                self._chat.say(str(error))
+                return
+            self.theme = name.lower()
+            self._chat.say(f"The theme is {self.theme} until LocalSpec ends.")
+        else:
+            self._chat.say(f"The theme is {name.lower()} from now on.")
 
     def action_persona(self, name: str = "") -> None:
         self._settle(self._settings.choose_persona, name) if name else self._chat.say(self._settings.personas())
@@ -318,10 +340,31 @@ class ChatApp(App[None], inherit_bindings=False):
 
     # Pairs
 
-    def action_pairs(self) -> None:
+    def action_pairs(self, named: str = "") -> None:
+        if named:
+            self.run_worker(self._choose_pair(named), group="pair", exclusive=True)
+        else:
+            self._list_pairs()
+
+    def _list_pairs(self, text: str = "") -> None:
         from localspec.tui.screens.pairs import PairsScreen
 
-        self.push_screen(PairsScreen(self._desk, self._desk.open()), self._use)
+        self.push_screen(PairsScreen(self._desk, self._desk.open(text)), self._use)
+
+    async def _choose_pair(self, named: str) -> None:
+        """Go on with the pair of this id if it is here; else list those that are called so, to choose from."""
+        try:
+            pairs = await asyncio.to_thread(self._shelf.world.listed)
+        except LocalSpecError as error:
+            self._chat.complain(error)
+            return
+        pair = next((pair for pair in pairs if pair.id == named.lower()), None)
+        if pair is None or not pair.available:
+            self._list_pairs(named)
+        elif self._desk.is_in_use(pair.id):
+            self._chat.say(f"You are talking to {pair.title} already.")
+        else:
+            await self._change_pair(pair.id)
 
     def action_accept(self) -> None:
         match self._desk.offer:

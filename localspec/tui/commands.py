@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from localspec.compose.fuzzy import nearest
+from localspec.own_settings import as_setting
 from localspec.tui.actions import ACTIONS, Action
 
-OTHER_NAMES: Mapping[str, str] = {
-    **dict.fromkeys(("bye", "exit"), "quit"),
-    **dict.fromkeys(("regenerate", "retry"), "again"),
-    **dict.fromkeys(("history", "list", "open"), "conversations"),
-    **dict.fromkeys(("model", "models", "pair"), "pairs"),
-    "clear": "new",
-    "config": "settings",
-    "save": "export",
+_BY_WORD: Mapping[str, Action] = {
+    **{word: action for action in ACTIONS if action.command for word in action.also},
+    **{action.command: action for action in ACTIONS if action.command},
 }
-"""What the line mode and other programs call a command; understood, and not offered."""
+_COMMAND = re.compile(r"/[a-z]+(?!\S)", re.IGNORECASE)
+AS_A_MESSAGE = "With a space before the slash it is a message."
 
 
 def find_command(text: str) -> Action | None:
-    """The action behind ``/word``; None if there is no such command."""
-    word, argument = command_parts(text)
-    named = OTHER_NAMES.get(word, word)
-    found = next((action for action in ACTIONS if action.command == named), None)
-    return None if found is None or (argument and not found.takes) else found
+    """The action behind ``/word``, whatever follows it; None if there is no such command."""
+    return _BY_WORD.get(command_parts(text)[0])
 
 
 def command_parts(text: str) -> tuple[str, str]:
@@ -34,20 +29,22 @@ def command_parts(text: str) -> tuple[str, str]:
 
 
 def is_command(text: str) -> bool:
-    """Whether a message is meant as a command: one word after a slash, so that a path or code is not.
+    """Whether a message is meant as a command: it begins with a slash and a word, so that a path or code is not.
 
-    More than a word is a command only where that is known to take more.
+    Behind a space anything is a message.
     """
-    stripped = text.strip()
-    return stripped.startswith("/") and (stripped[1:].isalpha() or find_command(stripped) is not None)
+    return _COMMAND.match(text) is not None
 
 
-def no_such_command(text: str) -> str:
-    """What to say about ``/wrod``."""
-    word = command_parts(text)[0]
-    meant = nearest(word, [*(action.command for action in ACTIONS if action.command), *OTHER_NAMES])
-    advice = f"Did you mean /{meant}?" if meant else "Type /help for those there are."
-    return f"There is no command /{word}. {advice}"
+def refusal(text: str) -> str:
+    """Why a command cannot be done as it is written, and what can be; empty if it can."""
+    word, argument = command_parts(text)
+    action = find_command(text)
+    if action is not None:
+        return f"/{word} takes nothing after it. {AS_A_MESSAGE}" if argument and not action.takes else ""
+    meant = nearest(word, _BY_WORD)
+    advice = as_setting(word, argument) or (f"Did you mean /{meant}?" if meant else "/help lists those there are.")
+    return f"There is no command /{word}. {advice} {AS_A_MESSAGE}"
 
 
 def matching_commands(text: str) -> list[Action]:

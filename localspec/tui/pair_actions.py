@@ -5,7 +5,7 @@ from __future__ import annotations
 from localspec.tui.actions import Action
 
 PAIR_ACTIONS: tuple[Action, ...] = (
-    Action("pair-take", "enter", "use or download", "Use the pair, or download what is missing of it.", "take"),
+    Action("pair-take", "enter", "use or download", "Use the pair; twice, download what is missing of it.", "take"),
     Action("pair-stop", "ctrl+s", "stop", "Stop its download; what has arrived is kept.", "stop"),
     Action("pair-details", "tab", "details", "Go to the details, to scroll them; and back.", "read"),
     Action("pair-up", "up", "up", "Go to the pair above.", "move(-1)"),

@@ -5,7 +5,7 @@ Pure but for the file, which is written through ``write`` and read through ``rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed
 from localspec.config.own import can_be_own
 from localspec.config.pair_table import can_be_of_pair
 from localspec.config.personas import NONE, list_personas
-from localspec.config.table import SECTIONS
+from localspec.config.table import SECTIONS, SOUGHT
 from localspec.errors import UsageError
 from localspec.launch import Layer, Settings
 from localspec.own_settings import short
@@ -178,12 +178,19 @@ class SettingsBrowser:
         if problems:
             rows.append(Row(HEADING, "left-out", (("Left out of the file", WARNING),)))
             rows += [Row(PROBLEM, f"problem-{n}", _problem_parts(problem, width)) for n, problem in problems]
-        for section, about in SECTIONS.items():
-            chosen = [each for each in SETTINGS if each.section == section and self._passes(each)]
+        for title, about, settings in self._sections():
+            chosen = [each for each in settings if self._passes(each)]
             if chosen:
-                rows.append(Row(HEADING, section, ((section.capitalize(), STRONG), (f"  {about}", QUIET))))
+                rows.append(Row(HEADING, title, ((title.capitalize(), STRONG), (f"  {about}", QUIET))))
                 rows += [Row(SETTING, each.name, self._parts(each, width)) for each in chosen]
         return rows
+
+    def _sections(self) -> Iterator[tuple[str, str, list[Setting]]]:
+        """Titles, what each is about, and what is listed there; without a filter what most look for comes first."""
+        first = [] if self.text else [setting for name in SOUGHT if (setting := find_setting(name)) is not None]
+        yield "first", "What most people look for.", first
+        for section, about in SECTIONS.items():
+            yield section, about, [each for each in SETTINGS if each.section == section and each not in first]
 
     @property
     def marked(self) -> Setting | None:
@@ -399,7 +406,7 @@ class SettingsBrowser:
             return ""
         there = list_personas(self._config.path.parent)
         folder = self._config.path.parent / "personas"
-        return f" ({', '.join(there)})" if there else f"; put text files into {folder}"
+        return f" ({', '.join(there)})" if there else f"; the name of a text file in {folder}"
 
 
 def _told(problem: Problem) -> str:

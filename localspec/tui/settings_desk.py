@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
-from localspec.config.personas import NONE, check_persona, list_personas, personas_folder
+from localspec.config.own import read_own
+from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.errors import LocalSpecError
 from localspec.launch import Launch, Layer, Settings
 from localspec.own_settings import Changed, change, schema_from, set_from, told, unset_from
@@ -16,6 +17,7 @@ from localspec.tui.settings_browser import SettingsBrowser, SettingsFile
 
 _PAIR = "model.pair"
 _PERSONA = setting("persona")
+_THEME = setting("theme")
 
 
 class NoSettings:
@@ -143,6 +145,10 @@ class SettingsDesk:
         """Set something for this conversation, or leave it to the file for None. Raises LocalSpecError."""
         self._change(change(self.settings, self.own, setting, value))
 
+    def choose_theme(self, name: str) -> Config:
+        """Write down that the app has these colours. Raises LocalSpecError."""
+        return self._file.write(_THEME, read_own(_THEME, name.lower()), None)
+
     def choose_persona(self, name: str) -> str:
         """Speak as this persona in this conversation, or as none; what to say about it. Raises LocalSpecError."""
         check_persona(name, self.config.path.parent)
@@ -155,7 +161,7 @@ class SettingsDesk:
         """Which personas there are, and which of them this conversation has chosen."""
         there = list_personas(self.config.path.parent)
         if not there:
-            return f"There are no personas; put text files into {personas_folder()}."
+            return no_personas()
         chosen = self.own.get(_PERSONA.name, NONE)
         speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in self._settings.said else ""
         return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."

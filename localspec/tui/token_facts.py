@@ -76,6 +76,16 @@ def acceptance(place: Place, inspection: Inspection) -> str:
     return f"{inspection.acceptance:.2f} = min(1, p/q) if drawn, {p:.2f} = p if named"
 
 
+def legend(inspection: Inspection) -> str:
+    """What the letters among the facts stand for; empty where there are none."""
+    if inspection.target.filtered is None:
+        return ""
+    p = "p is the target's probability of this token, as its sampler draws"
+    if inspection.draft is None:
+        return f"{p}."
+    return f"{p}; q is the draft's. A guess drawn from q is kept with the chance min(1, p/q), a named one with p."
+
+
 def packed(told: Iterable[Fact], width: int) -> list[str]:
     """Facts on as few lines as they fit on, in order."""
     lines: list[str] = []

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.events import Key, Paste
+
+from localspec.tui.actions import Action, key_label
 from localspec.tui.editing_desk import EditingDesk
 from localspec.tui.reading_desk import ReadingDesk
+from localspec.tui.tables import KNOWN
 from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.transcript import Transcript
+from localspec.tui.widgets.turn import TurnView
+
+_TWICE = "{key} once more: {title} this turn. Any other letter is written into the prompt."
+
+
+@dataclass(frozen=True, slots=True)
+class _PressedOnce:
+    """A key that counts when it is pressed twice, and where it was pressed."""
+
+    action: Action
+    at: TurnView | None
+    character: str
+    """What it writes; empty for a key that writes nothing."""
 
 
 class Whereabouts:
@@ -20,6 +40,7 @@ class Whereabouts:
         self._hints = hints
         self._reading = reading
         self._editing = editing
+        self._pressed: _PressedOnce | None = None
 
     @property
     def at_turn(self) -> bool:
@@ -28,6 +49,7 @@ class Whereabouts:
 
     def step(self, step: int) -> None:
         """Go to the turn before or after; past the last, to the prompt."""
+        self._pressed = None
         self._reading.leave_block()
         if self._transcript.select(step) is None:
             self.go_to_prompt()
@@ -82,8 +104,36 @@ class Whereabouts:
 
     def write(self) -> None:
         """Go to the prompt; a turn that is chosen stays so, and its keys write."""
+        self._pressed = None
         self._hints.choose(False)
-        self._prompt.area.focus()
+        self._transcript.screen.set_focus(self._prompt.area)  # at once: a letter may be on its way
+
+    def swallows(self, event: Key | Paste, say: Callable[[str], None]) -> bool:
+        """Hear what is typed before it means anything; whether it is to mean nothing.
+
+        Outside the prompt only a few letters are keys. The others begin a message, as a paste does, and so does a
+        letter that would have to be pressed twice, once another one follows.
+        """
+        pressed, self._pressed = self._pressed, None
+        screen = self._transcript.screen
+        if screen.focused is not None:
+            return False
+        if isinstance(event, Paste):
+            self.write()
+            return False
+        writes = event.is_printable and not event.key.startswith("alt+")
+        bound = screen.active_bindings.get(event.key)
+        action = KNOWN.get(bound.binding.id or "") if bound is not None else None
+        if pressed is not None and action is pressed.action and self._transcript.selected is pressed.at:
+            return False
+        if writes and (pressed is not None or bound is None):
+            self.write()
+            self._prompt.insert(pressed.character if pressed is not None else "")
+        elif action is not None and action.twice:
+            self._pressed = _PressedOnce(action, self._transcript.selected, event.character if writes else "")
+            say(_TWICE.format(key=key_label(event.key), title=action.title))
+            return True
+        return False
 
     def _count(self, chosen: bool) -> None:
         self._hints.choose(chosen, self._editing.idle if chosen else frozenset())

@@ -62,10 +62,13 @@ def test_the_commands(localspec: Localspec) -> None:
 
 
 def test_a_path_is_no_command(localspec: Localspec) -> None:
-    """Only a single word after the slash is one."""
+    """A word after the slash is one, unless a space stands before it; what follows it changes nothing of that."""
     world = FakeWorld()
-    localspec(*FILES, world=world, stdin=b"/etc/hosts is what?\n")
+    done = localspec(*FILES, world=world, stdin=b"/etc/hosts is what?\n /new ideas\n/new ideas\n/load x\n")
     assert said_by_the_user(world, 0) == ["/etc/hosts is what?"]
+    assert said_by_the_user(world, 1) == ["/etc/hosts is what?", "/new ideas"]
+    assert len(world.pairs[0].asked) == 2
+    assert "/new takes nothing after it." in done.err
 
 
 def test_the_system_prompt_leads_every_turn(localspec: Localspec) -> None:

@@ -15,7 +15,11 @@ from localspec.pairs.addition import add_pair, relatives, suggest_drafts
 from localspec.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.pairs.references import resolve_file
 from localspec.pairs.scan import find_files
+<<<<<<< HEAD
 from tests.gguf_files import INT64, Typed, write
+=======
+from tests.gguf_files import model, write
+>>>>>>> 02df764 (A command is done or refused whatever follows it; keys outside the prompt lose no letter; pairs, palette and settings as a newcomer expects them)
 from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes, write_own
 
 WRITTEN = """\
@@ -62,6 +66,27 @@ def test_a_pair_is_written_down_and_found_again(big: Path, small: Path) -> None:
     files = load_catalogue().find(pair.id).files()
     assert (files.target, files.draft) == (big, small)
     assert load_catalogue().find(pair.id).licence == "mit"
+
+
+@pytest.mark.parametrize(
+    ("names", "files", "title"),
+    [
+        (("Big 8B", "Small 1B"), ("b.gguf", "s.gguf"), "Big 8B + Small 1B"),
+        (("m", "m"), ("big-8b.gguf", "small-1b.gguf"), "big-8b + small-1b"),
+        (("Model", "Model"), ("big-8b.gguf", "small-1b.gguf"), "big-8b + small-1b"),
+        (("", "Small 1B"), ("big-8b.gguf", "small-1b.gguf"), "big-8b + small-1b"),
+        (("", ""), ("big/model.gguf", "small/model.gguf"), "big/model + small/model"),
+    ],
+)
+def test_a_pair_is_called_after_its_models(
+    tmp_path: Path, names: tuple[str, str], files: tuple[str, str], title: str
+) -> None:
+    """By the names in their headers, or by their files where those say nothing or the same."""
+    models = []
+    for name, file in zip(names, files, strict=True):
+        path = write(tmp_path / file, model(metadata={"general.name": name}))
+        models.append(resolve_file(str(path)))
+    assert add_pair(models[0], models[1])[0].title == title
 
 
 def test_id_and_title_can_be_chosen(big: Path) -> None:

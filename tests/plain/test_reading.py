@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from localspec.errors import InputError, UsageError
-from localspec.plain.commands import COMMANDS, SCREEN_ONLY, find_command, names
+from localspec.plain.commands import COMMANDS, SCREEN_ONLY, Command, find_command, names
 from localspec.plain.reading import GOES_ON, INVITATION, Said, read_said
 from localspec.tui.actions import ACTIONS
 
@@ -27,7 +27,8 @@ class Script:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([" hello "], Said("hello")),
+        (["hello "], Said("hello")),
+        ([" hello "], Said("hello", literal=True)),
         (["one\\", "two"], Said("one\ntwo", literal=True)),
         (["one\\", "two\\"], Said("one\ntwo", literal=True)),
         ([r"a & b \\"], Said(r"a & b \\")),
@@ -64,10 +65,28 @@ def test_objects_that_are_no_messages(line: str) -> None:
         read_said(Script(line), objects=True)
 
 
-@pytest.mark.parametrize("text", ["/etc/hosts", "/new ideas, please", "/unheard of", "a /list", "/", "/5"])
+@pytest.mark.parametrize("text", ["/etc/hosts", "a /list", "/", "/5", "// a comment", "/ list"])
 def test_what_is_no_command(text: str) -> None:
-    """A path, a sentence that begins with a slash."""
+    """A path, a comment."""
     assert find_command(text) is None
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
+def test_a_command_is_found_or_refused_whatever_follows_it(command: Command) -> None:
+    """It never goes to the model; what takes nothing says so, and how it would be a message."""
+    for name in (command.name, *command.other_names):
+        assert find_command(f"/{name}") == (command, "")
+        if command.takes:
+            assert find_command(f"/{name} some words") == (command, "some words")
+        else:
+            with pytest.raises(UsageError, match=r"takes nothing after it\. With a space before the slash"):
+                find_command(f"/{name} some words")
+
+
+def test_a_line_that_begins_with_a_space_is_a_message() -> None:
+    """What it says begins with its first letter."""
+    assert read_said(Script(" /new ideas")) == Said("/new ideas", literal=True)
+    assert read_said(Script("/new ideas ")) == Said("/new ideas")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +104,8 @@ def test_an_unknown_command_says_the_nearest() -> None:
         find_command("/regenrate")
     with pytest.raises(UsageError, match="/help lists them"):
         find_command("/xyzzy")
+    with pytest.raises(UsageError, match="/set system be short sets it"):
+        find_command("/system be short")
 
 
 def test_every_command_is_explained() -> None:

@@ -162,6 +162,9 @@ class FakeWorld:
             replace(pair, state=HERE, available=True, reason="") if pair.id == pair_id else pair for pair in self.pairs
         )
 
+    def place(self) -> str:
+        return "/models"
+
     def launch(self, pair_id: str) -> Launch:
         if self.launch_error is not None:
             raise self.launch_error

@@ -43,11 +43,11 @@ async def test_every_handler_exists() -> None:
 
 
 async def test_the_palette_of_commands_offers_the_table() -> None:
-    """Every action that makes sense without a key, and the themes."""
+    """Every action that makes sense without a key."""
     app = make_app(FakeEngine())
     async with app.run_test():
         titles = {command.title for command in app.get_system_commands(app.screen)}
-    assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette} | {"Theme"}
+    assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette}
 
 
 async def test_the_palette_can_be_closed_and_opened_at_once() -> None:
@@ -71,7 +71,7 @@ async def test_above_another_screen_the_palette_offers_what_is_not_the_chats_alo
         offered = {command.title for command in app.get_system_commands(app.screen)}
     assert offered == {
         action.title.capitalize() for action in ACTIONS if action.in_palette and action.handler.startswith("app.")
-    } | {"Theme"}
+    }
 
 
 async def test_an_action_of_the_chat_is_done_by_the_chat_whatever_came_on_top_meanwhile() -> None:

@@ -6,10 +6,12 @@ import pytest
 
 from localspec.plain.commands import COMMANDS, Command
 from localspec.tui.actions import ACTIONS, Action
-from localspec.tui.commands import OTHER_NAMES, find_command, is_command, matching_commands, no_such_command
+from localspec.tui.commands import find_command, is_command, matching_commands, refusal
+
+COMMANDED = [action for action in ACTIONS if action.command]
 
 
-@pytest.mark.parametrize("action", [action for action in ACTIONS if action.command], ids=lambda action: str(action.id))
+@pytest.mark.parametrize("action", COMMANDED, ids=lambda action: str(action.id))
 def test_commands_are_found(action: Action) -> None:
     """By their word, whatever the case and the space around."""
     assert find_command(f"/{action.command}") is action
@@ -17,22 +19,36 @@ def test_commands_are_found(action: Action) -> None:
     assert action in matching_commands(f"/{str(action.command)[:2]}")
 
 
-def test_only_one_word_after_a_slash_is_a_command() -> None:
-    """A path, a comment or a question that begins with a slash is a message."""
-    assert is_command("/help ")
-    assert is_command("/nonsense")
-    for text in ("/etc/passwd", "// a comment", "/ hello", "/help me with this", "help", "/"):
+@pytest.mark.parametrize("action", COMMANDED, ids=lambda action: str(action.id))
+def test_a_command_is_done_or_refused_whatever_follows_it(action: Action) -> None:
+    """It never goes to the model; what takes nothing says so, and how it would be a message."""
+    for text in (f"/{action.command}", f"/{action.command} some words", f"/{action.command}\nsome words"):
+        assert is_command(text)
+        assert find_command(text.replace("\n", " ")) is action
+    assert not refusal(f"/{action.command}")
+    refused = refusal(f"/{action.command} some words")
+    assert bool(refused) is not bool(action.takes)
+    assert not refused or "takes nothing after it. With a space before the slash" in refused
+
+
+def test_a_slash_and_a_word_are_a_command() -> None:
+    """A path, a comment and what stands behind a space are messages."""
+    for text in ("/help ", "/nonsense", "/help me with this", "/system be short", "/load x"):
+        assert is_command(text)
+    for text in ("/etc/passwd", "// a comment", "/ hello", " /help", " /help me with this", "help", "/", "/2", "/a.b"):
         assert not is_command(text)
 
 
-@pytest.mark.parametrize("name", OTHER_NAMES)
-def test_what_others_call_a_command_is_understood(name: str) -> None:
+@pytest.mark.parametrize(("name", "action"), [(name, action) for action in COMMANDED for name in action.also])
+def test_what_others_call_a_command_is_understood(name: str, action: Action) -> None:
     """It does what the command does, and stands in for none of ours."""
-    action = find_command(f"/{name}")
-    assert action is not None
-    assert action.command == OTHER_NAMES[name]
+    assert find_command(f"/{name}") is action
     assert name not in {each.command for each in ACTIONS}
-    assert is_command(f"/{name}")
+
+
+def test_no_two_actions_are_called_the_same() -> None:
+    words = [word for action in ACTIONS for word in (action.command, *action.also) if word]
+    assert len(words) == len(set(words))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
@@ -44,7 +60,15 @@ def test_commands_of_the_line_mode_are_known(command: Command) -> None:
 
 
 def test_a_misspelt_command_is_told_the_nearest() -> None:
-    assert "Did you mean /regenerate?" in no_such_command("/regenrate")
+    assert "Did you mean /regenerate?" in refusal("/regenrate")
+    assert "Did you mean /rename?" in refusal("/renam my talk")
+
+
+def test_a_setting_taken_for_a_command_says_how_it_is_set() -> None:
+    """As other programs have commands for them."""
+    assert "There is no command /system. /set system be short sets it." in refusal("/system be short")
+    assert "/set temperature VALUE sets it." in refusal("/temperature")
+    assert "/set " not in refusal("/mlock yes"), "no conversation can set that"
 
 
 def test_no_two_commands_have_one_title() -> None:

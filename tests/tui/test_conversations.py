@@ -336,7 +336,7 @@ async def test_a_deleted_turn_comes_back(store: Store) -> None:
         await ready(pilot, engine)
         await say(pilot, engine, "First", "One.")
         await say(pilot, engine, "Second", "Two.")
-        await pilot.press("alt+up", "alt+up", "d")
+        await pilot.press("alt+up", "alt+up", "d", "d")
         await wait_until(pilot, lambda: shown(pilot) == [("Second", "Two.")])
         await send(pilot, "/undo")
         await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
@@ -602,12 +602,12 @@ async def test_how_full_the_context_is_goes_by_what_is_shown(store: Store) -> No
         await say(pilot, engine, "Pears?", "A great many, all of them as yellow as the sun in the evening.")
         both = meter()
         assert first != both
-        await pilot.press("alt+up", "d")
+        await pilot.press("alt+up", "d", "d")
         await wait_until(pilot, lambda: meter() == first)
         await send(pilot, "/undo")
         await wait_until(pilot, lambda: meter() == both)
         for _ in range(2):
-            await pilot.press("alt+up", "d")
+            await pilot.press("alt+up", "d", "d")
         await wait_until(pilot, lambda: not shown(pilot) and not meter())
 
 

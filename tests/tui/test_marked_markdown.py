@@ -106,6 +106,21 @@ def picture(pilot: Pilot[Any]) -> list[Any]:
     return cells(pilot.app)[region.y : region.bottom]
 
 
+async def test_lines_stay_lines() -> None:
+    """Of a poem, in a list, with marks and without; a block of code is as it was."""
+    engine = LookingEngine()
+    poem = "An old silent pond\nA *frog* jumps in\nSplash.\n\n- One\n  and\n\n```\na = 1\nb = 2\n```\n"
+    async with make_app(engine).run_test(size=SIZE) as pilot:
+        await reply(pilot, engine, poem)
+        for mode in (Mode.OFF, Mode.ORIGIN):
+            await press_until(pilot, mode)
+            await marked(pilot, mode)
+            drawn = ["".join(cell.character for cell in line).strip() for line in picture(pilot)]
+            at = drawn.index("An old silent pond")
+            assert drawn[at : at + 3] == ["An old silent pond", "A frog jumps in", "Splash."]
+            assert {"a = 1", "b = 2", "and"} <= set(drawn)
+
+
 ONCE = (
     *(
         "Planets",

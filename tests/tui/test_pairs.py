@@ -179,6 +179,10 @@ async def test_a_download_is_started_stopped_and_gone_on_with(
         await opened(pilot)
         assert "Enter download 5.64 GB" in said(pilot, "#pairs-keys")
         await pilot.press("enter")
+        await wait_until(pilot, lambda: "Enter once more: download 5.64 GB" in said(pilot, "#pairs-keys"))
+        assert "Enter once more downloads 5.64 GB to /models." in said(pilot, "PairDetails Static")
+        assert not world.stops
+        await pilot.press("enter")
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: "40 %, 24.0 MB/s, 2 min left" in said(pilot, "PairDetails Static"))
         assert "Ctrl+S stop" in said(pilot, "#pairs-keys")
@@ -212,6 +216,34 @@ async def test_a_pair_that_is_here_is_used_once_the_reply_is_done(app: ChatApp, 
         await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b"])
         engine.load()
         await wait_until(pilot, lambda: "You are talking to SmolLM2 1.7B + 135M now." in notice_text(pilot))
+
+
+@pytest.mark.parametrize("command", ["/pair smollm2-1.7b", "/model SmolLM2-1.7B", "/load smollm2-1.7b"])
+async def test_a_command_names_the_pair_to_go_on_with(app: ChatApp, engine: FakeEngine, command: str) -> None:
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await send(pilot, command)
+        await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b"])
+        engine.load()
+        await wait_until(pilot, lambda: "You are talking to SmolLM2 1.7B + 135M now." in notice_text(pilot))
+        await send(pilot, command)
+        await wait_until(pilot, lambda: "You are talking to SmolLM2 1.7B + 135M already." in notice_text(pilot))
+        assert loads(engine) == ["smollm2-1.7b"]
+
+
+@pytest.mark.parametrize(("name", "ids"), [("qwen3-8b", [BEST.id]), ("llama", ["llama-3.2-3b", "llama-3.3-70b"])])
+async def test_a_command_lists_the_pairs_that_are_called_so(
+    app: ChatApp, engine: FakeEngine, name: str, ids: list[str]
+) -> None:
+    """Where the one that is named is not here, or none has that id."""
+    async with app.run_test() as pilot:
+        await ready(pilot, engine)
+        await send(pilot, f"/pair {name}")
+        await wait_until(pilot, lambda: isinstance(pilot.app.screen, PairsScreen) and listed(pilot) == ids)
+        assert marked(pilot) == ids[0]
+        assert pilot.app.screen.query_one(Input).value == name
+        await pilot.press("escape")
+        assert not engine.prompts
 
 
 async def test_a_pair_that_cannot_be_loaded_says_why_and_one_key_goes_back(app: ChatApp, engine: FakeEngine) -> None:
@@ -258,7 +290,7 @@ async def test_files_of_the_pair_in_use_that_were_deleted_are_fetched_again(
         assert marked(pilot) == "builtin"
         await wait_until(pilot, lambda: "no longer on the disk" in said(pilot, "PairDetails Static"))
         assert "Enter download" in said(pilot, "#pairs-keys")
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         await wait_until(pilot, lambda: world.stops)
         world.feed.put(None)
         await wait_until(pilot, lambda: "no longer on the disk" not in said(pilot, "PairDetails Static"))
@@ -293,7 +325,7 @@ async def test_a_flood_of_events_is_drawn_five_times_a_second(
     async with app.run_test() as pilot:
         await ready(pilot, engine)
         await opened(pilot)
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         monkeypatch.setattr(PairsScreen, "show_pairs", counted)
         for n in range(1000):
             world.feed.put(progressed(n * 5 * MB))

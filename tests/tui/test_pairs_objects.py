@@ -12,7 +12,7 @@ import pytest
 from localspec.errors import DownloadError, LocalSpecError
 from localspec.launch import Launch
 from localspec.load import LoadOptions
-from localspec.pairs.state import HERE, NOT_HERE, PARTLY
+from localspec.pairs.state import HERE, NOT_HERE, PARTLY, WAITS
 from localspec.tui.pacing import Pacer
 from localspec.tui.pairs.background import Bell
 from localspec.tui.pairs.browser import ERROR, Browser, Line, deed_words, details
@@ -279,12 +279,16 @@ def test_what_is_missing_or_waits_is_quiet_and_what_is_recommended_has_a_star() 
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
-        ("", [pair.id for pair in PAIRS]),
+        ("", [pair.id for pair in PAIRS if pair.state != WAITS]),
+        ("here", ["builtin", "smollm2-1.7b"]),
+        ("not here", ["qwen3-8b", "llama-3.2-3b", "deepseek-r1-distill-qwen-14b", "llama-3.3-70b"]),
+        ("not h", ["qwen3-8b", "llama-3.2-3b", "deepseek-r1-distill-qwen-14b", "llama-3.3-70b"]),
+        ("gemma", ["gemma-4-e4b-mtp"]),
         ("qwen", ["qwen3-8b", "deepseek-r1-distill-qwen-14b"]),
         ("LLAMA community", ["llama-3.2-3b"]),
         ("too big", ["llama-3.3-70b"]),
         ("tight", ["deepseek-r1-distill-qwen-14b"]),
-        ("installed", ["builtin", "smollm2-1.7b", "mine", "gemma-4-e4b-mtp"]),
+        ("installed", ["builtin", "smollm2-1.7b", "mine"]),
         ("waits", ["gemma-4-e4b-mtp"]),
         ("recommended", ["qwen3-8b"]),
         ("in use", ["builtin"]),
@@ -295,6 +299,36 @@ def test_every_word_of_a_filter_must_be_found(text: str, ids: list[str]) -> None
     browser = Browser(shelf_of(), in_use="builtin")
     browser.text = text
     assert [each.pair.id for each in browser.entries] == ids
+
+
+def test_the_highlight_is_on_the_pair_that_a_filter_names() -> None:
+    """Not on one that it finds besides and where the reader was before; and it returns there."""
+    browser = Browser(shelf_of(), marked="llama-3.3-70b")
+    for text, pair_id in (("llama 3.2 3b", "llama-3.2-3b"), ("LLAMA 3.3", "llama-3.3-70b"), ("b + 1b", "llama-3.2-3b")):
+        browser.text = text
+        assert browser.marked is not None
+        assert browser.marked.pair.id == pair_id, text
+    browser.mark("llama-3.2-3b")
+    browser.text = ""
+    assert browser.marked is not None
+    assert browser.marked.pair.id == "llama-3.2-3b", "to which the reader went"
+
+
+def test_a_download_begins_when_it_was_asked_for_twice() -> None:
+    """One after the other, for the same pair; what it takes and where it goes is said between."""
+    browser = Browser(shelf_of(), marked="qwen3-8b")
+    pair, other = entry("qwen3-8b"), entry("llama-3.2-3b")
+    assert not browser.agreed(pair)
+    assert browser.question("Enter") == "Enter once more downloads 5.64 GB to /models."
+    assert browser.agreed(pair)
+    assert not browser.question("Enter")
+    assert not browser.agreed(pair)
+    browser.mark("llama-3.2-3b")
+    assert not browser.question("Enter")
+    assert not browser.agreed(other)
+    browser.text = "llama"
+    assert not browser.question("Enter")
+    assert browser.agreed(entry("smollm2-1.7b")), "it is here"
 
 
 def test_the_highlight_stays_on_a_pair_while_it_is_listed() -> None:
@@ -316,7 +350,7 @@ def test_an_empty_list_says_why() -> None:
     assert (browser.empty, browser.heading) == ("Reading the list of pairs.", "")
     shelf.look()
     later.run()
-    assert browser.heading == "8 pairs, * recommended for this machine"
+    assert browser.heading == "7 pairs (type waits for 1 more), * recommended for this machine"
     browser.text = "nonsense"
     assert "'nonsense'" in browser.empty
     assert browser.heading.startswith("0 of 8 pairs")

@@ -6,6 +6,7 @@ import pytest
 from textual.widgets import Input
 
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
+from localspec.config.table import SOUGHT
 from localspec.launch import Launch
 from localspec.tui.actions import ACTIONS
 from localspec.tui.pacing import Pacer
@@ -42,10 +43,19 @@ def desk(made: Launch) -> tuple[SettingsDesk, Session, FakeEngine]:
 
 @pytest.mark.parametrize("width", [40, 56, 76, 90])
 def test_everything_is_listed_by_section_and_fits(width: int) -> None:
-    """Once each; no row is wider than its place, and every default is said."""
+    """Once each, first what most people look for; no row is wider than its place, and every default is said."""
     listed = browser("[sampling]\ntemprature = 1\n").rows(width)
-    assert [row.id for row in listed if row.kind == SETTING] == [each.name for each in SETTINGS]
+    rest = [each.name for each in SETTINGS if each.name not in SOUGHT]
+    assert [row.id for row in listed if row.kind == SETTING] == [*SOUGHT, *rest]
     assert all(sum(len(text) for text, _ in row.parts) <= width for row in listed if row.kind != HEADING)
+
+
+def test_a_filter_lists_by_section() -> None:
+    """What is looked for stands where it belongs, once."""
+    listed = browser()
+    listed.text = "temperature"
+    headings = [row.id for row in listed.rows(80) if row.kind == HEADING]
+    assert headings == ["sampling"]
 
 
 def test_a_row_says_value_and_source() -> None:

@@ -9,7 +9,12 @@ from rich.cells import cell_len
 
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
+<<<<<<< HEAD
 from localspec.tui.token_facts import Fact, acceptance, bar, came_about, packed, quoted, thought_of, top_rows
+=======
+from localspec.tui.marks import drawable
+from localspec.tui.token_facts import Fact, acceptance, bar, came_about, legend, packed, thought_of, top_rows, visible
+>>>>>>> 02df764 (A command is done or refused whatever follows it; keys outside the prompt lose no letter; pairs, palette and settings as a newcomer expects them)
 from localspec.tui.truth import Trace
 from localspec.visible import visible
 
@@ -38,6 +43,14 @@ def test_the_sampler_decides_what_is_kept() -> None:
     assert acceptance(place, Inspection(1, opinion(0.3, None), None)) == ""
     never = Inspection(1, opinion(0.3, 0.4), opinion(0.0, 0.0))
     assert acceptance(place, never) == "0.40 = p if named; the draft would never draw it"
+
+
+def test_letters_are_explained_where_they_stand() -> None:
+    """Those that are there, and no others."""
+    drawn = Inspection(1, opinion(0.3, 0.4), opinion(0.7, 0.8))
+    assert all(each in legend(drawn) for each in ("p is the target's", "q is the draft's", "min(1, p/q)"))
+    assert "q" not in legend(Inspection(1, opinion(0.3, 0.4), None))
+    assert legend(Inspection(1, opinion(0.3, None), None)) == ""
 
 
 def test_all_that_is_known_is_said() -> None:

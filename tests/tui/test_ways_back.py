@@ -163,7 +163,7 @@ async def test_a_reply_beside_a_deleted_one_is_one_key_away(store: Store) -> Non
         await answer(pilot, engine, 2, "Uno.")
         await pilot.press("alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == BOTH)
-        await pilot.press("d")
+        await pilot.press("d", "d")
         await wait_until(pilot, lambda: shown(pilot) == [("First", ""), ("Second", "Two.")])
         await pilot.press("alt+up", "alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == [("First", "Uno.")])

@@ -24,36 +24,82 @@ _NAME_CELLS = 13
 class Browser:
     """Pure; ``shelf`` says what there is."""
 
-    def __init__(self, shelf: Shelf, in_use: str | None = None, marked: str | None = None) -> None:
-        self.text = ""
-        """The filter."""
+    def __init__(self, shelf: Shelf, in_use: str | None = None, marked: str | None = None, *, text: str = "") -> None:
+        """``text`` is the filter to begin with."""
         self.in_use = in_use
         self._shelf = shelf
+        self._text = text
         self._marked = marked
+        self._found: str | None = None
+        """The pair that the reader has gone to among those that pass the filter."""
+        self._asked: str | None = None
+        """The pair whose download begins when it is asked for once more."""
+
+    @property
+    def text(self) -> str:
+        """The filter. With another one the highlight is on what it is most about."""
+        return self._text
+
+    @text.setter
+    def text(self, text: str) -> None:
+        if text != self._text:
+            self._text, self._found, self._asked = text, None, None
 
     @property
     def entries(self) -> list[Entry]:
-        """Those that pass the filter, in the catalogue's order."""
+        """Those that pass the filter, in the catalogue's order; pairs that only wait where there are no others."""
+        passing = [entry for entry in self._everything if entry.passes(self._text)]
+        usable = [entry for entry in passing if not entry.only_waits]
+        return usable or (passing if self._text.strip() else [])
+
+    @property
+    def _everything(self) -> list[Entry]:
         downloads = self._shelf.downloads
-        everything = [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._shelf.pairs]
-        return [entry for entry in everything if entry.passes(self.text)]
+        return [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._shelf.pairs]
 
     @property
     def marked(self) -> Entry | None:
-        """The one that is highlighted: the one that was, else the first that passes; None if none does."""
+        """The one that is highlighted: where the reader went, else what the filter says; None if none passes."""
         entries = self.entries
-        return next((entry for entry in entries if entry.pair.id == self._marked), entries[0] if entries else None)
+        gone_to = self._found if self._text.strip() else self._marked
+        return next((entry for entry in entries if entry.pair.id == gone_to), self._nearest(entries))
 
     def mark(self, pair_id: str) -> None:
-        self._marked = pair_id
+        if self._asked != pair_id:
+            self._asked = None
+        self._marked = self._found = pair_id
+
+    def _nearest(self, entries: list[Entry]) -> Entry | None:
+        """The one called as the filter says, or with these words in a row in its name, or the first."""
+        wanted = " ".join(self._text.lower().split())
+        names = [(entry, (entry.pair.id, entry.pair.title.lower())) for entry in entries]
+        called = [entry for entry, each in names if wanted in each]
+        named = [entry for entry, each in names if any(wanted in name for name in each)]
+        return next(iter((*called, *named, *entries)), None)
+
+    def agreed(self, entry: Entry) -> bool:
+        """Whether to begin a download, which is asked for twice: it takes long and much room."""
+        agreed = entry.deed is not Deed.FETCH or self._asked == entry.pair.id
+        self._asked = None if agreed else entry.pair.id
+        return agreed
+
+    def question(self, take: str) -> str:
+        """What asking once more would do; empty if nothing was asked. ``take`` is the key that asks."""
+        entry = self.marked
+        if entry is None or entry.pair.id != self._asked or entry.deed is not Deed.FETCH:
+            return ""
+        what = size(entry.pair.missing_bytes) if entry.pair.missing_bytes else "it"
+        return f"{take} once more downloads {what} to {self._shelf.world.place()}."
 
     @property
     def heading(self) -> str:
-        """How many there are, and what the star means."""
+        """How many there are, how to see the others, and what the star means."""
         shown_n, all_n = len(self.entries), len(self._shelf.pairs)
         if not all_n:
             return ""
-        counted = f"{all_n} pairs" if shown_n == all_n else f"{shown_n} of {all_n} pairs"
+        counted = f"{shown_n} of {all_n} pairs" if self._text.strip() else f"{shown_n} pairs"
+        if not self._text.strip() and shown_n < all_n:
+            counted += f" (type {WAITS} for {all_n - shown_n} more)"
         if not self._shelf.judged:
             return f"{counted}, measuring what fits"
         return f"{counted}, * recommended for this machine"
@@ -65,6 +111,8 @@ class Browser:
             return str(self._shelf.problem)
         if not self._shelf.pairs:
             return "Reading the list of pairs."
+        if self.text.strip().lower().endswith(".gguf"):
+            return "`localspec pairs add --target FILE --draft FILE` adds a pair of files that you have."
         return (
             f"No pair has all of {self.text!r} in its name, files, licence, state or fit. Backspace widens the filter."
         )
@@ -81,12 +129,13 @@ def deed_words(entry: Entry | None) -> str:
     return str(entry.deed)
 
 
-def details(entry: Entry, cells: int, take: str = "") -> list[Line]:
-    """All that is known of a pair, in lines of at most ``cells``: what happens now first.
+def details(entry: Entry, cells: int, take: str = "", question: str = "") -> list[Line]:
+    """All that is known of a pair, in lines of at most ``cells``: what is asked or happens now first.
 
     ``take`` is the key that does with it what can be done; empty if there is none.
     """
-    lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", _news(entry, take), cells, _look(entry))]
+    news = question or _news(entry, take)
+    lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", news, cells, _look(entry))]
     for name, text in _ordered(entry):
         lines += _wrapped(name, text, cells)
     return lines

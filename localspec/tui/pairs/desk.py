@@ -56,13 +56,17 @@ class PairDesk:
         if self._session.launch.tour and not self.shelf.judged:
             self.shelf.look()
 
-    def open(self) -> Browser:
-        """The list, for somebody who wants to look at it."""
+    def open(self, text: str = "") -> Browser:
+        """The list, for somebody who wants to look at it, at first at what this filter shows."""
         in_use = None if self._session.phase is Phase.BROKEN else self.launch.pair_id
-        browser = Browser(self.shelf, in_use, self._of_interest() or in_use)
+        browser = Browser(self.shelf, in_use, self._of_interest() or in_use, text=text)
         self.shelf.look()
         self.shelf.seen()
         return browser
+
+    def is_in_use(self, pair_id: str) -> bool:
+        """Whether this pair replies, or is about to."""
+        return self._session.phase is not Phase.BROKEN and self.launch.pair_id == pair_id
 
     def _of_interest(self) -> str | None:
         """The pair that somebody who opens the list will look for: one that failed, arrives, or is offered."""

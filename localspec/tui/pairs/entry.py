@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from localspec import pair_facts, progress
 from localspec.figures import size
-from localspec.pairs.state import MISSING, NOT_HERE, PARTLY, WAITS
+from localspec.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS
 from localspec.pairs.suitability import AMBER, GREEN, RED
 from localspec.tui.pairs.downloads import Download, Stage
 
@@ -22,6 +23,17 @@ QUIET, TEXT = "quiet", "text"
 _SIZE_FROM, _ROOM_FROM = 66, 86
 """Cells from which a row has room for the size, and for what the need is held against."""
 _STATE_CELLS, _SIZE_CELLS, _WORD_CELLS, _NEED_CELLS, _ROOM_CELLS = 8, 7, 7, 8, 11
+
+
+_NOT_HERE = "not-here"
+"""One word, so that a search for what is here does not find it."""
+_STATE_WORDS = {
+    HERE: "installed here",
+    MISSING: f"installed {MISSING}",
+    NOT_HERE: _NOT_HERE,
+    PARTLY: f"{_NOT_HERE} {PARTLY}",
+}
+"""What a filter finds a state by."""
 
 
 class Deed(StrEnum):
@@ -81,16 +93,35 @@ class Entry:
         return _WITH_DOWNLOAD.get(download.stage, begun) if download is not None else begun
 
     @property
-    def words(self) -> str:
-        """Everything a filter looks at."""
+    def only_waits(self) -> bool:
+        """Whether nothing can be done with it until LocalSpec can run its drafter."""
+        return self.pair.state == WAITS and not self.in_use and self.deed is not Deed.USE_TARGET
+
+    @property
+    def words(self) -> list[str]:
+        """Everything a filter looks at, besides the pair's names."""
         word = self.pair.fit.word if self.pair.fit else ""
         marks = "recommended" if self.pair.recommended_here else ""
-        state = "not here" if self.pair.state in (NOT_HERE, PARTLY) else f"installed {self.pair.state}"
-        return f"{state} {word} {marks} {self.state}".lower()
+        state = {
+            HERE: "installed here",
+            MISSING: f"installed {MISSING}",
+            NOT_HERE: _NOT_HERE,
+            PARTLY: f"{_NOT_HERE} {PARTLY}",
+        }
+        now = _as_words(self.state)
+        return f"{state.get(self.pair.state, self.pair.state)} {word} {marks} {now}".lower().split()
 
     def passes(self, text: str) -> bool:
-        """Whether each word of a filter is in what the list shows of the pair."""
-        return all(word in self.words or pair_facts.mentions(self.pair, word) for word in text.lower().split())
+        """Whether each word of a filter begins one of what the list shows of the pair, or is in its names."""
+        return all(
+            any(shown.startswith(word) for shown in self.words) or pair_facts.mentions(self.pair, word)
+            for word in _as_words(text.lower()).split()
+        )
+
+
+def _as_words(text: str) -> str:
+    """Text for a filter to look at, "not here" as one word, as far as it is typed."""
+    return re.sub(r"\bnot +(?=h)", "not-", text)
 
 
 def row(entry: Entry, cells: int) -> list[tuple[str, str]]:

@@ -33,6 +33,10 @@ class PairWorld(Protocol):
         """Fetch what is missing. Raises LocalSpecError."""
         ...
 
+    def place(self) -> str:
+        """Where downloads are put."""
+        ...
+
     def launch(self, pair_id: str) -> Launch:
         """What to load for a pair. Raises LocalSpecError."""
         ...
@@ -77,6 +81,11 @@ class LocalPairs:
         except Stopped:
             return
 
+    def place(self) -> str:
+        from localspec.pairs.hub_cache import hub_cache
+
+        return str(hub_cache())
+
     def launch(self, pair_id: str) -> Launch:
         return self._settings.for_pair(pair_id).settle(self._settings.config)
 
@@ -98,6 +107,9 @@ class NoPairs:
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         yield from ()
+
+    def place(self) -> str:
+        return ""
 
     def launch(self, pair_id: str) -> Launch:
         raise NotFoundError(f"There is no pair {pair_id!r} here.", "Start LocalSpec with --pair.")

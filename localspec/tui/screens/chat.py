@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.events import Key, Paste
 from textual.message import Message
 
 from localspec.compose.message import Written
@@ -25,7 +26,7 @@ from localspec.errors import LocalSpecError
 from localspec.store import Hit
 from localspec.tui.change_desk import ChangeDesk
 from localspec.tui.clipboard import copy
-from localspec.tui.commands import command_parts, find_command, is_command, no_such_command
+from localspec.tui.commands import command_parts, find_command, is_command, refusal
 from localspec.tui.compositor import RowScreen
 from localspec.tui.conversation_desk import ConversationDesk
 from localspec.tui.editing_desk import EditingDesk
@@ -74,6 +75,8 @@ class ChatScreen(RowScreen[None]):
     """Conversation, prompt and live line in one calm column."""
 
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
+    AUTO_FOCUS = ""
+    """Whoever comes back from another screen is where they were, at a turn too."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
@@ -151,9 +154,13 @@ class ChatScreen(RowScreen[None]):
 
     # What the reader does
 
+    def swallows(self, event: Key | Paste) -> bool:
+        """Hear what is typed before it means anything; whether it is to mean nothing."""
+        return self._where.swallows(event, self._quiet.say)
+
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         if is_command(event.text):
-            await self._command(event.text)
+            await self._command(event.written)
             return
         if self._editing.under_way:
             await self._editing.submit(event.written)
@@ -178,10 +185,12 @@ class ChatScreen(RowScreen[None]):
     def on_transcript_followed(self, event: Transcript.Followed) -> None:
         self._foot.point(to_newest=not event.following)
 
-    async def _command(self, text: str) -> None:
+    async def _command(self, written: Written) -> None:
+        text = written.text
         action = find_command(text)
-        if action is None:
-            self._quiet.say(no_such_command(text))
+        if action is None or refusal(text):
+            self._prompt.put_back([written])
+            self._quiet.say(refusal(text))
         elif argument := command_parts(text)[1]:
             where, _, what = action.handler.partition(".")
             await self.app.run_action((where, what, (argument,)), self)

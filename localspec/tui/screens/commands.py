@@ -6,18 +6,42 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.command import CommandInput, CommandList, CommandPalette
+from textual.command import CommandInput, CommandList, CommandPalette, Hit, Hits
 from textual.css.query import NoMatches
 from textual.errors import NoWidget
 from textual.events import Click, Mount
+from textual.system_commands import SystemCommandsProvider
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
+from localspec.tui.actions import ACTIONS
 from localspec.tui.keys import bindings_of
 from localspec.tui.palette_actions import PALETTE_ACTIONS
 from localspec.tui.widgets.firm_list import FirmList
 
 _LONGEST_QUERY = 200
 """Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""
+
+
+_WORDS = {
+    action.title.capitalize(): (*filter(None, [action.command]), *action.also)
+    for action in ACTIONS
+    if action.in_palette
+}
+
+
+class ActionCommands(SystemCommandsProvider):
+    """Textual's own, which looks at titles alone; what people call a command besides finds it, too."""
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for title, about, run, *_ in self.app.get_system_commands(self.screen):
+            by_title = matcher.match(title)
+            word = next((word for word in _WORDS[title] if word.startswith(query.lower().strip())), "")
+            by_word = matcher.match(word) if word else 0.0
+            if by_title and by_title >= by_word:
+                yield Hit(by_title, matcher.highlight(title), run, help=about)
+            elif by_word:
+                yield Hit(by_word, f"{title} ({word})", run, help=about)
 
 
 class CommandRows(CommandList, FirmList, can_focus=False):

@@ -57,7 +57,7 @@ class PairsScreen(RowScreen[str | None]):
         super().__init__()
         self._desk = desk
         self._browser = browser
-        self._filter = Field(placeholder="Type to filter: a name, a licence, here, fits", compact=True)
+        self._filter = Field(browser.text, placeholder="Type to filter: a name, a licence, here, fits", compact=True)
         self._list = PairList()
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
@@ -92,9 +92,11 @@ class PairsScreen(RowScreen[str | None]):
         self._empty.update(Content("" if entries else self._browser.empty))
         self._count.update(Content(self._browser.heading))
         self._list.show(entries, marked)
-        self._details.show(marked)
         key = labels_of(self, PAIR_ACTIONS)
-        pairs = [(key["pair-take"], deed_words(marked))] if deed_words(marked) else []
+        question = self._browser.question(key["pair-take"])
+        self._details.show(marked, question)
+        deed = deed_words(marked)
+        pairs = [(key["pair-take"], f"once more: {deed}" if question else deed)] if deed else []
         if marked and marked.download and marked.download.active:
             pairs.append((key["pair-stop"], "stop"))
         pairs += [(key["pair-details"], "details")] if marked else []
@@ -115,10 +117,12 @@ class PairsScreen(RowScreen[str | None]):
         marked = self._browser.marked
         if marked is None or marked.deed is Deed.NOTHING:
             return
-        if marked.deed in (Deed.FETCH, Deed.RESUME, Deed.RETRY):
+        if marked.deed not in (Deed.FETCH, Deed.RESUME, Deed.RETRY):
+            self.dismiss(marked.pair.id)
+        elif self._browser.agreed(marked):
             self._desk.shelf.fetch(marked.pair.id)
         else:
-            self.dismiss(marked.pair.id)
+            self.show_pairs()
 
     def action_stop(self) -> None:
         if (marked := self._browser.marked) is not None:

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from textual import events
 from textual.content import Content, Span
 from textual.style import Style
@@ -31,6 +33,20 @@ _CODE = ".code_inline"
 """The style of code in the middle of text, which has a ground of its own."""
 PIECES_AT_ONCE = 20
 """Between two looks at the keyboard."""
+
+
+def line_keeping_parser() -> MarkdownIt:
+    """Textual's parser, but that a line of a paragraph stays one, as people expect of a poem or an address."""
+    parser = MarkdownIt("gfm-like")
+    parser.core.ruler.push("keep_lines", _keep_lines)
+    return parser
+
+
+def _keep_lines(state: StateCore) -> None:
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
 
 
 class MarkedFence(MarkdownFence):
@@ -79,7 +95,7 @@ class MarkedMarkdown(Markdown):
     """Clean until marks are asked for; what they take is worked out then."""
 
     def __init__(self, palette: Callable[[], Palette], exchange: Exchange) -> None:
-        super().__init__("", open_links=False)
+        super().__init__("", parser_factory=line_keeping_parser, open_links=False)
         self._palette = palette
         self._exchange = exchange
         self._pieces: list[_Piece] | None = None

@@ -33,25 +33,24 @@ class PairDetails(VerticalScroll):
     def __init__(self) -> None:
         super().__init__()
         self._text = Static("")
-        self._shown: tuple[Entry | None, int] = (None, 0)
+        self._shown: tuple[Entry | None, str, int] = (None, "", 0)
 
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, entry: Entry | None) -> None:
-        """Draw it anew if it differs; another pair begins at the top."""
-        state = (entry, self.size.width)
+    def show(self, entry: Entry | None, question: str = "") -> None:
+        """Draw it anew if it differs; another pair, and a ``question`` about it, begins at the top."""
+        state = (entry, question, self.size.width)
         if state == self._shown:
             return
-        before, _ = self._shown
+        before, _, _ = self._shown
         self._shown = state
-        lines = (
-            details(entry, max(30, self.size.width - 1), labels_of(self, PAIR_ACTIONS)["pair-take"]) if entry else []
-        )
+        take = labels_of(self, PAIR_ACTIONS)["pair-take"]
+        lines = details(entry, max(30, self.size.width - 1), take, question) if entry else []
         parts = []
         for line in lines:
             name, text = line_text(line)
             parts.append(Content.assemble((name, "$quiet"), (visible_line(text), _LOOKS[line[2]])))
         self._text.update(Content("\n").join(parts))
-        if entry is None or before is None or before.pair.id != entry.pair.id:
+        if question or entry is None or before is None or before.pair.id != entry.pair.id:
             self.scroll_home(animate=False)

@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.token_facts import Fact, came_about, packed, thought_of, top_rows
+from localspec.tui.token_facts import Fact, came_about, legend, packed, thought_of, top_rows
 from localspec.tui.truth import Trace
 
 
@@ -40,6 +40,7 @@ class TokenPanel(VerticalScroll, can_focus=False):
             *[_pair(*row, head=not at) for at, row in enumerate(top)],
             *([Content("")] if top and wide else []),
             *_lines(came_about(trace, index), width, wide),
+            *([Content.styled(legend(inspection), "$quiet")] if inspection and legend(inspection) else []),
         ]
         self._text.update(Content("\n").join(lines))
 

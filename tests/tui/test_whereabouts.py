@@ -1,0 +1,110 @@
+"""What keys mean outside the prompt, and that nothing typed there is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from localspec.tui.widgets.hints import Hints
+from localspec.tui.widgets.prompt import Prompt
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, shown, turns, wait_until
+
+
+async def at_turn(pilot: Pilot[Any], engine: FakeEngine) -> None:
+    """One question, its reply, and that turn chosen."""
+    engine.load()
+    await send(pilot, "Tell me a story")
+    engine.reply("Once: https://a.org.")
+    await wait_until(pilot, lambda: engine.prompts and session(pilot).last is not None and not session(pilot).busy)
+    await pilot.press("alt+up")
+    await wait_until(pilot, lambda: chat(pilot).focused is None)
+
+
+def written(pilot: Pilot[Any]) -> str:
+    return chat(pilot).query_one(Prompt).text
+
+
+@pytest.mark.parametrize(
+    "text", ["/import x.json", "how does it go on", "does this work", "don't", "write", "42?", "Hi"]
+)
+async def test_a_message_can_be_typed_while_a_turn_is_chosen(text: str) -> None:
+    """From its first letter on, unless that is a key of the turn; the conversation stays as it is."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        await at_turn(pilot, engine)
+        for letter in text:
+            app.post_message(events.Key(_name(letter), letter))
+        await wait_until(pilot, lambda: written(pilot) == text)
+        assert len(turns(pilot)) == 1
+        assert len(engine.prompts) == 1
+
+
+def _name(letter: str) -> str:
+    names = {" ": "space", "/": "slash", ".": "full_stop", "'": "apostrophe", "?": "question_mark"}
+    return names.get(letter, letter)
+
+
+async def test_a_paste_goes_to_the_prompt() -> None:
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        await at_turn(pilot, engine)
+        app.post_message(events.Paste("dd a paste"))
+        await wait_until(pilot, lambda: written(pilot) == "dd a paste")
+        assert len(turns(pilot)) == 1
+
+
+async def test_a_turn_is_deleted_by_a_key_pressed_twice_and_at_once_by_the_command() -> None:
+    """The first time it says so; in between, another key takes that back."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        await at_turn(pilot, engine)
+        await pilot.press("d")
+        await wait_until(pilot, lambda: "d once more: delete this turn." in notice_text(pilot))
+        await pilot.press("alt+up", "d")
+        await pilot.pause()
+        assert len(turns(pilot)) == 1
+        await pilot.press("d")
+        await wait_until(pilot, lambda: not turns(pilot))
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: len(turns(pilot)) == 1)
+        await send(pilot, "/delete")
+        await wait_until(pilot, lambda: not turns(pilot))
+        assert not written(pilot)
+
+
+@pytest.mark.parametrize("key", ["alt+l", "f5", "f1", "f9", "ctrl+p", "ctrl+l", "alt+s", "ctrl+s"])
+async def test_who_comes_back_from_another_screen_is_at_the_turn_as_before(key: str) -> None:
+    """The keys that are named are those that count."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        await at_turn(pilot, engine)
+        await pilot.press(key)
+        await wait_until(pilot, lambda: app.screen is not chat(pilot))
+        await pilot.press("escape")
+        await wait_until(pilot, lambda: app.screen is chat(pilot))
+        assert chat(pilot).query_one(Hints).chosen
+        assert "Esc leave" in shown(pilot, "Hints")
+        assert chat(pilot).focused is None
+
+
+@pytest.mark.parametrize("text", ["/new project", "/nonsense", "/system be short", "/help me"])
+async def test_a_command_that_is_refused_stays_in_the_prompt(text: str) -> None:
+    """With a space before it, it is a message."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        engine.load()
+        await send(pilot, text)
+        await wait_until(pilot, lambda: "With a space before the slash it is a message." in notice_text(pilot))
+        assert written(pilot) == text
+        assert not engine.prompts
+        await pilot.press("home", "space", "enter")
+        await wait_until(pilot, lambda: engine.prompts)
+        assert engine.prompts[0].prompt[-1].content == text  # type: ignore[union-attr]
