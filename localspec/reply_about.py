@@ -21,3 +21,12 @@ def reply_about(
     )
     about = ReplyAbout(launch.reply, target, draft, launch.pair_id, info.plain_per_second)
     return replace(about, template=info.template_digest, trial=trial, arm=arm)
+
+
+def made_by_another(about: ReplyAbout | None, launch: Launch) -> bool:
+    """Whether a reply was made by another pair than this one; not where a trial had another speak once."""
+    if about is None or about.arm is Arm.CANDIDATE:
+        return False
+    if about.pair_id is not None and launch.pair_id is not None:
+        return about.pair_id != launch.pair_id
+    return about.target is not None and about.target.name != launch.load.target.name

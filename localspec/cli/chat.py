@@ -211,12 +211,14 @@ def _records(launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> Records:
 
 def _greet(state: State, options: LineOptions) -> None:
     """To somebody who types: who speaks, and what can be done. To others only what they asked to go on with."""
-    from localspec.plain.conversations import opened
+    from localspec.plain.conversations import opened, spoken_with
     from localspec.plain.voice import LEGENDS
 
     typed = sys.stdin is not None and sys.stdin.isatty()
     if state.talk.path:
         state.voice.remark(opened(state.talk))
+        if spoken := spoken_with(state):
+            state.voice.remark(spoken)
     elif options.continue_last and not len(state.talk.tree):
         state.voice.remark("There is no conversation yet; this is a new one.")
     if typed:

@@ -8,6 +8,7 @@ from pathlib import Path
 from localspec.chat import Role
 from localspec.errors import NotFoundError, UsageError
 from localspec.plain.state import State
+from localspec.reply_about import made_by_another
 from localspec.store import Node, ReplyState, StoredConversation, fuzzy
 from localspec.visible import visible_line
 
@@ -76,7 +77,26 @@ def open_(state: State, argument: str) -> None:
     if message is not None:
         talk.choose(message)
     state.turn_to(talk)
-    state.voice.say(opened(talk), conversation=talk.id)
+    state.voice.say(" ".join(filter(None, (opened(talk), spoken_with(state)))), conversation=talk.id)
+
+
+def spoken_with(state: State) -> str:
+    """That the conversation was with another pair than the one that replies now, and how to go on with that."""
+    from localspec.pairs import load_catalogue
+    from localspec.pairs.state import HERE, state_of
+
+    about = state.talk.last_made_with
+    if about is None or not made_by_another(about, state.slot.launch):
+        return ""
+    pair = next((each for each in load_catalogue().pairs if each.id == about.pair_id), None)
+    if pair is None:
+        name = about.pair_id or (about.target.name if about.target else "")
+        return f"It was with {name}, which is not among the pairs here."
+    if pair.tour:
+        return ""
+    if state_of(pair).state == HERE:
+        return f"It was with {pair.title}; /pair {pair.id} goes on with that."
+    return f"It was with {pair.title}, which is not here; `localspec pairs pull {pair.id}` fetches it."
 
 
 def opened(talk: StoredConversation) -> str:

@@ -209,6 +209,16 @@ class StoredConversation:
         parts = self._parts.of(node)
         return StoredReply(node.content, parts) if parts else None
 
+    @property
+    def last_made_with(self) -> ReplyAbout | None:
+        """What made the last reply that the reader sees; None if no model did, or it cannot be read now."""
+        replies = [node for node in self.path if node.role is Role.ASSISTANT]
+        try:
+            parts = self._parts.of(replies[-1]) if replies else ()
+        except (StoreError, ValueError):
+            return None
+        return parts[-1].about if parts else None
+
     def document(self) -> ConversationDocument:
         """All of it as it is here, to be exported; with the rounds of its replies as far as they are stored.
 

@@ -44,6 +44,7 @@ class ChangeDesk:
                 self._prompt.belong_to(self._turns.session.talk.stored.id)
                 self._unanswered.begun(exchange)
                 self._turns.begin(exchange)
+                self._pairs.replying()
             case Wrote():
                 self._turns.write(change)
             case Ended(exchange):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from localspec.errors import LocalSpecError
 from localspec.store import StoredConversation
 from localspec.tui.exchange import Exchange
+from localspec.tui.pairs.desk import PairDesk
 from localspec.tui.session import Session
 from localspec.tui.settings_desk import SettingsDesk
 from localspec.tui.turn_desk import TurnDesk
@@ -29,6 +30,7 @@ class ConversationDesk:
         prompt: Prompt,
         where: Whereabouts,
         unanswered: Unanswered,
+        pairs: PairDesk,
         welcome: Callable[[], Welcome],
     ) -> None:
         """``welcome`` is shown where nothing was said yet."""
@@ -38,6 +40,7 @@ class ConversationDesk:
         self._prompt = prompt
         self._where = where
         self._unanswered = unanswered
+        self._pairs = pairs
         self._welcome = welcome
 
     @property
@@ -105,7 +108,9 @@ class ConversationDesk:
         self._where.leave_editing()
         self._turns.say("")
         self._prompt.open(conversation.id if len(conversation.tree) else "")
-        self.give_back(await self._turns.turn_to(conversation, message))
+        withdrawn = await self._turns.turn_to(conversation, message)
+        self._turns.say(self._pairs.conversation_opened())
+        self.give_back(withdrawn)
         if not self._session.talk.exchanges:
             await self._turns.transcript.add(self._welcome())
         if message is None:

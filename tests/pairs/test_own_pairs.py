@@ -15,11 +15,7 @@ from localspec.pairs.addition import add_pair, relatives, suggest_drafts
 from localspec.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.pairs.references import resolve_file
 from localspec.pairs.scan import find_files
-<<<<<<< HEAD
-from tests.gguf_files import INT64, Typed, write
-=======
-from tests.gguf_files import model, write
->>>>>>> 02df764 (A command is done or refused whatever follows it; keys outside the prompt lose no letter; pairs, palette and settings as a newcomer expects them)
+from tests.gguf_files import INT64, Typed, model, write
 from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes, write_own
 
 WRITTEN = """\

@@ -56,6 +56,16 @@ def test_conversations_are_kept_and_gone_on_with(localspec: Localspec) -> None:
     assert stored()[0] == ("one", ["one", "four"])
 
 
+def test_a_conversation_with_another_pair_says_so(localspec: Localspec) -> None:
+    """When it is opened, with the command that goes on with that pair; until another has replied in it."""
+    localspec(*PLAIN, stdin=lines("one"))
+    builtin = ("chat", "--plain", "--pair", "builtin")
+    done = localspec(*builtin, "--continue", stdin=lines("/list", "/open 1", "two", "/open 1"))
+    assert done.err.count("It was with big.gguf, which is not among the pairs here.") == 2
+    done = localspec(*PLAIN, "--continue", stdin=lines("three"))
+    assert "It was with" not in done.err, "nobody is sent back to the tour"
+
+
 def test_nothing_to_go_on_with(localspec: Localspec) -> None:
     """--continue then begins; an id that is not there is refused before anything is loaded."""
     done = localspec(*PLAIN, "--continue", stdin=lines("one"))

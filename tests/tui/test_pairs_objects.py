@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from localspec.engine.events import Finished, FinishReason
+from localspec.engine.tally import Tally
 from localspec.errors import DownloadError, LocalSpecError
 from localspec.launch import Launch
 from localspec.load import LoadOptions
 from localspec.pairs.state import HERE, NOT_HERE, PARTLY, WAITS
+from localspec.store import Arm, ModelFile, ReplyAbout
 from localspec.tui.pacing import Pacer
 from localspec.tui.pairs.background import Bell
 from localspec.tui.pairs.browser import ERROR, Browser, Line, deed_words, details
@@ -464,6 +467,55 @@ def test_a_recommended_pair_that_is_here_is_offered_for_use() -> None:
     assert desk.offer is not None
     assert desk.offer.kind is Kind.USE
     assert desk.welcome() == "F3 switches to Qwen3 8B + 0.6B, recommended for this machine."
+
+
+def opened_with(pair_id: str | None, world: FakeWorld | None = None, arm: Arm | None = None) -> tuple[PairDesk, str]:
+    """The desk once a conversation is open whose last reply is by this pair; and what it says at once."""
+    desk, _, later = desk_of(world, replace(TOUR_LAUNCH, tour=False, pair_id="mine"))
+    stored = desk._session.talk.stored
+    about = ReplyAbout(target=ModelFile("big.gguf"), pair_id=pair_id, arm=arm)
+    recorder = stored.begin_reply(about, under=stored.ask("Hello").id)
+    recorder.receive(Finished(FinishReason.STOP, "Good day.", Tally().timings()))
+    stored.flush()
+    said = desk.conversation_opened()
+    later.run()
+    return desk, said
+
+
+def test_the_pair_of_a_conversation_is_offered_when_that_is_opened() -> None:
+    """To be used where it is here, else to be downloaded; until it is in use, or another has replied."""
+    desk, said = opened_with(SMALL.id)
+    assert (said, desk.news()) == (
+        "",
+        "This conversation was with another pair; F3 switches to SmolLM2 1.7B + 135M again.",
+    )
+    assert desk.offer is not None
+    assert (desk.offer.kind, desk.offer.pair_id) == (Kind.USE, SMALL.id)
+    desk.replying()
+    assert (desk.offer, desk.news()) == (None, "")
+    desk, _ = opened_with(BEST.id)
+    assert desk.news() == "This conversation was with another pair; F3 downloads Qwen3 8B + 0.6B, 5.64 GB."
+
+
+@pytest.mark.parametrize(("pair_id", "arm"), [("mine", None), ("builtin", None), (SMALL.id, Arm.CANDIDATE)])
+def test_no_pair_is_offered_where_there_is_none_to_return_to(pair_id: str, arm: Arm | None) -> None:
+    """It is in use, is the tour, or spoke for a trial."""
+    desk, said = opened_with(pair_id, arm=arm)
+    assert (desk.offer, desk.news(), said) == (None, "", "")
+
+
+def test_a_pair_of_a_conversation_that_cannot_be_returned_to_is_named() -> None:
+    desk, _ = opened_with("gone-for-good")
+    assert (desk.offer, desk.news()) == (
+        None,
+        "This conversation was with gone-for-good, which is not among the pairs any more.",
+    )
+
+
+def test_files_that_a_conversation_was_with_are_named() -> None:
+    desk, said = opened_with(None)
+    assert desk.offer is None
+    assert said.startswith("This conversation was with big.gguf, a file named on the command line")
 
 
 def test_from_the_offer_to_the_pair_in_use() -> None:

@@ -9,12 +9,17 @@ from rich.cells import cell_len
 
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
-<<<<<<< HEAD
-from localspec.tui.token_facts import Fact, acceptance, bar, came_about, packed, quoted, thought_of, top_rows
-=======
-from localspec.tui.marks import drawable
-from localspec.tui.token_facts import Fact, acceptance, bar, came_about, legend, packed, thought_of, top_rows, visible
->>>>>>> 02df764 (A command is done or refused whatever follows it; keys outside the prompt lose no letter; pairs, palette and settings as a newcomer expects them)
+from localspec.tui.token_facts import (
+    Fact,
+    acceptance,
+    bar,
+    came_about,
+    legend,
+    packed,
+    quoted,
+    thought_of,
+    top_rows,
+)
 from localspec.tui.truth import Trace
 from localspec.visible import visible
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from localspec.launch import Launch
+from localspec.reply_about import made_by_another
+from localspec.store import ReplyAbout
 from localspec.tui.actions import ACTIONS
 from localspec.tui.keymap import Keymap
 from localspec.tui.pairs.browser import Browser
@@ -22,6 +24,8 @@ class PairDesk:
         """The keys that are named in what is said."""
         self._session = session
         self._asked_for: Launch | None = None
+        self._spoken: ReplyAbout | None = None
+        """What made the last reply of the conversation when it was opened, until there is another reply."""
 
     @property
     def launch(self) -> Launch:
@@ -31,7 +35,13 @@ class PairDesk:
     @property
     def offer(self) -> Offer | None:
         """What one key would do now."""
-        return offer(self.shelf, self.launch, self._session.former)
+        return offer(self.shelf, self.launch, self._session.former, self._of_conversation)
+
+    @property
+    def _of_conversation(self) -> str | None:
+        """The pair that the open conversation was with, if that is another than the one in use."""
+        about = self._spoken
+        return about.pair_id if about is not None and made_by_another(about, self.launch) else None
 
     def welcome(self) -> str:
         """The offer on the first page; empty if there is none."""
@@ -39,7 +49,11 @@ class PairDesk:
 
     def news(self) -> str:
         """One quiet line for the chat; empty if there is none."""
-        return news(self.shelf, self.offer, self._key("accept"), self._key("pairs"))
+        said = news(self.shelf, self.offer, self._key("accept"), self._key("pairs"))
+        spoken = self._of_conversation
+        if said or spoken is None or not self.shelf.pairs or self.shelf.find(spoken) is not None:
+            return said
+        return f"This conversation was with {spoken}, which is not among the pairs any more."
 
     def way_back(self) -> str:
         """What to do about a pair that cannot be loaded, beside what its error says."""
@@ -55,6 +69,21 @@ class PairDesk:
         """The engine is ready, or has refused: time to see what to offer to somebody on the tour."""
         if self._session.launch.tour and not self.shelf.judged:
             self.shelf.look()
+
+    def conversation_opened(self) -> str:
+        """Another conversation is open; what to say if the pair that made it cannot be offered."""
+        self._spoken = about = self._session.talk.stored.last_made_with
+        if about is None or not made_by_another(about, self.launch):
+            return ""
+        if about.pair_id is not None:
+            self.shelf.look()
+            return ""
+        name = about.target.name if about.target else ""
+        return f"This conversation was with {name}, a file named on the command line: --target names it again."
+
+    def replying(self) -> None:
+        """The pair in use speaks in this conversation, too."""
+        self._spoken = None
 
     def open(self, text: str = "") -> Browser:
         """The list, for somebody who wants to look at it, at first at what this filter shows."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from localspec.figures import size
 from localspec.launch import Launch
 from localspec.pair_facts import arrived
+from localspec.pairs.state import NOT_HERE, PARTLY
 from localspec.tui.pairs.downloads import Stage
 from localspec.tui.pairs.shelf import Shelf
 
@@ -36,15 +37,22 @@ class Offer:
     """What it is and why, without the key."""
     pair_id: str | None = None
     """None for a return to files that were named."""
+    of_conversation: bool = False
+    """Whether it is the pair that the open conversation was with."""
 
 
-def offer(shelf: Shelf, launch: Launch, former: Launch | None = None) -> Offer | None:
-    """What is on offer while ``launch`` is in use; ``former`` if that cannot be loaded."""
+def offer(shelf: Shelf, launch: Launch, former: Launch | None = None, spoken: str | None = None) -> Offer | None:
+    """What is on offer while ``launch`` is in use; ``former`` if that cannot be loaded.
+
+    ``spoken`` is the pair that the open conversation was with, if that is another.
+    """
     if former is not None:
         title = name_of(former)
         return Offer(Kind.RETURN, title, f"loads {title} again", former.pair_id)
     if shelf.arrived is not None and shelf.arrived.pair_id != launch.pair_id:
         return Offer(Kind.USE, shelf.arrived.title, f"switches to {shelf.arrived.title}", shelf.arrived.pair_id)
+    if spoken is not None and (found := _of_conversation(spoken, shelf)) is not None:
+        return found
     best = next(
         (pair for pair in shelf.pairs if pair.arrived_bytes and shelf.downloads.get(pair.id) is None),
         next((pair for pair in shelf.pairs if pair.recommended_here), None),
@@ -57,6 +65,21 @@ def offer(shelf: Shelf, launch: Launch, former: Launch | None = None) -> Offer |
 def name_of(launch: Launch) -> str:
     """What people call what is loaded."""
     return launch.title or launch.pair_id or launch.load.target.name
+
+
+def _of_conversation(spoken: str, shelf: Shelf) -> Offer | None:
+    pair = shelf.find(spoken)
+    if pair is None or pair.tour:
+        return None
+    if pair.available:
+        return Offer(Kind.USE, pair.title, f"switches to {pair.title}", pair.id, of_conversation=True)
+    download = shelf.downloads.get(pair.id)
+    if pair.state not in (NOT_HERE, PARTLY) or (download is not None and download.active):
+        return None
+    text = f"downloads {pair.title}, {size(pair.missing_bytes)}"
+    if pair.arrived_bytes:
+        text = f"resumes the download of {pair.title}, {arrived(pair)} are here"
+    return Offer(Kind.FETCH, pair.title, text, pair.id, of_conversation=True)
 
 
 def _recommended(best: PairDescription, shelf: Shelf) -> Offer | None:
@@ -88,6 +111,9 @@ def news(shelf: Shelf, on_offer: Offer | None, key: str, list_key: str) -> str:
         return f"{shelf.arrived.title} is here; {key} switches to it."
     if shelf.failed is not None:
         return f"{shelf.failed.title} could not be fetched; {list_key} says why."
+    if on_offer is not None and on_offer.of_conversation:
+        here = " again" if on_offer.kind is Kind.USE else ""
+        return f"This conversation was with another pair; {key} {on_offer.text}{here}."
     if shelf.unwritten is not None:
         return f"The next start will not remember this pair: {shelf.unwritten.message}"
     return ""

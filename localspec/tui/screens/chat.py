@@ -130,7 +130,7 @@ class ChatScreen(RowScreen[None]):
         )
         self._where = Whereabouts(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
         self._conversations = ConversationDesk(
-            session, settings, self._turns, self._prompt, self._where, self._unanswered, self._welcome
+            session, settings, self._turns, self._prompt, self._where, self._unanswered, desk, self._welcome
         )
 
     def compose(self) -> ComposeResult:
