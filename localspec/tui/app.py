@@ -97,7 +97,8 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     client.send(Load(launch.load))
     store = Store.open_or_memory()
     observers.watch(store)
-    app = ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers, tends_heap=True)
+    new = _new_here(store)
+    app = ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers, tends_heap=True, new_here=new)
     try:
         app.run()
     finally:
@@ -111,6 +112,14 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
             client.close()
     if app.failure is not None:
         raise app.failure
+
+
+def _new_here(store: Store) -> bool:
+    """Whether nothing was said here before; a store that cannot be read says nothing of it."""
+    try:
+        return not store.conversations()
+    except LocalSpecError:
+        return False
 
 
 def _engine_client(deliver: Callable[[Answer], None]) -> Client:
@@ -138,8 +147,12 @@ class ChatApp(App[None], inherit_bindings=False):
         observers: Observers | None = None,
         *,
         tends_heap: bool = False,
+        new_here: bool = False,
     ) -> None:
-        """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process."""
+        """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process.
+
+        ``new_here`` says that somebody has their first conversation.
+        """
         super().__init__()
         self._tending = heap.Tending(clock) if tends_heap else None
         self.failure: Exception | None = None
@@ -151,6 +164,7 @@ class ChatApp(App[None], inherit_bindings=False):
         self._desk = PairDesk(self._shelf, self.session)
         self._inbox = inbox
         self._clock = clock
+        self._new_here = new_here
         self._palette = Palettes(self)
         self._settings = SettingsDesk(self.session)
         self._desk.keymap = self._settings.preferences.keymap
@@ -181,7 +195,15 @@ class ChatApp(App[None], inherit_bindings=False):
         self._exit_renderables.clear()
 
     def get_default_screen(self) -> Screen[None]:
-        self._chat = ChatScreen(self.session, self._desk, self._settings, self._inbox, self._palette, self._clock)
+        self._chat = ChatScreen(
+            self.session,
+            self._desk,
+            self._settings,
+            self._inbox,
+            self._palette,
+            self._clock,
+            new_here=self._new_here,
+        )
         return self._chat
 
     def pop_screen(self) -> AwaitComplete:

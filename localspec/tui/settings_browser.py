@@ -188,7 +188,7 @@ class SettingsBrowser:
     def _sections(self) -> Iterator[tuple[str, str, list[Setting]]]:
         """Titles, what each is about, and what is listed there; without a filter what most look for comes first."""
         first = [] if self.text else [setting for name in SOUGHT if (setting := find_setting(name)) is not None]
-        yield "first", "What most people look for.", first
+        yield "often changed", "What most people look for.", first
         for section, about in SECTIONS.items():
             yield section, about, [each for each in SETTINGS if each.section == section and each not in first]
 

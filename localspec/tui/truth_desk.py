@@ -9,14 +9,17 @@ from dataclasses import replace
 from textual.app import App
 
 from localspec.chat import Message, Role
+from localspec.tui.actions import ACTIONS
 from localspec.tui.changes import Change, Ended, Learned, Wrote
 from localspec.tui.exchange import Exchange
+from localspec.tui.keys import labels_of
 from localspec.tui.palette import Palette
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.session import Phase, Session
 from localspec.tui.status import showing_note
-from localspec.tui.truth import GHOSTS, Mode, Showing
+from localspec.tui.tables import KNOWN
+from localspec.tui.truth import GHOSTS, Ghosts, Mode, Showing
 from localspec.tui.widgets.token_view import TokenView
 from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.turn import TurnView
@@ -31,11 +34,17 @@ class TruthDesk:
         transcript: Transcript,
         palette: Callable[[], Palette],
         wake: Callable[[], None],
+        say: Callable[[str], None],
+        *,
+        new_here: bool = False,
     ) -> None:
+        """``new_here`` says that somebody has their first conversation."""
         self._session = session
         self._transcript = transcript
         self._palette = palette
         self._wake = wake
+        self._say = say
+        self._new_here = new_here
 
     @property
     def _app(self) -> App[object]:
@@ -55,12 +64,22 @@ class TruthDesk:
         """Show the chosen turn, or all, in this way."""
         self._transcript.show(showing)
         self.weigh()
-        return showing_note(showing, one=self._transcript.selected is not None)
+        chosen = self._transcript.selected
+        turns = [chosen] if chosen is not None else self._transcript.turns
+        if showing.marks is not Mode.OFF and turns and not any(turn.exchange.trace.tokens for turn in turns):
+            return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
+        return showing_note(showing, one=chosen is not None)
 
     def next_ghosts(self) -> str:
         """What becomes of rejected guesses."""
         self._transcript.show_ghosts(self._transcript.ghosts.next)
-        return GHOSTS[self._transcript.ghosts]
+        said = GHOSTS[self._transcript.ghosts]
+        if self._transcript.ghosts is Ghosts.KEEP and self._transcript.shown.markdown:
+            return f"{said} Markdown has no place for them; {self._way('view')} shows tokens."
+        return said
+
+    def _way(self, action: str) -> str:
+        return labels_of(self._transcript, ACTIONS)[action] or f"/{KNOWN[action].command}"
 
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
         """Look into the reply of this view, or of the chosen turn, or the latest."""
@@ -109,8 +128,18 @@ class TruthDesk:
             view.reply.learned()
         if isinstance(change, Ended):
             self.weigh()
+            self._explain(exchange)
         if isinstance(screen, InspectorScreen) and screen.subject is exchange:
             screen.refresh_knowledge()
+
+    def _explain(self, exchange: Exchange) -> None:
+        """To somebody new, once: where the colours have gone that a reply was written in."""
+        showing = self._transcript.showing
+        if not self._new_here or exchange.is_summary or not exchange.reply.tokens:
+            return
+        self._new_here = False
+        if showing.mode is not Mode.OFF and showing.marks is Mode.OFF:
+            self._say(f"The colours make room for reading now; {self._way('marks')} shows them in the text again.")
 
     def weigh(self) -> None:
         """Have the replies on screen weighed that are shown by heat, the newest first."""

@@ -8,12 +8,13 @@ from textual.command import CommandInput, CommandList
 from textual.events import Paste
 from textual.worker import WorkerFailed
 
+from localspec.config import read_config
 from localspec.tui.actions import ACTIONS, key_label
 from localspec.tui.keys import prompt_bindings, screen_bindings
 from localspec.tui.screens.chat import ChatScreen
-from localspec.tui.screens.commands import CommandSearch
+from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.stats import StatsScreen
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 
 
 def test_names_and_keys_are_unique() -> None:
@@ -143,3 +144,40 @@ async def test_another_mistake_of_the_search_ends_the_app(monkeypatch: pytest.Mo
             await pilot.press("e")
             await pilot.pause()
     assert isinstance(app.failure, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("typed", "title"),
+    [
+        ("download", "Pairs"),
+        ("model", "Pairs"),
+        ("load", "Pairs"),
+        ("keys", "Help"),
+        ("history", "Conversations"),
+        ("retry", "Answer anew"),
+        ("theme", "Theme"),
+    ],
+)
+async def test_the_palette_finds_commands_by_other_words(typed: str, title: str) -> None:
+    """The best that is found is what people call so."""
+    app = make_app(FakeEngine())
+    async with app.run_test():
+        provider = ActionCommands(app.screen)
+        hits = [hit async for hit in provider.search(typed)]
+    assert str(max(hits, key=lambda hit: hit.score).text).partition(" (")[0] == title
+
+
+async def test_a_theme_is_chosen_by_command() -> None:
+    """One of the settings for good, any other until the end; what is none is refused with those there are."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        await send(pilot, "/theme high-contrast")
+        await wait_until(pilot, lambda: app.theme == "localspec-high-contrast")
+        assert read_config().values["screen.theme"] == "high-contrast"
+        await send(pilot, "/theme nord")
+        await wait_until(pilot, lambda: app.theme == "nord")
+        assert read_config().values["screen.theme"] == "high-contrast"
+        await send(pilot, "/theme nonsense")
+        await wait_until(pilot, lambda: "high-contrast" in notice_text(pilot))
+        await send(pilot, "/theme")
+        await wait_until(pilot, lambda: isinstance(app.screen, CommandSearch))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from localspec.engine.events import Finished, FinishReason
+from localspec.engine.tally import Tally
 from localspec.errors import DownloadError, NotFoundError
 from localspec.pairs.state import NOT_HERE
+from localspec.store import ReplyAbout, Store
 from localspec.tui.app import ChatApp
 from localspec.tui.pairs.downloads import Stage
 from localspec.tui.pairs.shelf import Shelf
@@ -244,6 +247,28 @@ async def test_a_command_lists_the_pairs_that_are_called_so(
         assert pilot.app.screen.query_one(Input).value == name
         await pilot.press("escape")
         assert not engine.prompts
+
+
+async def test_a_conversation_with_another_pair_offers_that_when_it_is_opened(
+    world: FakeWorld, engine: FakeEngine
+) -> None:
+    """As the app begins with it; one key goes on with that pair."""
+    with closing(Store.open_or_memory()) as store:
+        talk = store.begin(None)
+        recorder = talk.begin_reply(ReplyAbout(pair_id="smollm2-1.7b"), under=talk.ask("Hello").id)
+        recorder.receive(Finished(FinishReason.STOP, "Good day.", Tally().timings()))
+        launch = replace(TOUR, conversation=talk.id)
+        app = ChatApp(launch, engine, engine.inbox, Clock(), shelf=Shelf(world), store=store)
+        async with app.run_test() as pilot:
+            engine.load()
+            offered = "This conversation was with another pair; F3 switches to SmolLM2 1.7B + 135M again."
+            await wait_until(pilot, lambda: offered in notice_text(pilot))
+            await pilot.press("f3")
+            await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b"])
+            engine.load()
+            await wait_until(pilot, lambda: "You are talking to SmolLM2 1.7B + 135M now." in notice_text(pilot))
+            await pilot.press("a")
+            await wait_until(pilot, lambda: "another pair" not in notice_text(pilot))
 
 
 async def test_a_pair_that_cannot_be_loaded_says_why_and_one_key_goes_back(app: ChatApp, engine: FakeEngine) -> None:

@@ -353,7 +353,7 @@ def test_an_empty_list_says_why() -> None:
     assert (browser.empty, browser.heading) == ("Reading the list of pairs.", "")
     shelf.look()
     later.run()
-    assert browser.heading == "7 pairs (type waits for 1 more), * recommended for this machine"
+    assert browser.heading == "7 pairs, 1 waits, * recommended for this machine"
     browser.text = "nonsense"
     assert "'nonsense'" in browser.empty
     assert browser.heading.startswith("0 of 8 pairs")

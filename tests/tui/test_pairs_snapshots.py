@@ -62,9 +62,16 @@ async def left(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await pairs(world, engine, pilot)
 
 
-async def downloading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+async def asked(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    """Enter was pressed once."""
     await pairs(world, engine, pilot)
     await pilot.press("enter")
+    await wait_until(pilot, lambda: "once more" in said(pilot, "#pairs-keys"))
+
+
+async def downloading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
+    await pairs(world, engine, pilot)
+    await pilot.press("enter", "enter")
     world.feed.put(progressed(2312 * MB))
     await wait_until(pilot, lambda: "40 %" in said(pilot, "PairDetails Static"))
 
@@ -124,6 +131,7 @@ async def reading(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> No
         (pairs, SMALL, NO_COLOR),
         (pairs, MEDIUM, "ansi-dark"),
         (left, MEDIUM, DARK.name),
+        (asked, MEDIUM, DARK.name),
         (downloading, MEDIUM, DARK.name),
         (downloading, LARGE, DARK.name),
         (waiting, MEDIUM, LIGHT.name),

@@ -13,13 +13,16 @@ from textual.selection import SELECT_ALL
 
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.tui.app import ChatApp
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.session import Phase
-from localspec.tui.truth import KINDS, UNKNOWN, Ghosts, Mode, heat_kind
+from localspec.tui.truth import KINDS, UNKNOWN, Ghosts, Mode, Trace, heat_kind
 from localspec.tui.widgets.token_view import TokenView
 from localspec.tui.widgets.transcript import Transcript
 from localspec.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
 from tests.tui.support import (
+    LAUNCH,
+    Clock,
     FakeEngine,
     chat,
     live_text,
@@ -190,6 +193,35 @@ async def test_kept_ghosts_stand_where_they_were_made() -> None:
         assert sum(view.counts.values()) == 4
         await pilot.press("f4")
         await wait_until(pilot, lambda: "there" not in view.render_line(0).text)
+
+
+async def test_what_is_said_of_marks_and_ghosts_is_what_is_seen() -> None:
+    """Markdown shows no ghosts, and what was brought from elsewhere has no tokens to mark."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        await reply(pilot, engine, rounds_of(TEXT))
+        await pilot.press("f4")
+        await wait_until(pilot, lambda: "Markdown has no place for them; Ctrl+T shows tokens." in notice_text(pilot))
+        await pilot.press("ctrl+t", "f4", "f4", "f4")
+        await wait_until(pilot, lambda: "stay where they were made; they are never copied." in notice_text(pilot))
+        assert "Markdown has no place" not in notice_text(pilot)
+        session(pilot).last.trace = Trace()
+        await pilot.press("f2")
+        await wait_until(pilot, lambda: "Nothing here has tokens to mark" in notice_text(pilot))
+
+
+@pytest.mark.parametrize(("new_here", "said_n"), [(True, 1), (False, 0)])
+async def test_somebody_new_is_told_once_where_the_colours_go(new_here: bool, said_n: int) -> None:
+    """When the first reply they were seen in becomes Markdown."""
+    engine = FakeEngine()
+    app = ChatApp(LAUNCH, engine, engine.inbox, Clock(), new_here=new_here)
+    async with app.run_test() as pilot:
+        await reply(pilot, engine, rounds_of(TEXT))
+        assert ("F2 shows them in the text again." in notice_text(pilot)) == bool(said_n)
+        await send(pilot, "Again")
+        engine.reply(TEXT)
+        await wait_until(pilot, lambda: len(turns(pilot)) == 2 and not session(pilot).busy)
+        assert "F2 shows them" not in notice_text(pilot)
 
 
 async def test_heat_comes_when_the_reply_is_done_and_waits_for_messages() -> None:

@@ -93,13 +93,14 @@ class Browser:
 
     @property
     def heading(self) -> str:
-        """How many there are, how to see the others, and what the star means."""
+        """How many there are, and what the star means."""
         shown_n, all_n = len(self.entries), len(self._shelf.pairs)
         if not all_n:
             return ""
         counted = f"{shown_n} of {all_n} pairs" if self._text.strip() else f"{shown_n} pairs"
         if not self._text.strip() and shown_n < all_n:
-            counted += f" (type {WAITS} for {all_n - shown_n} more)"
+            waiting_n = all_n - shown_n
+            counted += f", {waiting_n} {WAITS if waiting_n == 1 else 'wait'}"
         if not self._shelf.judged:
             return f"{counted}, measuring what fits"
         return f"{counted}, * recommended for this machine"

@@ -102,7 +102,10 @@ class ChatScreen(RowScreen[None]):
         inbox: Inbox,
         palette: Callable[[], Palette],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        new_here: bool = False,
     ) -> None:
+        """``new_here`` says that somebody has their first conversation."""
         super().__init__()
         self._session = session
         self._desk = desk
@@ -124,7 +127,7 @@ class ChatScreen(RowScreen[None]):
         self._reading = ReadingDesk(session, self._turns)
         self._importing = Importing(session.store, self.say)
         self._summaries = SummaryDesk(self._turns)
-        self._truth = TruthDesk(session, self._transcript, palette, self._wake)
+        self._truth = TruthDesk(session, self._transcript, palette, self._wake, self._quiet.say, new_here=new_here)
         self._changes = ChangeDesk(
             self._turns, self._summaries, self._prompt, self._unanswered, desk, settings, self._quiet
         )

@@ -21,6 +21,8 @@ from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
 
+_FILTER_HINT = "Type to filter: a name, a licence, here, fits, waits"
+
 
 class PairsScreen(RowScreen[str | None]):
     """Ends with the id of the pair to use, or with none."""
@@ -57,7 +59,9 @@ class PairsScreen(RowScreen[str | None]):
         super().__init__()
         self._desk = desk
         self._browser = browser
-        self._filter = Field(browser.text, placeholder="Type to filter: a name, a licence, here, fits", compact=True)
+        self._filter = Field(
+            browser.text, placeholder="Type to filter: a name, a licence, here, fits, waits", compact=True
+        )
         self._list = PairList()
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
