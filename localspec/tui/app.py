@@ -242,8 +242,9 @@ class ChatApp(App[None], inherit_bindings=False):
 
     def _swallowed(self, event: Event) -> bool:
         """Whether a key or paste that nobody has had yet is to mean nothing."""
-        typed = isinstance(event, Key | Paste) and not event.is_forwarded
-        return typed and self.screen is self._chat and self._chat.swallows(event)
+        if not isinstance(event, Key | Paste) or event.is_forwarded or self.screen is not self._chat:
+            return False
+        return self._chat.swallows(event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Themes that are not ours have no colour for what is secondary."""

@@ -130,7 +130,7 @@ class Whereabouts:
             self.write()
             self._prompt.insert(pressed.character if pressed is not None else "")
         elif action is not None and action.twice:
-            self._pressed = _PressedOnce(action, self._transcript.selected, event.character if writes else "")
+            self._pressed = _PressedOnce(action, self._transcript.selected, (event.character or "") if writes else "")
             say(_TWICE.format(key=key_label(event.key), title=action.title))
             return True
         return False

@@ -261,14 +261,14 @@ async def test_a_conversation_with_another_pair_offers_that_when_it_is_opened(
         app = ChatApp(launch, engine, engine.inbox, Clock(), shelf=Shelf(world), store=store)
         async with app.run_test() as pilot:
             engine.load()
-            offered = "This conversation was with another pair; F3 switches to SmolLM2 1.7B + 135M again."
+            offered = "This conversation was with SmolLM2 1.7B + 135M; F3 goes back to it."
             await wait_until(pilot, lambda: offered in notice_text(pilot))
             await pilot.press("f3")
             await wait_until(pilot, lambda: loads(engine) == ["smollm2-1.7b"])
             engine.load()
             await wait_until(pilot, lambda: "You are talking to SmolLM2 1.7B + 135M now." in notice_text(pilot))
             await pilot.press("a")
-            await wait_until(pilot, lambda: "another pair" not in notice_text(pilot))
+            await wait_until(pilot, lambda: "135M" not in notice_text(pilot))
 
 
 async def test_a_pair_that_cannot_be_loaded_says_why_and_one_key_goes_back(app: ChatApp, engine: FakeEngine) -> None:

@@ -487,14 +487,15 @@ def test_the_pair_of_a_conversation_is_offered_when_that_is_opened() -> None:
     desk, said = opened_with(SMALL.id)
     assert (said, desk.news()) == (
         "",
-        "This conversation was with another pair; F3 switches to SmolLM2 1.7B + 135M again.",
+        "This conversation was with SmolLM2 1.7B + 135M; F3 goes back to it.",
     )
     assert desk.offer is not None
     assert (desk.offer.kind, desk.offer.pair_id) == (Kind.USE, SMALL.id)
     desk.replying()
-    assert (desk.offer, desk.news()) == (None, "")
+    assert not desk.offer
+    assert not desk.news()
     desk, _ = opened_with(BEST.id)
-    assert desk.news() == "This conversation was with another pair; F3 downloads Qwen3 8B + 0.6B, 5.64 GB."
+    assert desk.news() == "This conversation was with Qwen3 8B + 0.6B; F3 downloads it, 5.64 GB."
 
 
 @pytest.mark.parametrize(("pair_id", "arm"), [("mine", None), ("builtin", None), (SMALL.id, Arm.CANDIDATE)])

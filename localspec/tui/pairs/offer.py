@@ -72,13 +72,13 @@ def _of_conversation(spoken: str, shelf: Shelf) -> Offer | None:
     if pair is None or pair.tour:
         return None
     if pair.available:
-        return Offer(Kind.USE, pair.title, f"switches to {pair.title}", pair.id, of_conversation=True)
+        return Offer(Kind.USE, pair.title, "goes back to it", pair.id, of_conversation=True)
     download = shelf.downloads.get(pair.id)
     if pair.state not in (NOT_HERE, PARTLY) or (download is not None and download.active):
         return None
-    text = f"downloads {pair.title}, {size(pair.missing_bytes)}"
+    text = f"downloads it, {size(pair.missing_bytes)}"
     if pair.arrived_bytes:
-        text = f"resumes the download of {pair.title}, {arrived(pair)} are here"
+        text = f"resumes its download, {arrived(pair)} are here"
     return Offer(Kind.FETCH, pair.title, text, pair.id, of_conversation=True)
 
 
@@ -112,8 +112,7 @@ def news(shelf: Shelf, on_offer: Offer | None, key: str, list_key: str) -> str:
     if shelf.failed is not None:
         return f"{shelf.failed.title} could not be fetched; {list_key} says why."
     if on_offer is not None and on_offer.of_conversation:
-        here = " again" if on_offer.kind is Kind.USE else ""
-        return f"This conversation was with another pair; {key} {on_offer.text}{here}."
+        return f"This conversation was with {on_offer.title}; {key} {on_offer.text}."
     if shelf.unwritten is not None:
         return f"The next start will not remember this pair: {shelf.unwritten.message}"
     return ""
