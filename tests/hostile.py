@@ -150,7 +150,7 @@ def with_title(store: Store) -> None:
     """As an import brings it: nobody has looked at it."""
     document = store.document(store.conversations()[0].heading.id)
     heading = replace(document.heading, id="ab" * 8, title=hostile_line("title"))
-    ids = {message.node.id: f"c{message.node.id[1:]}" for message in document.messages}
+    ids = {message.node.id: f"{2**64 - 1 - int(message.node.id, 16):016x}" for message in document.messages}
     nodes = [
         replace(message, node=replace(message.node, id=ids[message.node.id], parent=ids.get(message.node.parent or "")))
         for message in document.messages
