@@ -25,7 +25,7 @@ from localspec.worker.client import EngineClient
 from localspec.worker.messages import Load
 
 PICTURE = Path(__file__).parent.parent / "assets" / "screenshot.svg"
-QUESTIONS = ("What is speculative decoding?", "Tell me a story about a fox")
+QUESTIONS = ("What is a draft model?", "Tell me a story about a fox")
 
 
 async def take(launch: Launch, log_file: Path) -> str:

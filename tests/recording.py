@@ -73,7 +73,7 @@ def _answered(app: ChatApp) -> bool:
 
 def _raced(app: ChatApp) -> bool:
     screen = app.screen
-    return isinstance(screen, RaceScreen) and "tokens a second" in str(screen.query_one("#race-verdict").render())
+    return isinstance(screen, RaceScreen) and "with guesses:" in str(screen.query_one("#race-verdict").render())
 
 
 SCENES = (
@@ -88,11 +88,12 @@ SCENES = (
     Scene("go to where the target disagreed", "inspector-rejection", times=3, gap_s=1.2, hold_s=1.8),
     Scene("back to the conversation", "inspector-close", hold_s=0.6),
     Scene(
-        "the same with and without a draft, on one clock; so small a target gains little",
+        "the same with guesses and without; so small a target gains little",
         "race",
         until=_raced,
-        hold_s=2.6,
+        hold_s=2.0,
     ),
+    Scene("both again, side by side on one clock", "race-again", until=_raced, hold_s=2.6),
     Scene("back to the conversation", "race-close", hold_s=1.0),
 )
 
@@ -127,7 +128,8 @@ class Camera:
         colour, background = (str(self._app.theme_variables[name]) for name in ("foreground", "background"))
         strips = self._app.screen._compositor.render_strips()
         lines = tuple(line_of(strip, colour, background) for strip in strips)
-        self.frames.append(Frame(self.elapsed_s, lines, self.caption))
+        if len(lines) == LINES:  # a screen that just opened may not be laid out yet
+            self.frames.append(Frame(self.elapsed_s, lines, self.caption))
 
 
 async def record(launch: Launch, log_file: Path, scenes: tuple[Scene, ...] = SCENES) -> Film:

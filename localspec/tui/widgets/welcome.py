@@ -33,8 +33,8 @@ def describe_pair(launch: Launch) -> str:
     """The pair in use, in a sentence or two."""
     if launch.tour:
         return (
-            "You are talking to the built-in pair, a toy that knows little and is too small to gain speed. "
-            "It shows how guesses are made, checked and replaced."
+            "You are talking to the built-in pair, a toy that knows little and is too small to gain much "
+            "speed. It shows how guesses are checked and replaced."
         )
     name = launch.title or launch.pair_id or launch.load.target.name
     if launch.load.draft is None:
