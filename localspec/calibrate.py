@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from statistics import fmean, median
 from typing import Protocol
 
@@ -46,7 +47,7 @@ _REPEATS, _MOST_REPEATS = 3, 12
 """Evaluations of one size, the second number where they are short."""
 _SHORT_S = 0.03
 """Evaluations are repeated for about so long."""
-_PIECE_N = 16
+_FIRST_PIECE_N, _PIECE_N = 4, 16
 """Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
 _DRAFT_SHARE = 0.1
 """What a draft takes of the target's time, as far as planning goes."""
@@ -110,8 +111,8 @@ def read(model: Tunable, prompt: Sequence[int], progress: MeasuringProgress) -> 
     """Evaluate all of the prompt but its last token, piece by piece. Raises Cancelled."""
     if not model.forgets_freely:
         return  # it could not go back to where measuring begins
-    for end in range(_PIECE_N, len(prompt), _PIECE_N):
-        progress.begin("a test text", batch_weight(_PIECE_N))
+    for start, end in pairwise((0, *range(_FIRST_PIECE_N, len(prompt), _PIECE_N))):
+        progress.begin("a test text", batch_weight(end - start))
         model.logits(prompt[:end], 0)
 
 
