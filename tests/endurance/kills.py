@@ -1,6 +1,4 @@
-"""Kills the app or its engine while a reply streams, again and again, and looks at what is left.
-
-    python -m tests.endurance.kills [--kills 100] [--seed 0]
+"""The app or its engine is killed while a reply streams, again and again; ``kill_storm`` does it by the hundred.
 
 The real app on a pseudo-terminal over a paced engine of 20 rounds a second, one to four tokens each. Every life asks
 in the same conversation, so that each shows that it goes on after the kill before. What had been painted, and when, is
@@ -10,18 +8,17 @@ afterwards; how long before the kill the first such word had been painted is wha
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -36,8 +33,10 @@ from tests.tui.test_terminal import engine_of, is_engine
 WORDS_N = 120
 STREAM_S = 2.4
 """About as long as such a reply takes."""
-MOST_LOST_S = 1.0
+MOST_LOST_S = 0.5
+"""Beside what the machine kept the program waiting: see ``Kill.silence_s``."""
 PATIENCE_S = 120.0
+LAST = "count 5 last"
 LIST_KEY = "\x1b[18~"
 QUIT_KEY = "\x11"
 COMMAND = [sys.executable, "-m", "tests.endurance.app", "--target", str(TARGET), "--draft", str(DRAFT)]
@@ -48,7 +47,8 @@ class Kill:
     """One reply that was ended, and what had been seen of it."""
 
     name: str
-    of_app: bool
+    victim: str
+    """What was killed."""
     painted: list[tuple[float, int]] = field(default_factory=list)
     """When the reply was first seen to have so many words."""
     asked_at: float = 0.0
@@ -116,7 +116,7 @@ class Lives:
     def live(self, *, of_app: bool) -> Kill:
         """Ask, and kill at a random moment of the reply."""
         chat = self._chat()
-        kill = Kill(f"k{len(self.kills):02}w", of_app)
+        kill = Kill(f"k{len(self.kills):02}w", "app" if of_app else "engine")
         chat.type(f"{kill.question}\r")
         kill.asked_at = time.perf_counter()
         chat.wait_for(f"{kill.name}0000", PATIENCE_S)
@@ -132,25 +132,15 @@ class Lives:
             wait_for_end(engine)
             chat.close()
             self.chat = None
-            self.check_file()
+            check_file(self.database)
         else:
             chat.wait_for("The engine stopped", PATIENCE_S)
         return kill
 
-    def check_file(self) -> None:
-        """What the dead app left is whole, without any help of ours: looked at in a copy."""
-        with tempfile.TemporaryDirectory() as folder:
-            for suffix in ("", "-wal"):
-                if (file := Path(f"{self.database}{suffix}")).exists():
-                    shutil.copy(file, folder)
-            connection = sqlite3.connect(Path(folder) / self.database.name)
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            connection.close()
-
     def end(self) -> None:
         """A last question, answered in full; then quit as people do."""
         chat = self._chat()
-        chat.type("count 5 last\r")
+        chat.type(f"{LAST}\r")
         chat.wait_for("last0004", PATIENCE_S)
         chat.wait_for(" tokens: ", PATIENCE_S)
         chat.type(QUIT_KEY)
@@ -161,25 +151,8 @@ class Lives:
         self.chat = None
 
     def check(self) -> list[float]:
-        """All that is stored, against all that was seen; the seconds lost by each kill. Raises AssertionError."""
-        self.check_file()
-        store = Store.open(self.database)
-        assert store.notice == ""
-        (summary,) = store.conversations()
-        path = store.open_conversation(summary.heading.id).path
-        replies = {question.content: reply for question, reply in pairwise(path)}
-        asked = [node.content for node in path if node.role is Role.USER]
-        assert asked == [*(kill.question for kill in self.kills), "count 5 last"]
-        lost = [self._lost_s(kill, replies[kill.question]) for kill in self.kills]
-        assert replies["count 5 last"].content == "".join(pieces_of("count 5 last"))
-        store.close()
-        assert not list(self.database.parent.glob("*-writer-*"))
-        return lost
-
-    def _lost_s(self, kill: Kill, reply: Node) -> float:
-        assert reply.role is Role.ASSISTANT, f"the reply to {kill.question} is gone"
-        assert "".join(pieces_of(kill.question)).startswith(reply.content), f"{kill.question} is not right"
-        return kill.lost_s(reply.content.count(" "))
+        """As ``lost_by``."""
+        return lost_by(self.database, self.kills, LAST)
 
     def _chat(self) -> WatchedChat:
         if self.chat is None:
@@ -190,48 +163,52 @@ class Lives:
         return self.chat
 
 
-def wait_for_end(pid: int) -> None:
-    """The engine sees that its app is gone."""
+def check_file(database: Path) -> None:
+    """What a dead program left is whole, without any help of ours: looked at in a copy."""
+    with copied(database) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@contextmanager
+def copied(database: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a copy of a database, with what stands in its journal."""
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in ("", "-wal"):
+            if (file := Path(f"{database}{suffix}")).exists():
+                shutil.copy(file, folder)
+        with closing(sqlite3.connect(Path(folder) / database.name)) as connection:
+            yield connection
+
+
+def lost_by(database: Path, kills: Sequence[Kill], last: str) -> list[float]:
+    """All that is stored, against all that was seen; the seconds lost by each kill. Raises AssertionError.
+
+    ``last`` is the question that was answered in full after all of them.
+    """
+    check_file(database)
+    store = Store.open(database)
+    assert store.notice == ""
+    (summary,) = store.conversations()
+    path = store.open_conversation(summary.heading.id).path
+    replies = {question.content: reply for question, reply in pairwise(path)}
+    asked = [node.content for node in path if node.role is Role.USER]
+    assert asked == [*(kill.question for kill in kills), last]
+    lost = [_lost_s(kill, replies[kill.question]) for kill in kills]
+    assert replies[last].content == "".join(pieces_of(last))
+    store.close()
+    assert not list(database.parent.glob("*-writer-*"))
+    return lost
+
+
+def _lost_s(kill: Kill, reply: Node) -> float:
+    assert reply.role is Role.ASSISTANT, f"the reply to {kill.question} is gone"
+    assert "".join(pieces_of(kill.question)).startswith(reply.content), f"{kill.question} is not right"
+    return kill.lost_s(reply.content.count(" "))
+
+
+def wait_for_end(pid: int, lives: Callable[[int], bool] = is_engine) -> None:
+    """Whoever belongs to a dead program sees that it is gone."""
     deadline = time.perf_counter() + PATIENCE_S
-    while is_engine(pid):
-        assert time.perf_counter() < deadline, "the engine outlives its app"
+    while lives(pid):
+        assert time.perf_counter() < deadline, f"{pid} outlives its program"
         time.sleep(0.01)
-
-
-def main() -> None:
-    """Kill, look, and print what it cost."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    chance = random.Random(options.seed)
-    with tempfile.TemporaryDirectory(prefix="localspec-kills-") as folder:
-        lives = Lives(Path(folder), chance)
-        for number in range(options.kills):
-            lives.live(of_app=chance.random() < 0.5)
-            print(f"\r{number + 1} kills", end="", file=sys.stderr, flush=True)
-        lives.end()
-        lost = lives.check()
-        environment = {**os.environ, "LOCALSPEC_HOME": folder}
-        history = [sys.executable, "-m", "localspec", "history", "list"]
-        subprocess.run(history, env=environment, check=True, stdout=subprocess.DEVNULL)
-    report("app", [(kill, s) for kill, s in zip(lives.kills, lost, strict=True) if kill.of_app])
-    report("engine", [(kill, s) for kill, s in zip(lives.kills, lost, strict=True) if not kill.of_app])
-    assert max(lost) <= MOST_LOST_S
-
-
-def report(what: str, cost: list[tuple[Kill, float]]) -> None:
-    """What these kills cost."""
-    if not cost:
-        return
-    seconds = sorted(s for _, s in cost)
-    seen = [kill.words_n for kill, _ in cost]
-    print(
-        f"{what} killed {len(cost)} times, {min(seen)} to {max(seen)} of {WORDS_N} words painted: text of the last "
-        f"{seconds[len(seconds) // 2]:.2f} s missing at the median, {seconds[-1]:.2f} s at most, "
-        f"none {seconds.count(0)} times"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""A few bad ends of the whole program in mid-reply; ``kills`` does it by the hundred."""
+"""A few bad ends of the whole program in mid-reply; ``kill_storm`` does it by the hundred."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from localspec.store import Node, ReplyState, Store
+from tests.endurance.killed_commands import ExportKills, ImportKills
+from tests.endurance.killed_lines import LineLives
 from tests.endurance.kills import MOST_LOST_S, PATIENCE_S, Lives, WatchedChat, wait_for_end
 from tests.endurance.paced_engine import pieces_of
 from tests.tui.test_terminal import engine_of
@@ -28,6 +30,23 @@ def test_the_engine_and_then_the_app_are_killed(own_home: Path) -> None:
     assert len(lives.kills) == 2
     for kill, lost_s in zip(lives.kills, lives.check(), strict=True):
         assert lost_s <= MOST_LOST_S + kill.silence_s
+
+
+def test_the_line_mode_is_killed(own_home: Path) -> None:
+    """The conversation goes on, and what was said is in it."""
+    lives = LineLives(own_home, random.Random(2))
+    lives.live()
+    lives.end()
+    for kill, lost_s in zip(lives.kills, lives.check(), strict=True):
+        assert lost_s <= MOST_LOST_S + kill.silence_s
+
+
+@pytest.mark.parametrize("kills_of", [ImportKills, ExportKills])
+def test_a_command_that_is_killed_leaves_nothing_half_done(
+    own_home: Path, kills_of: type[ImportKills] | type[ExportKills]
+) -> None:
+    """All conversations or none, the whole file or none; the laws are where the kills are."""
+    kills_of(own_home / "home", random.Random(1), conversations_n=40).kill()
 
 
 @pytest.mark.parametrize("told", [signal.SIG_DFL, signal.SIG_IGN], ids=["told", "not told"])
