@@ -19,7 +19,7 @@ ANEW := $(if $(CMAKE_ARGS)$(BUILT_WITH),--no-cache-dir --no-binary llama-cpp-pyt
 # Where it is set, every program that the tests start compiles the whole package again: half a second each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help chat test lint types contracts unit format snapshots docs clean FORCE
+.PHONY: help chat test lint types contracts unit mutants format snapshots docs clean FORCE
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -72,6 +72,9 @@ contracts: $(VENV)/.dev ## Check that the arrows between modules point one way
 
 unit: $(VENV)/.dev $(VENV)/.tokenizers ## Run the tests
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+mutants: $(VENV)/.dev ## Plant errors in the modules that matter most, and see whether the tests notice (an hour)
+	$(BIN)/python -m tests.mutants
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can
 	$(BIN)/ruff format .
