@@ -109,6 +109,7 @@ class Session:
             else:
                 ready = self._prompter.chat(prompt, options.max_tokens, prefix)
         except Cancelled:
+            yield Started(0, 0, options.seed or 0)
             yield Finished(FinishReason.CANCELLED, "", Tally().timings())
             return
         request = self._request(ready.tokens, options, policy, prefix)
