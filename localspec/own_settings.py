@@ -16,7 +16,7 @@ from localspec.config.kinds import shown
 from localspec.config.own import can_be_own, find_of_pair, find_own, read_own, with_own
 from localspec.config.pair_table import name_in
 from localspec.config.table import find_key
-from localspec.config.texts import read_text
+from localspec.config.texts import read_setting
 from localspec.errors import InputError, NotFoundError, UsageError
 from localspec.launch import Launch, Layer, Settings
 
@@ -186,11 +186,11 @@ def _said(settings: Settings, named: Setting, value: Value | None) -> str:
 
 def _read_schema(path: str) -> str:
     try:
-        text = read_text(Path(path).expanduser())
+        text = read_setting(Path(path).expanduser())
     except RuntimeError:
         raise NotFoundError(f"There is no file {path}.", "Check its name.") from None
     try:
         json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{path} is no JSON: {error}.", "A JSON Schema is a JSON object.") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is no JSON that can be read: {error}.", "A JSON Schema is a JSON object.") from None
     return text

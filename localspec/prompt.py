@@ -21,6 +21,11 @@ COMFORTABLE_REPLY_N = 512
 """Tokens kept free for a reply, as long as that is no more than a quarter of the context."""
 SHORTEST_REPLY_N = 16
 """Tokens a reply must at least have, likewise."""
+_LONG = 8
+"""Characters for each token of the context, from which on a text is looked at in pieces before it is tokenized."""
+_PIECE_N = 32_768
+_FAR = 2
+"""Times the context: what is longer is not tokenized to the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,10 @@ class Prompter:
         """
         if not text:
             raise _empty()
-        tokens = self._encode(MarkedText.own(text) + MarkedText.given(prefix), [])
-        if len(tokens) > self._n_ctx:
-            raise self._too_long(len(tokens))
+        whole = MarkedText.own(text) + MarkedText.given(prefix)
+        tokens = None if self._is_far_too_long(whole) else self._encode(whole, [])
+        if tokens is None or len(tokens) > self._n_ctx:
+            raise self._too_long(tokens)
         return Prompt(tokens)
 
     def chat(self, messages: Sequence[Message], max_tokens: int | None = None, prefix: str = "") -> Prompt:
@@ -89,24 +95,24 @@ class Prompter:
         room = self._n_ctx - reserve
         begun = MarkedText.given(prefix)
 
-        def tokens_from(start: int) -> list[int]:
-            return self._encode(template.render(head + turns[start:], self._check) + begun, self._latest)
+        def tokens_from(start: int, at_most: int) -> list[int] | None:
+            """None if there are more, or far more."""
+            text = template.render(head + turns[start:], self._check) + begun
+            tokens = None if self._is_far_too_long(text) else self._encode(text, self._latest)
+            return tokens if tokens is not None and len(tokens) <= at_most else None
 
-        whole = tokens_from(0)
-        if len(whole) <= room:
+        if whole := tokens_from(0, room):
             self._left_out = []
             return Prompt(whole)
         before = len(self._left_out)
-        if before and before < len(turns) and turns[:before] == self._left_out:
-            tokens = tokens_from(before)
-            if len(tokens) <= room:
-                return Prompt(tokens, before)
+        if before and before < len(turns) and turns[:before] == self._left_out and (kept := tokens_from(before, room)):
+            return Prompt(kept, before)
         starts = _starts_of_turns(turns) or [0]
-        first_fit = bisect_left(starts, True, key=lambda start: len(tokens_from(start)) <= room * 3 // 4)
+        first_fit = bisect_left(starts, True, key=lambda start: tokens_from(start, room * 3 // 4) is not None)
         start = starts[min(first_fit, len(starts) - 1)]
-        tokens = tokens_from(start)
-        if len(tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
-            raise self._too_long(len(tokens))
+        tokens = tokens_from(start, _FAR * self._n_ctx)
+        if tokens is None or len(tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
+            raise self._too_long(tokens)
         self._left_out = turns[:start]
         return Prompt(tokens, start)
 
@@ -122,10 +128,24 @@ class Prompter:
             text = text.removeprefix(bos)
         return [vocab.bos, *self._encoder.encode(text, earlier[1:])]
 
-    def _too_long(self, n: int) -> CapacityError:
+    def _is_far_too_long(self, text: str) -> bool:
+        """Whether a text has several times more tokens than fit, found without tokenizing all of it at once."""
+        if len(text) <= _LONG * self._n_ctx:
+            return False
+        tokens_n = 0
+        for start in range(0, len(text), _PIECE_N):
+            self._check()
+            tokens_n += len(self._vocab.tokenize(str.__getitem__(text, slice(start, start + _PIECE_N)), special=True))
+            if tokens_n > _FAR * self._n_ctx:
+                return True
+        return False
+
+    def _too_long(self, tokens: Sequence[int] | None) -> CapacityError:
+        n = f"more than {_FAR * self._n_ctx}" if tokens is None else str(len(tokens))
+        example = f", for example --ctx {len(tokens) + COMFORTABLE_REPLY_N}" if tokens else ""
         return CapacityError(
             f"The prompt has {n} tokens, and the context of {self._n_ctx} leaves no room to reply to it.",
-            f"Shorten it, or choose a larger context, for example --ctx {n + COMFORTABLE_REPLY_N}.",
+            f"Shorten it, or choose a larger context{example}.",
         )
 
 

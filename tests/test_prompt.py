@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from localspec.chat import Message, Role
 from localspec.encoding import Encoder
+from localspec.engine.model import Cancelled
 from localspec.errors import CapacityError, InputError
 from localspec.prompt import Prompt, Prompter
 from localspec.template.marked_text import MarkedText
@@ -297,6 +298,36 @@ class TestPrompter:
     def test_raw_text_longer_than_the_context_is_refused(self) -> None:
         with pytest.raises(CapacityError, match="--ctx"):
             Prompter(FakeVocab(), 10).raw("c" * 11)
+
+
+class CountingVocab(FakeVocab):
+    """One that counts the characters it is given at once."""
+
+    longest_n = 0
+
+    def tokenize(self, text: str | bytes, *, special: bool) -> list[int]:
+        CountingVocab.longest_n = max(CountingVocab.longest_n, len(text))
+        return [6] * len(text)
+
+
+def test_what_is_far_too_long_is_refused_before_it_is_tokenized() -> None:
+    """In pieces, asking now and then whether anybody still waits."""
+    asked: list[None] = []
+    prompter = Prompter(CountingVocab(), 100, lambda: asked.append(None))
+    with pytest.raises(CapacityError, match="more than 200 tokens"):
+        prompter.chat(talk("a" * 1_000_000))
+    with pytest.raises(CapacityError, match="more than 200 tokens"):
+        prompter.raw("a" * 1_000_000)
+    assert CountingVocab.longest_n < 50_000
+    assert asked
+
+
+def test_making_a_prompt_can_be_stopped() -> None:
+    def stop() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        Prompter(FakeVocab(), 100, stop).raw("a" * 10_000)
 
 
 class TestFitting:

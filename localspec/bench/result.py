@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from localspec.bench.sample import Sample
+from localspec.bounded_file import UnfitFileError, read_file
 from localspec.errors import InputError, NotFoundError
 
 FORMAT = 1
+_MOST_BYTES = 64_000_000
 
 
 @dataclass(slots=True)
@@ -76,11 +78,13 @@ def read_result(path: Path) -> BenchResult:
     """What an earlier run wrote. Raises NotFoundError, InputError."""
     hint = "Name a file that localspec bench --out has written."
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_file(path, _MOST_BYTES))
         if data["format"] != FORMAT:
             raise InputError(f"{path} is of another version of LocalSpec (format {data['format']}).", "Measure again.")
         pairs = [PairResult.from_dict(pair) for pair in data["pairs"]]
         return BenchResult(pairs, dict(data["settings"]), str(data["created"]), data.get("cut_short"))
+    except UnfitFileError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", hint) from error
     except OSError as error:
         raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", hint) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -9,9 +9,11 @@ import stat
 import sys
 from collections.abc import Sequence
 
+from localspec.bounded_file import in_megabytes
 from localspec.errors import InputError
 
 STDIN = "-"
+_MOST_BYTES = 64_000_000
 PATIENCE_S = 5.0
 """How long standard input may stay silent, when it was not asked for, before the reply begins without it."""
 
@@ -80,7 +82,13 @@ def _read_stdin() -> str:
     if sys.stdin is None or sys.stdin.closed:
         return ""
     try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
+        data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise InputError(
+                f"Standard input is larger than {in_megabytes(_MOST_BYTES)}, more than any context holds.",
+                "Pipe in a part of it.",
+            )
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"Standard input is not UTF-8 text (byte {error.start + 1} cannot be read).",

@@ -12,8 +12,9 @@ import click
 from localspec.config.kinds import RefusedValue
 from localspec.config.record_kinds import NONE, PortOrFile
 from localspec.config.record_kinds import OutFile as OutFileKind
+from localspec.config.texts import read_text
 from localspec.engine.settings import BANNED
-from localspec.errors import InputError, NotFoundError, UsageError
+from localspec.errors import NotFoundError, UsageError
 
 _LONGEST_NAME = 256
 
@@ -54,12 +55,7 @@ class TextOrFile(click.ParamType[str]):
                 raise UsageError(f"{value} is a file, and taken as the text itself.", f"Write @{value} to read it.")
             return str(value)
         path = Path(value[1:]).expanduser()
-        try:
-            return path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{path} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
-        except OSError as error:
-            raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
+        return read_text(path)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         return "TEXT|@FILE"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from localspec.bounded_file import read_beginning
 from localspec.compose.cleaning import cleaned
 from localspec.compose.file_tree import list_files
 from localspec.compose.mentions import mentions, readings
@@ -147,8 +148,7 @@ def read_attachment(path: Path, name: str, n_ctx: int | None = None) -> Attachme
 
 
 def _read_text(path: Path, name: str, limit_bytes: int, n_ctx: int | None) -> str:
-    with path.open("rb") as stream:
-        data = stream.read(limit_bytes + 1)
+    data = read_beginning(path, limit_bytes + 1)
     if b"\0" in data[:_PROBE_BYTES]:
         raise InputError(f"{name} is not text, so the model could not read it.", "Attach a file of plain text.")
     if len(data) > limit_bytes:

@@ -11,8 +11,12 @@ from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 
+from localspec.bounded_file import read_file
+
 MAX_ENTRIES = 20_000
 MAX_SEEK_S = 2.0
+_MOST_BYTES = 1_000_000
+"""Of the list of what git ignores."""
 
 _NOISE = {
     *("node_modules", "bower_components", "vendor", "Pods", "DerivedData"),
@@ -100,7 +104,7 @@ def _unwanted(name: str, is_folder: bool) -> bool:
 def _ignored_by_git(root: Path) -> tuple[str, ...]:
     """The patterns for plain names in the folder's own ``.gitignore``; those about paths are not understood."""
     try:
-        rows = (root / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        rows = read_file(root / ".gitignore", _MOST_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return ()
     names = (row.strip().strip("/") for row in rows)

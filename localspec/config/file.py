@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from localspec.bounded_file import read_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
 from localspec.config.pair_table import PAIR_TABLES, can_be_of_pair, name_in, place_of
@@ -18,6 +19,7 @@ from localspec.config.setting import Setting
 from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
 from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_key, find_setting
+from localspec.config.texts import MOST_BYTES, read_setting
 from localspec.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
 from localspec.paths import user_paths
 from localspec.shared_file import alone, replace_file
@@ -80,7 +82,7 @@ def read_config(path: Path | None = None) -> Config:
     path = path or config_file()
     stamp = _stamp(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig", errors="surrogateescape")
+        text = read_file(path, MOST_BYTES).decode("utf-8-sig", errors="surrogateescape")
     except FileNotFoundError:
         return Config(path)
     except OSError as error:
@@ -96,7 +98,7 @@ def write_value(setting: Setting, value: Value | None, pair: str | None = None, 
     """
     path = path or config_file()
     with _explained(path), alone(path):
-        before = path.read_bytes() if path.exists() else b""
+        before = read_file(path, MOST_BYTES) if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
             text = with_value(before.decode(mark), place_of(setting, pair), value)
@@ -217,10 +219,8 @@ def _check_there(setting: Setting, value: Value, folder: Path) -> None:
 
 def text_of(value: Value, folder: Path) -> str:
     """The text of a ``TextOrFile``. Raises NotFoundError, InputError."""
-    from localspec.config.texts import read_text
-
     text = str(value)
-    return read_text(folder / Path(text[1:]).expanduser()) if text.startswith("@") else text
+    return read_setting(folder / Path(text[1:]).expanduser()) if text.startswith("@") else text
 
 
 def _no_pair_table(table: Names) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localspec.config.texts import read_text
+from localspec.config.texts import read_setting
 from localspec.errors import InputError, NotFoundError
 from localspec.paths import user_paths
 
@@ -39,7 +39,7 @@ def read_persona(name: str, config_folder: Path | None = None) -> str | None:
     if name == NONE:
         return None
     path = _file(name, config_folder)
-    text = read_text(path).strip()
+    text = read_setting(path).strip()
     if not text:
         raise InputError(f"The persona {name!r} is empty.", f"Write its system prompt into {path}.")
     return text

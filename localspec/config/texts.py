@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from localspec.bounded_file import UnfitFileError, read_file
 from localspec.errors import InputError, NotFoundError
 
+MOST_BYTES = 4_000_000
+"""Of a text that goes to a model or is set: about a million tokens."""
 
-def read_text(path: Path) -> str:
-    """A UTF-8 file, without the line break that editors put last. Raises NotFoundError, InputError."""
+
+def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
+    """A UTF-8 file. Raises NotFoundError, InputError."""
     try:
-        return path.read_text(encoding="utf-8-sig").removesuffix("\n")
+        return read_file(path, most_bytes).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
+    except UnfitFileError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", "Name a smaller file of text.") from None
     except OSError as error:
         raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
+
+
+def read_setting(path: Path) -> str:
+    """As ``read_text``, without the line break that editors put last."""
+    return read_text(path).removesuffix("\n")

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from localspec.bounded_file import read_file
 from localspec.errors import OWN_FOLDER, ConfigError, InputError, UsageError, refused
 from localspec.pairs.pair import ModelFile, Pair
-from localspec.pairs.schema import read_pairs
+from localspec.pairs.schema import MOST_BYTES, read_pairs
 from localspec.paths import user_paths
 from localspec.shared_file import alone, replace_file
 
@@ -65,7 +66,7 @@ def _remove(pair_id: str) -> None:
 
 def _text() -> str:
     try:
-        return own_file().read_text(encoding="utf-8")
+        return read_file(own_file(), MOST_BYTES).decode().replace("\r\n", "\n")
     except FileNotFoundError:
         return ""
 

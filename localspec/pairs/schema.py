@@ -15,12 +15,15 @@ from math import inf
 from pathlib import Path
 from typing import NoReturn
 
+from localspec.bounded_file import read_file
 from localspec.errors import ConfigError
 from localspec.pairs.pair import DRAFT, DRAFTERS, ModelFile, Pair, RecommendedSampling
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+MOST_BYTES = 4_000_000
+"""Of a file of pairs: tens of thousands of them."""
 _LARGEST = 2**63 - 1
 """TOML promises no more."""
 _HINT = "models.toml, which comes with LocalSpec, describes every field at its top."
@@ -53,7 +56,7 @@ def read_pairs(path: Path, *, locate: Callable[[str], Path], shipped: bool = Fal
 
 def _text(path: Path, *, optional: bool) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_file(path, MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text.", "Save it as UTF-8.") from error
     except OSError as error:

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from localspec.chat import Message, Role
-from localspec.errors import InputError, NotFoundError, UsageError
+from localspec.config.texts import read_text
+from localspec.errors import InputError, UsageError
 
 NO_SUBJECT = "own"
 """The subject of prompts that do not name one."""
+_MOST_BYTES = 64_000_000
 _KEYS = {"prompt", "messages", "subject", "system", "id"}
 _HINT = 'Each line should be a JSON object such as {"prompt": "...", "subject": "code"}.'
 
@@ -40,13 +42,7 @@ def shipped_prompts() -> tuple[Prompt, ...]:
 
 def read_prompts(path: Path) -> tuple[Prompt, ...]:
     """The prompts in a file. Raises NotFoundError, or InputError that names the line."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text.", "Convert it first, for example with iconv.") from error
-    except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from error
-    return _prompts(text, str(path))
+    return _prompts(read_text(path, _MOST_BYTES), str(path))
 
 
 def of_subjects(prompts: Sequence[Prompt], subjects: Iterable[str]) -> tuple[Prompt, ...]:

@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 
-from localspec.errors import InputError, NotFoundError
+from localspec.config.texts import read_text
+from localspec.errors import InputError
 
 REPLACEMENT = "[redacted]"
 
@@ -59,14 +60,8 @@ def read_rules(path: Path) -> Redaction:
 
     Raises NotFoundError, or InputError with the line that is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
-    except OSError as error:
-        raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
     patterns = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         rule = line.strip()
         if not rule or rule.startswith("#"):
             continue

@@ -16,11 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from localspec.bounded_file import read_file
 from localspec.errors import OWN_FOLDER, NotFoundError, StoreError, UsageError, refused
 from localspec.paths import user_paths
 from localspec.shared_file import replace_file
 from localspec.trials.records import trial_from_dict, trial_to_dict
 from localspec.trials.trial import End, Trial
+
+_MOST_BYTES = 64_000_000
 
 
 def trials_file() -> Path:
@@ -107,7 +110,7 @@ class TrialBook:
 
     def _read(self) -> tuple[Trial, ...]:
         try:
-            records = json.loads(self.path.read_text(encoding="utf-8"))
+            records = json.loads(read_file(self.path, _MOST_BYTES))
             if not isinstance(records, list):
                 raise TypeError("not an array")
             return tuple(map(trial_from_dict, records))

@@ -204,7 +204,7 @@ class Law:
             assert tokens == by_llama, "ordinary text has other tokens"
         else:
             self._counts.forged += 1
-            said = b"".join(text.encode().split())
+            said = b"".join(text.encode().lower().split())
             assert self._source(tokens) == said or self._source(by_llama) != said, "text was lost"
 
     def hold_partition(self, text: str) -> None:
@@ -224,8 +224,8 @@ class Law:
         return any(data.count(control) != masked.count(control) for control in self._vocab.written_controls)
 
     def _source(self, tokens: Sequence[int]) -> bytes:
-        """What the tokens say, but for white space: some control tokens swallow it, and some tokenizers add it."""
-        return b"".join(b"".join(map(self._vocab.source, tokens)).split())
+        """What the tokens say, but for what tokenizers change: white space, and capitals."""
+        return b"".join(b"".join(map(self._vocab.source, tokens)).lower().split())
 
 
 def hold_vocabulary(path: Path, files: Sequence[Path], conversations_n: int, counts: Counts, seed: int = 1) -> None:

@@ -20,6 +20,9 @@ _PLACE = " at "
 _NEEDS_VOCABULARY = "no vocab to parse token"
 _SHOWN = 24
 _DEEPEST = 200
+_LONGEST = 2_000_000
+_MOST_PARTS = 50_000
+"""Literals, alternatives and rules: llama.cpp's time grows with their square."""
 _LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*')
 _COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 
@@ -63,7 +66,11 @@ def _beyond_llama(text: str) -> str | None:
     """What llama.cpp would not refuse, but hang or crash over."""
     if not text.strip() or "\0" in text:
         return "a grammar has rules, and no zero bytes"
+    if len(text) > _LONGEST:
+        return f"it has {len(text):,} characters, and {_LONGEST:,} are read"
     bare = _LITERAL.sub('""', text)
+    if bare.count('""') + bare.count("|") + bare.count("::=") > _MOST_PARTS:
+        return f"it has more than {_MOST_PARTS:,} literals, alternatives and rules"
     for least, most in _COUNTS.findall(bare):
         if int(least) > int(most):
             return f"{{{least},{most}}} counts from more to less"

@@ -16,6 +16,11 @@ from localspec.errors import UsageError
 Schema = dict[str, Any]
 
 _HINT = "Leave it out of the schema, and ask for it in the prompt."
+_SMALLER = "Hold the reply to less, and ask for the rest in the prompt."
+_LONGEST = 1_000_000
+_MOST_VALUES = 20_000
+_DEEPEST = 200
+_WHOLES = (dict, list)
 _ANNOTATIONS = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "deprecated")
 )
@@ -45,11 +50,7 @@ def grammar_of_schema(text: str) -> str:
 
     Raises UsageError for what is not JSON, and for what no such grammar could hold a reply to.
     """
-    try:
-        schema = json.loads(text)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise UsageError(f"The JSON Schema is not JSON: {place}: {error.msg}.", "Mend it there.") from None
+    schema = parsed_schema(text)
     if not isinstance(schema, dict):
         raise UsageError("A JSON Schema is an object.", "Write it in braces.")
     try:
@@ -60,10 +61,45 @@ def grammar_of_schema(text: str) -> str:
     except UsageError:
         raise
     except RecursionError:
-        raise UsageError("The JSON Schema is nested too deeply.", "Flatten it.") from None
+        why = "it has too many properties that may be left out, or parts that stand for themselves"
+        raise UsageError(f"The JSON Schema cannot be made a grammar: {why}.", _SMALLER) from None
     except _TRIPPED as error:
         why = f"{type(error).__name__}: {error}"
         raise UsageError(f"The JSON Schema cannot be made a grammar ({why}).", "Mend or simplify it.") from None
+
+
+def parsed_schema(text: str) -> Any:
+    """The JSON value of a schema. Raises UsageError if it is not JSON, or more than is converted."""
+    if len(text) > _LONGEST:
+        raise UsageError(f"The JSON Schema has {len(text):,} characters; {_LONGEST:,} are read.", _SMALLER)
+    try:
+        schema = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise UsageError(f"The JSON Schema is not JSON: {place}: {error.msg}.", "Mend it there.") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise UsageError(f"The JSON Schema is not JSON that can be read: {error}.", "Mend it.") from None
+    _check_size(schema)
+    return schema
+
+
+def _check_size(schema: Any) -> None:
+    """Raises UsageError for a schema that would take minutes to convert."""
+    layer, depth, values_n = [schema], 0, 0
+    while layer:
+        depth, values_n = depth + 1, values_n + len(layer)
+        if depth > _DEEPEST:
+            raise _too_deep()
+        if values_n > _MOST_VALUES:
+            raise UsageError(f"The JSON Schema has more than {_MOST_VALUES:,} values in it.", _SMALLER)
+        wholes = (value.values() if isinstance(value, dict) else value for value in layer if isinstance(value, _WHOLES))
+        layer = [part for whole in wholes for part in whole]
+
+
+def _too_deep() -> UsageError:
+    return UsageError(f"The JSON Schema is nested too deeply, over {_DEEPEST} levels.", "Flatten it.")
 
 
 def _convert(schema: Schema) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from localspec.bounded_file import UnfitFileError, in_megabytes, read_file
 from localspec.errors import InputError, NotFoundError
 from localspec.store.documents import ConversationDocument
 from localspec.store.files import chatgpt, lm_studio, ours
@@ -17,6 +19,9 @@ from localspec.store.moments import from_seconds
 
 _KINDS = "Files of `localspec history export --format json`, ChatGPT's conversations.json and LM Studio's are read."
 _CHATGPT_MEMBER = "conversations.json"
+_MOST_BYTES = 512_000_000
+"""Of a file, and of what is packed in one. Read, it takes several times as much memory."""
+_SMALLER = "Split it, or import a part of it."
 
 
 def read_conversations(path: Path) -> list[ConversationDocument]:
@@ -25,8 +30,10 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
     Raises NotFoundError if it cannot be read, InputError with place and reason if it is not what it should be.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path, _MOST_BYTES)
         written = from_seconds(path.stat().st_mtime)
+    except UnfitFileError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", _SMALLER) from None
     except OSError as error:
         raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
     whole = Value(_parsed(path, _unpacked(path, data)))
@@ -54,11 +61,20 @@ def _unpacked(path: Path, data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             member = next((name for name in archive.namelist() if Path(name).name == _CHATGPT_MEMBER), None)
-            if member is not None:
-                return archive.read(member)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+            unpacked = None if member is None else _member(archive, member)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, zlib.error) as error:
         raise InputError(f"{path} is a damaged zip file ({error}).", "Download it again.") from error
+    if unpacked is not None:
+        if len(unpacked) > _MOST_BYTES:
+            raise InputError(f"{_CHATGPT_MEMBER} in {path} is larger than {in_megabytes(_MOST_BYTES)}.", _SMALLER)
+        return unpacked
     raise InputError(f"{path} has no {_CHATGPT_MEMBER} in it.", _KINDS)
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A file within, or a little more of it than is read: what an archive says of its size may be untrue."""
+    with archive.open(name) as stream:
+        return stream.read(_MOST_BYTES + 1)
 
 
 def _parsed(path: Path, data: bytes) -> Any:
