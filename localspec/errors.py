@@ -17,7 +17,7 @@ both and exit with the class's ``exit_code``. The tree::
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
     +-- OutputError            13   the result cannot be written where it was to go
 
-130 is an interrupt from the keyboard and 143 a request to end (SIGTERM), as in every shell tool.
+130 is an interrupt from the keyboard, as in every shell tool; 129 and 143 are the signals HUP and TERM.
 """
 
 from __future__ import annotations
@@ -125,8 +125,13 @@ class OutputError(LocalSpecError):
     meaning = "the output cannot be written (no room on the disk, an error of it)"
 
 
-INTERRUPTED_EXIT_CODE = 130
-TERMINATED_EXIT_CODE = 143
+HANGUP_EXIT_CODE, INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE = 129, 130, 143
+SIGNAL_EXIT_CODES: tuple[tuple[int, str], ...] = (
+    (HANGUP_EXIT_CODE, "the terminal was closed (SIGHUP)"),
+    (INTERRUPTED_EXIT_CODE, "interrupted from the keyboard"),
+    (TERMINATED_EXIT_CODE, "ended from outside (SIGTERM); a download can be resumed"),
+)
+"""With what they mean: 128 and the number of the signal."""
 
 ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     LocalSpecError,

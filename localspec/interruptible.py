@@ -2,16 +2,18 @@
 
 Everything that touches a model runs in one thread of its own; the main thread waits for it, and so is
 free to take a signal. The first Ctrl-C asks the work under way to stop; the second ends the process at
-once. Knows nothing of what is done with the events.
+once. SIGTERM and SIGHUP stop it too, and then the program leaves. Knows nothing of what is done with the events.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from types import FrameType, TracebackType
@@ -27,6 +29,9 @@ from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
 from localspec.nudge import Nudge
 
 T = TypeVar("T")
+
+GRACE_S = 5.0
+"""How long the work under way may take to end after SIGTERM."""
 
 Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
 """``load.open_pair``, or what stands in for it."""
@@ -64,13 +69,20 @@ class InterruptibleThread:
         """Hand this to the work; it is set by Ctrl-C and cleared before each piece of work."""
         self.interrupted = False
         """Whether Ctrl-C came during the latest piece of work."""
+        self.leaving: int | None = None
+        """The exit code to leave with, once SIGTERM or SIGHUP came."""
+        self._force: threading.Timer | None = None
+        """Ends the process if the work does not."""
+        self._previous_handlers: dict[int, Any] = {}
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._current: _Job[Any] | None = None
         self._nudge = Nudge()
         self._thread = threading.Thread(target=self._serve, name="localspec-engine", daemon=True)
 
     def __enter__(self) -> InterruptibleThread:
-        self._previous_handler = signal.signal(signal.SIGINT, self._on_interrupt)
+        self._previous_handlers = {signal.SIGINT: signal.signal(signal.SIGINT, self._on_interrupt)}
+        for number in ending_signals():
+            self._previous_handlers[number] = signal.signal(number, self._on_end)
         self._nudge.__enter__()
         self._thread.start()
         return self
@@ -82,7 +94,10 @@ class InterruptibleThread:
         self._jobs.put(None)
         self._thread.join()
         self._nudge.__exit__(kind, error, trace)
-        signal.signal(signal.SIGINT, self._previous_handler)
+        for number, handler in self._previous_handlers.items():
+            signal.signal(number, handler)
+        if self._force is not None:
+            self._force.cancel()
 
     def call(self, work: Callable[[], T]) -> T:
         """The result of ``work``; raises what it raises."""
@@ -96,10 +111,12 @@ class InterruptibleThread:
     def stream(self, work: Callable[[], Iterator[T]]) -> Iterator[T]:
         """What ``work`` yields, as it comes; raises what it raises.
 
-        Work that was left half-way through is stopped before the next begins.
+        Work that was left half-way through is stopped before the next begins. Raises SystemExit at the end of work
+        that SIGTERM or SIGHUP stopped.
         """
         self._settle()
-        self.cancel.clear()
+        if self.leaving is None:
+            self.cancel.clear()
         self.interrupted = False
         job = _Job(work, SimpleQueue())
         self._current = job
@@ -107,6 +124,8 @@ class InterruptibleThread:
         while not isinstance(result := job.results.get(), _Ended):
             yield result
         self._current = None
+        if self.leaving is not None:
+            raise SystemExit(self.leaving) from result.error
         if result.error is not None:
             raise result.error
 
@@ -131,6 +150,34 @@ class InterruptibleThread:
             os._exit(INTERRUPTED_EXIT_CODE)
         self.interrupted = True
         self.cancel.set()
+
+    def _on_end(self, signal_number: int, frame: FrameType | None) -> None:
+        if signal_number != signal.SIGTERM:
+            forsake_terminal()
+        if self.leaving is None:
+            self.leaving = 128 + signal_number
+            self._force = threading.Timer(GRACE_S, os._exit, (self.leaving,))
+            self._force.daemon = True
+            self._force.start()
+        self.cancel.set()
+        if self._current is None:
+            raise SystemExit(self.leaving)
+
+
+def ending_signals() -> list[signal.Signals]:
+    """SIGTERM and SIGHUP, where there are any, but for those that are ignored, as under nohup."""
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def forsake_terminal() -> None:
+    """The terminal is gone: what is still written to it goes nowhere instead of being an error."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError):
+            if stream is not None and stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
+                os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +204,8 @@ def _close(pair: OpenPair, thread: InterruptibleThread) -> None:
         try:
             thread.call(lambda: pair.close(thread.cancel))
         except Cancelled:
-            tell_not_kept()
+            if thread.leaving is None:
+                tell_not_kept()
 
 
 @contextmanager

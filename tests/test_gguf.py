@@ -82,7 +82,7 @@ def plain(value: Value) -> object:
     metadata=st.dictionaries(TEXTS.filter(bool).map("x.".__add__), VALUES, max_size=8),
     tensors=TENSORS,
     version=st.sampled_from([2, 3]),
-    alignment=st.sampled_from([8, 32, 64]),
+    alignment=st.sampled_from([32, 64, 128]),
     piece=st.integers(1, 2000),
 )
 def test_what_is_written_is_read(
@@ -194,7 +194,7 @@ def test_the_fingerprint_is_the_vocabularys_alone() -> None:
         gf.model(tokens=gf.TOKENS[:-1]),
         gf.model(tokens=(*gf.TOKENS[:-2], "e", "d")),
         gf.model(tokens=(*gf.TOKENS[:-2], "de", "")),
-        gf.model(metadata={"tokenizer.ggml.model": "llama"}),
+        gf.model(metadata={"tokenizer.ggml.model": "t5"}),
     ]
 
     fingerprints = {parse(data).fingerprint for data in others}
@@ -324,6 +324,28 @@ def test_a_hostile_header_is_refused_without_believing_it(what: str) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 2**20
+
+
+DEADLY: dict[str, dict[str, gf.Plain]] = {
+    "no multiple of 32": {"general.alignment": 8, "general.name": "Test"},
+    "not those of its tokenizer": {"tokenizer.ggml.model": "llama"},
+    "uses 0 of 8 experts": {"llama.expert_count": 8},
+    "uses 3 of 2 experts": {"llama.expert_count": 2, "llama.expert_used_count": 3},
+}
+
+
+@pytest.mark.parametrize("why", DEADLY)
+def test_what_llama_cpp_does_not_survive_is_refused(why: str) -> None:
+    """Where the header tells for certain that loading would end the process."""
+    with pytest.raises(ModelFileError, match=why):
+        parse(gf.model(metadata=DEADLY[why]))
+
+
+def test_experts_and_sentencepiece_as_they_should_be_are_no_trouble() -> None:
+    """What is like it and right passes: a space among the tokens, as many experts as there are."""
+    parse(gf.model(metadata={"llama.expert_count": 8, "llama.expert_used_count": 8}))
+    parse(gf.model(tokens=(*gf.TOKENS, "\u2581a"), metadata={"tokenizer.ggml.model": "llama"}))
+    parse(gf.model(tokens=(*gf.TOKENS, "<0xE2>"), metadata={"tokenizer.ggml.model": "llama"}))
 
 
 def test_more_strings_than_any_vocabulary_has_are_not_believed() -> None:

@@ -81,7 +81,7 @@ def test_a_difference_in_size_still_names_the_first_token_that_differs() -> None
 @pytest.mark.parametrize(
     ("ours", "theirs", "reason"),
     [
-        ({"ggml__model": "gpt2"}, {"ggml__model": "llama"}, "is of the kind BPE, the draft's SPM"),
+        ({"ggml__model": "gpt2"}, {"ggml__model": "t5"}, "is of the kind BPE, the draft's UGM"),
         (
             {"ggml__add_bos_token": True},
             {"ggml__add_bos_token": False},

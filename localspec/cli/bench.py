@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FROM_1 = Number(click.IntRange(min=1))
+_REPEATS = Number(click.IntRange(1, 1000))
 
 
 @click.command(cls=SectionedCommand, short_help="Measure whether speculation pays here.")
@@ -71,7 +72,7 @@ _FROM_1 = Number(click.IntRange(min=1))
     help="Only ask prompts of this subject; may be given several times (shipped: code, prose, chat, json, long, copy).",
 )
 @click.option("--tokens", type=_FROM_1, default=48, help="Let replies be this long (default: 48).")
-@click.option("--repeats", type=_FROM_1, default=4, help="Ask everything this many times (default: 4).")
+@click.option("--repeats", type=_REPEATS, default=4, help="Ask everything this many times (default: 4).")
 @click.option(
     "--minutes",
     type=Number(click.FloatRange(min=0, min_open=True)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from localspec.errors import ALL_ERRORS, INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE
+from localspec.errors import ALL_ERRORS, SIGNAL_EXIT_CODES
 
 HELP_OPTIONS = ("-h", "--help")
 """What asks any command for its help."""
@@ -31,16 +31,10 @@ ENVIRONMENT: Mapping[str, str] = {
 """What LocalSpec reads from the environment."""
 
 
-_BY_SIGNAL = {
-    INTERRUPTED_EXIT_CODE: "interrupted from the keyboard",
-    TERMINATED_EXIT_CODE: "asked to end (SIGTERM) during a download, which can be resumed",
-}
-
-
 def exit_codes() -> tuple[tuple[int, str], ...]:
     """Every exit code with what it means."""
     errors = ((error.exit_code, error.meaning) for error in ALL_ERRORS)
-    return (0, "success"), *errors, *_BY_SIGNAL.items()
+    return (0, "success"), *errors, *SIGNAL_EXIT_CODES
 
 
 def exit_code_table() -> str:

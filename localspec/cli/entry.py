@@ -13,6 +13,7 @@ from localspec.cli import report
 from localspec.cli.commands import localspec
 from localspec.cli.services import Services
 from localspec.cli.streams import StdoutError, give_up_stdout, settle_streams
+from localspec.cli.watch import POSSIBLE, watched
 from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, OutputError, refused
 
 _COMPLETION_VARIABLE = "_LOCALSPEC_COMPLETE"
@@ -23,7 +24,19 @@ def main(arguments: Sequence[str] | None = None, *, services: Services | None = 
     settle_streams()
     if _COMPLETION_VARIABLE in os.environ:
         localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE)
+    if arguments is None and services is None:
+        arguments, services = sys.argv[1:], Services()
+        if POSSIBLE and _loads_models(arguments, services):
+            services = watched(services)
     sys.exit(_answer(sys.argv[1:] if arguments is None else arguments, services or Services()))
+
+
+def _loads_models(arguments: Sequence[str], services: Services) -> bool:
+    """Whether what is asked for loads models in the process of the command line; the chat screen has another for it."""
+    command = _meant(arguments)
+    if command in ("localspec", "localspec chat"):
+        return not services.has_terminal() or not {"--plain", "--json"}.isdisjoint(arguments)
+    return command in ("localspec run", "localspec bench", "localspec verify")
 
 
 def _answer(arguments: Sequence[str], services: Services) -> int:

@@ -80,6 +80,7 @@ class Chosen(ChosenSampling):
 
 _FILE = click.Path(path_type=Path)
 _FROM_1 = Number(click.IntRange(min=1))
+THREADS = Number(click.IntRange(1, 512))
 _AUTO_OR_FROM_0 = Number(click.IntRange(min=0), auto=True)
 
 _OPTIONS = (
@@ -97,8 +98,8 @@ _OPTIONS = (
     click.option("--system", metavar="TEXT", help=setting("system").help),
     click.option("--persona", metavar="NAME|none", help=setting("persona").help),
     click.option("--ctx", type=_FROM_1, help=setting("ctx").help),
-    click.option("--threads", type=_FROM_1, help=setting("threads").help),
-    click.option("--draft-threads", type=_FROM_1, help=setting("draft_threads").help),
+    click.option("--threads", type=THREADS, help=setting("threads").help),
+    click.option("--draft-threads", type=THREADS, help=setting("draft_threads").help),
     click.option("--gpu-layers", type=_AUTO_OR_FROM_0, help=setting("gpu_layers").help),
     click.option("--draft-gpu-layers", type=_AUTO_OR_FROM_0, help=setting("draft_gpu_layers").help),
     click.option("--device", metavar="none|NAME[,NAME]", help=setting("device").help),

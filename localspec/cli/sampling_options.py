@@ -11,6 +11,7 @@ import click
 from localspec.cli.sections import SectionOption
 from localspec.cli.values import LogitBias, Number, TextOrFile
 from localspec.config import setting
+from localspec.engine.settings import LONGEST_WINDOW
 from localspec.presets import PRESETS
 
 SECTION = "Sampling"
@@ -72,7 +73,7 @@ _ABOVE_0 = Number(click.FloatRange(min=0, min_open=True))
 _SHARE = Number(click.FloatRange(min=0, max=1))
 _SHARE_ABOVE_0 = Number(click.FloatRange(min=0, max=1, min_open=True))
 _COUNT_FROM_0 = Number(click.IntRange(min=0))
-_COUNT_FROM_1 = Number(click.IntRange(min=1))
+_LAST_N = Number(click.IntRange(1, LONGEST_WINDOW))
 
 SAMPLING_OPTIONS = (
     _option("--preset", type=click.Choice(tuple(PRESETS)), help=setting("preset").help),
@@ -95,11 +96,11 @@ SAMPLING_OPTIONS = (
     _option("--repeat-penalty", type=_ABOVE_0, help=setting("repeat_penalty").help),
     _option("--frequency-penalty", type=_ANY, help=setting("frequency_penalty").help),
     _option("--presence-penalty", type=_ANY, help=setting("presence_penalty").help),
-    _option("--repeat-last-n", type=_COUNT_FROM_1, help=setting("repeat_last_n").help),
+    _option("--repeat-last-n", type=_LAST_N, help=setting("repeat_last_n").help),
     _option("--dry-multiplier", type=_FROM_0, help=setting("dry_multiplier").help),
     _option("--dry-base", type=Number(click.FloatRange(min=1)), help=setting("dry_base").help),
     _option("--dry-allowed-length", type=_COUNT_FROM_0, help=setting("dry_allowed_length").help),
-    _option("--dry-penalty-last-n", type=_COUNT_FROM_1, help=setting("dry_penalty_last_n").help),
+    _option("--dry-penalty-last-n", type=_LAST_N, help=setting("dry_penalty_last_n").help),
     _option(
         "--dry-sequence-breaker",
         "dry_sequence_breakers",

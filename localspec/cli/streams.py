@@ -85,14 +85,25 @@ def wants_colour() -> bool:
     return not os.environ.get("NO_COLOR")
 
 
+def _erase(stream: TextIO) -> str:
+    """What removes the line that the cursor stands in."""
+    escape = escape_for(stream)
+    return f"{escape}[G{escape}[2K"
+
+
+def erase_status() -> None:
+    """Remove the line that a ``Status`` of another process may have left."""
+    if wants_ansi(sys.stderr):
+        sys.stderr.write(_erase(sys.stderr))
+
+
 class Status:
     """One line on standard error that is rewritten and at last erased; nothing at all without a terminal."""
 
     def __init__(self) -> None:
         self._shown = ""
         self._enabled = wants_ansi(sys.stderr)
-        escape = escape_for(sys.stderr)
-        self._erase = f"{escape}[G{escape}[2K"
+        self._erase = _erase(sys.stderr)
 
     def show(self, what: str, fraction: float) -> None:
         """Say what is being done and how far it has come, 0..1. Callable from any thread."""

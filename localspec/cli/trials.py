@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.cli.history_store import open_history
-from localspec.cli.options import Drafters
+from localspec.cli.options import THREADS, Drafters
 from localspec.cli.values import Number
 from localspec.errors import UsageError
 from localspec.load import FLASH_ATTN
@@ -45,8 +45,8 @@ def trials(context: click.Context, /) -> None:
 @click.option("--draft-of", metavar="ID", help="Try the draft of this pair, whose target is the same.")
 @click.option("--spec", type=Drafters(), help="Try these drafters, or none with off.")
 @click.option("--depth", type=Number(click.IntRange(0, 16), auto=True), help="Try this many proposals a round.")
-@click.option("--threads", type=_COUNT, help="Try this many CPU threads.")
-@click.option("--draft-threads", type=_COUNT, help="Try this many CPU threads for the draft.")
+@click.option("--threads", type=THREADS, help="Try this many CPU threads.")
+@click.option("--draft-threads", type=THREADS, help="Try this many CPU threads for the draft.")
 @click.option("--gpu-layers", type=_LAYERS, help="Try this many layers on the GPU.")
 @click.option("--draft-gpu-layers", type=_LAYERS, help="Try this many layers of the draft on the GPU.")
 @click.option("--device", metavar="none|NAME[,NAME]", help="Try layers on these devices.")

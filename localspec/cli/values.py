@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from localspec.config.kinds import RefusedValue
+from localspec.config.kinds import RefusedValue, excess
 from localspec.config.record_kinds import NONE, PortOrFile
 from localspec.config.record_kinds import OutFile as OutFileKind
 from localspec.config.texts import read_text
@@ -37,6 +37,8 @@ class Number(click.ParamType[int | float | None]):
         number = self._within.convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
+        if self._within.max is None and (bound := excess(number)):
+            self.fail(f"{value!r} is too large; it should be {bound}.", param, ctx)
         return number
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 
 from localspec.config.kinds import Value, literal
-from localspec.config.statements import Path, Statement, dotted, statements, values
+from localspec.config.statements import NOT_TOML, Path, Statement, dotted, statements, values
 
 
 class NotSafelyChanged(Exception):
@@ -76,6 +76,6 @@ def _readings(text: str) -> dict[Path, object]:
 def _is_toml(text: str) -> bool:
     try:
         tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except NOT_TOML:
         return False
     return True

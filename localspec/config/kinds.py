@@ -6,13 +6,17 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 from typing import Protocol
 
 Value = bool | int | float | str | tuple[str, ...]
 """A value as the file has it; an array of texts is a tuple."""
 
 AUTO = "auto"
+LARGEST_WHOLE = 2**31 - 1
+"""llama.cpp counts in 32 bits; what no setting bounds more tightly is bounded by that."""
+LARGEST_NUMBER = 3e38
+"""llama.cpp reckons with 32 bits, too."""
 _LONGEST_SHOWN = 40
 
 
@@ -93,8 +97,10 @@ class Number:
             return value
         if isinstance(value, bool) or not isinstance(value, int | float) or (self.whole and isinstance(value, float)):
             return _refuse(self, value)
-        if not (self.least <= value <= self.most and _finite(value)) or (self.above and value == self.least):
+        if not (self.least <= value <= self.most) or (self.above and value == self.least):
             _refuse(self, value)
+        if (too_large := excess(value)) and self.most == inf:
+            raise RefusedValue(f"it should be {too_large}")
         return value
 
     def read(self, text: str) -> Value:
@@ -157,7 +163,7 @@ class Texts:
             return self.check(Text().read(text))
         try:
             return self.check(tomllib.loads(f"value = {text}")["value"])
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             return _refuse(self, text)
 
 
@@ -219,11 +225,11 @@ def _quoted(text: str) -> str:
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 
 
-def _finite(value: float) -> bool:
-    try:
-        return isfinite(value)
-    except OverflowError:
-        return False
+def excess(value: float) -> str | None:
+    """The bound that a number of which nothing else is asked is beyond, in words; None within it."""
+    if isinstance(value, int):
+        return f"at most {LARGEST_WHOLE}" if abs(value) > LARGEST_WHOLE else None
+    return f"a finite number, at most {LARGEST_NUMBER:g}" if not abs(value) <= LARGEST_NUMBER else None
 
 
 def _refuse(kind: Kind, value: object) -> Value:

@@ -10,7 +10,7 @@ _ANY = Number()
 _SHARE = Number(0, 1)
 _SHARE_ABOVE_0 = Number(0, 1, above=True)
 _COUNT_FROM_0 = Number(0, whole=True)
-_COUNT_FROM_1 = Number(1, whole=True)
+_LAST_N = Number(1, 2**20, whole=True)
 _TEXT_OR_FILE = TextOrFile()
 
 
@@ -66,7 +66,7 @@ SAMPLING_SETTINGS = (
     _sampling("repeat_penalty", Number(0, above=True), "Divide the scores of recent tokens by this", "1, off"),
     _sampling("frequency_penalty", _ANY, "Lower a token's score by this for each time it was used recently", "0, off"),
     _sampling("presence_penalty", _ANY, "Lower a token's score by this if it was used recently", "0, off"),
-    _sampling("repeat_last_n", _COUNT_FROM_1, "Count this many tokens as recent for the three penalties", "64"),
+    _sampling("repeat_last_n", _LAST_N, "Count this many tokens as recent for the three penalties", "64"),
     _sampling(
         "dry_multiplier",
         _FROM_0,
@@ -75,7 +75,7 @@ SAMPLING_SETTINGS = (
     ),
     _sampling("dry_base", Number(1), "Grow the penalty of DRY by this factor a token", "1.75"),
     _sampling("dry_allowed_length", _COUNT_FROM_0, "Leave repeated sequences up to this long alone", "2"),
-    _sampling("dry_penalty_last_n", _COUNT_FROM_1, "Look for repetitions in this many tokens", "64"),
+    _sampling("dry_penalty_last_n", _LAST_N, "Look for repetitions in this many tokens", "64"),
     _sampling(
         "dry_sequence_breakers",
         Texts(),

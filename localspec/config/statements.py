@@ -24,6 +24,8 @@ _STRING = re.compile(
     re.DOTALL,
 )
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+NOT_TOML = (ValueError, RecursionError)
+"""What ``tomllib`` raises: besides its own error, of kind ValueError, for too many digits and too many brackets."""
 
 Path = tuple[str, ...]
 """Names from the root down, e.g. ("sampling", "top_k")."""
@@ -126,7 +128,7 @@ def _one(text: str, start: int, line: int, table: Path) -> Statement | Unreadabl
     try:
         key = _names(match["key"])
         tomllib.loads(text[start:end])
-    except tomllib.TOMLDecodeError:
+    except NOT_TOML:
         return Unreadable(line, _reason(text[start:end]))
     return Statement(table, key, start, end, match.end(), value_end, line)
 
@@ -134,7 +136,7 @@ def _one(text: str, start: int, line: int, table: Path) -> Statement | Unreadabl
 def _header(text: str, start: int, end: int, line: int) -> Statement | Unreadable:
     try:
         parsed: object = tomllib.loads(text[start:end])
-    except tomllib.TOMLDecodeError:
+    except NOT_TOML:
         return Unreadable(line, _reason(text[start:end]))
     names = []
     while parsed:
@@ -198,4 +200,8 @@ def _reason(statement: str) -> str:
         tomllib.loads(statement)
     except tomllib.TOMLDecodeError as error:
         return re.sub(r"\s*\(at .*\)$", "", str(error)).rstrip(".")
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValueError:
+        return "a number in it is too long"
     return "it does not end"

@@ -41,6 +41,8 @@ KEYS_SECTION = "keys"
 
 _CACHE_TYPE = Choice(("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"))
 _COUNT_FROM_1 = Number(1, whole=True)
+_THREADS = Number(1, 512, whole=True)
+"""llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over them."""
 _LAYERS = Number(0, whole=True, words=(AUTO,))
 _DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^,\s]+)*")
 _NAME = r"[^\s/\\.][^/\\]*"
@@ -57,10 +59,8 @@ def _screen(key: str, kind: Kind, about: str, default: str) -> Setting:
 SETTINGS: tuple[Setting, ...] = (
     _model("pair", Text("the id of a pair", r"\S+"), "Use this pair", "builtin"),
     _model("ctx", _COUNT_FROM_1, "Hold this many tokens of context", "what the model was trained for, at most 8192"),
-    _model(
-        "threads", _COUNT_FROM_1, "Compute with this many CPU threads", "measured, up to one for each physical core"
-    ),
-    _model("draft_threads", _COUNT_FROM_1, "Compute the draft with this many CPU threads", "as --threads"),
+    _model("threads", _THREADS, "Compute with this many CPU threads", "measured, up to one for each physical core"),
+    _model("draft_threads", _THREADS, "Compute the draft with this many CPU threads", "as --threads"),
     _model("gpu_layers", _LAYERS, "Put this many layers on the GPU", "auto, all of them where there is a GPU"),
     _model(
         "draft_gpu_layers",

@@ -14,6 +14,10 @@ BANNED = -inf
 DEFAULT_SEQUENCE_BREAKERS = ("\n", ":", '"', "*")
 LONGEST_SEQUENCE_BREAKER_BYTES = 40
 """llama.cpp cuts longer ones."""
+LONGEST_WINDOW = 2**20
+"""Tokens that penalties may look back over; llama.cpp sets memory aside for all of them."""
+_LARGEST_INT = 2**31 - 1
+"""llama.cpp counts in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +143,12 @@ class _Range:
         if self.least == -inf:
             return "a finite number"
         start = f"a number above {self.least:g}" if self.above else f"a number from {self.least:g}"
-        return start if self.most == inf else f"{start} to {self.most:g}"
+        return start if self.most == inf else f"{start} to {self.most:.10g}"
 
 
 _RANGES = {
     "temperature": _Range(0),
-    "top_k": _Range(0),
+    "top_k": _Range(0, _LARGEST_INT),
     "top_p": _Range(0, 1, above=True),
     "min_p": _Range(0, 1),
     "typical_p": _Range(0, 1, above=True),
@@ -153,14 +157,14 @@ _RANGES = {
     "xtc_threshold": _Range(0, 0.5),
     "dynatemp_range": _Range(0),
     "dynatemp_exponent": _Range(0),
-    "repeat_last_n": _Range(1),
+    "repeat_last_n": _Range(1, LONGEST_WINDOW),
     "repeat_penalty": _Range(0, above=True),
     "frequency_penalty": _Range(-inf),
     "presence_penalty": _Range(-inf),
     "dry_multiplier": _Range(0),
     "dry_base": _Range(1),
-    "dry_allowed_length": _Range(0),
-    "dry_penalty_last_n": _Range(1),
+    "dry_allowed_length": _Range(0, _LARGEST_INT),
+    "dry_penalty_last_n": _Range(1, LONGEST_WINDOW),
     "mirostat": _Range(0, 2),
     "mirostat_tau": _Range(0),
     "mirostat_eta": _Range(0),

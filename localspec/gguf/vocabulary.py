@@ -100,6 +100,12 @@ def twins(vocabulary: Vocabulary) -> tuple[int, int] | None:
     return None
 
 
+def lacks_spaces(vocabulary: Vocabulary) -> bool:
+    """Whether a SentencePiece vocabulary has no way to write a space, which it puts in front of every text."""
+    tokens = vocabulary.tokens
+    return vocabulary.kind == "SPM" and "<0xE2>" not in tokens and "\u2581" not in "".join(tokens)
+
+
 def _plainly_distinct(tokens: tuple[str, ...]) -> bool:
     """True for nearly every file, and quick: a vocabulary has hundreds of thousands."""
     return len(set(tokens)) == len(tokens) and "" not in tokens and "\0" not in "".join(tokens)

@@ -77,10 +77,11 @@ def _give(state: State, about: ReplyAbout, recorder: Recorder, question: str, le
         raise
     except BaseException:
         # Whoever read has gone, or wants to: what has come is the reply.
-        cut_off = Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings())
-        reply.receive(cut_off)
-        recorder.follow(reply)
-        witness.receive(cut_off)
+        if not reply.done:
+            cut_off = Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings())
+            reply.receive(cut_off)
+            recorder.follow(reply)
+            witness.receive(cut_off)
         raise
     state.voice.end(reply, _notes(state, recorder.node.id))
 

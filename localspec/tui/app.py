@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
@@ -28,6 +29,7 @@ from localspec import heap
 from localspec.config import Config
 from localspec.errors import LocalSpecError
 from localspec.farewell import KEEPING_BEHIND, tell, told_if_long
+from localspec.interruptible import ending_signals, forsake_terminal
 from localspec.launch import Launch
 from localspec.store import Store
 from localspec.tui import gone_widgets
@@ -86,7 +88,7 @@ class ShelfRang(Message):
 def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
     """Chat until the reader quits. The engine is started before the terminal is taken, and ended after.
 
-    Raises whatever the screen failed with, once the terminal is given back.
+    Raises whatever the screen failed with, once the terminal is given back, and SystemExit after SIGTERM or SIGHUP.
     """
     observers = Observers()
     observers.use(launch)
@@ -112,6 +114,8 @@ def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
             client.close()
     if app.failure is not None:
         raise app.failure
+    if app.return_code:
+        raise SystemExit(app.return_code)
 
 
 def _new_here(store: Store) -> bool:
@@ -149,7 +153,8 @@ class ChatApp(App[None], inherit_bindings=False):
         tends_heap: bool = False,
         new_here: bool = False,
     ) -> None:
-        """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process.
+        """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process,
+        which hears its signals.
 
         ``new_here`` says that somebody has their first conversation.
         """
@@ -227,6 +232,15 @@ class ChatApp(App[None], inherit_bindings=False):
         if self._tending:
             self.call_after_refresh(heap.settle)
             self.set_interval(heap.LOOK_S, partial(self._tend, self._tending))
+            for number in ending_signals():
+                asyncio.get_running_loop().add_signal_handler(number, self._end_by, number)
+
+    def _end_by(self, number: int) -> None:
+        """Leave as with the key, but with the exit code of the signal."""
+        if number != signal.SIGTERM:
+            forsake_terminal()
+        if not self._exit:  # the first says why
+            self.exit(return_code=128 + number)
 
     def _tend(self, tending: heap.Tending) -> None:
         if tending.due(busy=self.session.current is not None):

@@ -10,20 +10,47 @@ import os
 import signal
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import suppress
 from selectors import EVENT_READ, SelectSelector
+from typing import IO, Any, TypeAlias, cast
 
 from textual import events
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from localspec.interruptible import forsake_terminal
 from localspec.tui.paste_gate import Pasted, PasteGate
+
+Size: TypeAlias = tuple[int, int]
 
 _READ_BYTES = 65_536
 _TICK_S = 0.1
+
+
+class Display:
+    """The terminal as the file that is drawn to; once it is gone, what is drawn goes nowhere.
+
+    The writing thread would end by the error, and leave the app waiting for it.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
 
 class TerminalDriver(LinuxDriver):
@@ -31,6 +58,11 @@ class TerminalDriver(LinuxDriver):
 
     _frame: list[str] | None = None
     """What has come of a frame that is not at its end."""
+
+    def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Size | None = None) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        if self._file is not None:
+            self._file = cast(Any, Display(self._file))
 
     def write(self, data: str) -> None:
         if data == SYNC_START:
@@ -53,6 +85,7 @@ class TerminalDriver(LinuxDriver):
                 if data == b"":
                     # Nobody is at the other end any more. Where the system's own signal for that is ignored, as under
                     # nohup, the app would go on for ever; what was said is stored.
+                    forsake_terminal()
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
                 for message in source.take(data) if data else source.tick():

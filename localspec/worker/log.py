@@ -1,9 +1,8 @@
-"""The engine's log file: all that llama.cpp and Python print, and what of it tells why an engine died."""
+"""The engine's log file: all that llama.cpp and Python print."""
 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,9 +10,6 @@ MAX_LOG_BYTES = 4_000_000
 """A log larger than this is set aside when the next engine starts; one old log is kept."""
 
 _TAIL_BYTES = 32_768
-_TELLING_LINES = 20
-_TELLING = re.compile(r"assert|error|fail|abort|terminate called|what\(\)|out of memory|not permitted", re.IGNORECASE)
-_PYTHON_DUMP = "Fatal Python error"
 
 
 def open_log(log_file: Path) -> int:
@@ -35,17 +31,12 @@ def _set_aside(log_file: Path) -> None:
         log_file.replace(log_file.with_name(log_file.name + ".old"))
 
 
-def telling_line(log_file: Path, since_bytes: int) -> str | None:
-    """The last line, written after the first ``since_bytes``, that says what went wrong; None if none does.
-
-    Python's own dump of its stacks after a crash comes last and is passed over: it says where, not why.
-    """
+def tail(log_file: Path, since_bytes: int) -> str:
+    """The end of what was written after the first ``since_bytes``; nothing if the log cannot be read."""
     try:
         with log_file.open("rb") as log:
             end = log.seek(0, os.SEEK_END)
             log.seek(max(since_bytes, end - _TAIL_BYTES))
-            text = log.read().decode("utf-8", errors="replace")
+            return log.read().decode("utf-8", errors="replace")
     except OSError:
-        return None
-    lines = text.partition(_PYTHON_DUMP)[0].splitlines()[-_TELLING_LINES:]
-    return next((line.strip()[:200] for line in reversed(lines) if _TELLING.search(line)), None)
+        return ""

@@ -6,7 +6,6 @@ Knows nothing of restarting; that is the client's part.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -15,10 +14,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from localspec.doctor.ending import ending_error, files_being_loaded, telling_line
 from localspec.engine.events import Finished
 from localspec.errors import EngineError, LocalSpecError
 from localspec.worker.codec import decode_answer, encode
-from localspec.worker.log import open_log, telling_line
+from localspec.worker.log import open_log, tail
 from localspec.worker.messages import (
     Answer,
     Cancel,
@@ -48,7 +48,9 @@ class EngineProcess:
         self._lock = threading.RLock()
         self._open_requests: deque[Request] = deque()
         self._holds_pair = False
-        self._epitaph: EngineError | None = None
+        self._loading = ""
+        """What the load under way does now."""
+        self._epitaph: LocalSpecError | None = None
         self._ending = False
         self._popen, self._log_start = _start(log_file, opener)
         self._reader = threading.Thread(target=self._read, name="engine-answers", daemon=True)
@@ -116,7 +118,8 @@ class EngineProcess:
         match answer:
             case Emitted(event=event) if not isinstance(event, Finished):
                 return None
-            case LoadProgress():
+            case LoadProgress(what):
+                self._loading = what
                 return None
             case _:
                 with self._lock:
@@ -133,7 +136,7 @@ class EngineProcess:
             self._popen.kill()
             status = self._popen.wait()
         with self._lock:
-            epitaph = _epitaph(status, self._log_file, self._log_start)
+            epitaph = self._exit_error(status)
             for request in self._open_requests or (None,):
                 self._pass_on(_died(request, epitaph), request)
             self._open_requests.clear()
@@ -141,6 +144,17 @@ class EngineProcess:
         with suppress(OSError):
             if self._popen.stdin is not None:
                 self._popen.stdin.close()
+
+    def _exit_error(self, status: int) -> LocalSpecError:
+        """Why the process ended, and what to do now."""
+        said = telling_line(tail(self._log_file, self._log_start)) or ""
+        then = f"The next prompt starts it again. The details are in {self._log_file}."
+        match self._open_requests[0] if self._open_requests else None:
+            case Load(options):
+                files = files_being_loaded(self._loading, options.target, options.draft)
+                return ending_error(status, said, files, then)
+            case _:
+                return ending_error(status, said, then=then)
 
 
 def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes], int]:
@@ -185,25 +199,6 @@ def _environment(search_path: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _died(request: Request | None, epitaph: EngineError) -> Failed:
+def _died(request: Request | None, epitaph: LocalSpecError) -> Failed:
     request_id = request.request_id if isinstance(request, Numbered) else None
     return Failed(request_id, epitaph.exit_code, epitaph.message, epitaph.hint, died=True)
-
-
-def _epitaph(status: int, log_file: Path, log_start: int) -> EngineError:
-    """Why the process ended, and what to do now."""
-    last_words = telling_line(log_file, log_start)
-    message = f"The engine stopped ({_in_words(status)})" + (f": {last_words}" if last_words else ".")
-    hint = f"The next prompt starts it again. The details are in {log_file}."
-    if status == -getattr(signal, "SIGKILL", 9):
-        hint = f"If memory ran out, a smaller model or a smaller context (--ctx) helps. {hint}"
-    elif status == -getattr(signal, "SIGBUS", 7):
-        hint = f"A model file was probably changed or cut short while it was in use; check it. {hint}"
-    return EngineError(message, hint)
-
-
-def _in_words(status: int) -> str:
-    """An exit status of ``subprocess``: negative for a signal."""
-    if status >= 0:
-        return f"exit code {status}"
-    return f"signal {-status}: {(signal.strsignal(-status) or 'unknown').lower()}"

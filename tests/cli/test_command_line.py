@@ -199,6 +199,9 @@ def test_every_group_is_held_to_that() -> None:
     [
         (("--temperature", "warm"), "'warm' is not a number."),
         (("--seed", "x"), "'x' is not a whole number."),
+        (("--threads", "513"), "513 is not in the range 1<=x<=512."),
+        (("--ctx", "9" * 20), f"'{'9' * 20}' is too large; it should be at most 2147483647."),
+        (("--temperature", "1e39"), "'1e39' is too large; it should be a finite number, at most 3e+38."),
     ],
 )
 def test_what_is_no_number_is_told_so(localspec: Localspec, arguments: tuple[str, ...], said: str) -> None:

@@ -19,7 +19,7 @@ import pytest
 from localspec.cli.services import Services
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
-from localspec.errors import INTERRUPTED_EXIT_CODE, NotFoundError
+from localspec.errors import INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE, NotFoundError
 from localspec.farewell import KEEPING_HERE, NOT_KEPT
 from localspec.interruptible import InterruptibleThread, open_interruptibly
 from localspec.load import LoadOptions, OpenPair, Progress
@@ -194,6 +194,55 @@ def test_a_reply_whose_cache_nobody_waited_for_is_whole(localspec: Localspec) ->
     assert (plain.code, done.code) == (0, 130)
     assert [json.loads(line)["event"] for line in done.out.splitlines()][-1] == "done"
     assert done.err.splitlines()[-1] == NOT_KEPT
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_stops_the_work_and_then_the_program(number: signal.Signals) -> None:
+    """What the work still yields arrives, and the exit code is the signal's; nothing is begun after it."""
+    before = signal.getsignal(number)
+    seen: list[int] = []
+
+    def work() -> None:
+        with InterruptibleThread() as thread:
+            for value in thread.stream(lambda: until(thread.cancel)):
+                if value == 0:
+                    os.kill(os.getpid(), number)
+                    os.kill(os.getpid(), number)  # as from a terminal, and from whoever watches
+                seen.append(value)
+
+    with pytest.raises(SystemExit, match=str(128 + number)):
+        work()
+    assert seen[-1] == -1
+    assert signal.getsignal(number) is before
+
+
+def test_a_request_to_end_with_nothing_under_way_leaves_at_once() -> None:
+    """Somebody may be at the prompt meanwhile."""
+
+    def idle() -> None:
+        with InterruptibleThread() as thread:
+            thread.call(lambda: 1)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(SystemExit, match=str(TERMINATED_EXIT_CODE)):
+        idle()
+
+
+def test_a_request_to_end_while_loading_leaves_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is no Ctrl-C, of which something would be said."""
+
+    def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
+        os.kill(os.getpid(), signal.SIGTERM)
+        while not cancel.is_set():
+            pass
+        raise Cancelled
+
+    with (
+        pytest.raises(SystemExit, match=str(TERMINATED_EXIT_CODE)),
+        open_interruptibly(opener, LoadOptions(Path("target.gguf")), None),
+    ):
+        pytest.fail("the pair was handed out")
+    assert capsys.readouterr() == ("", "")
 
 
 SECOND_CTRL_C = """

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.errors import HANGUP_EXIT_CODE, TERMINATED_EXIT_CODE
 from localspec.store import Node, ReplyState, Store
 from tests.endurance.killed_commands import ExportKills, ImportKills
 from tests.endurance.killed_lines import LineLives
@@ -66,7 +67,7 @@ def test_a_terminal_that_dies_takes_no_text_along(own_home: Path, told: signal.H
     store.close()
     engine = engine_of(chat.process.pid)
     os.close(chat._master)
-    chat.process.wait(PATIENCE_S)
+    assert chat.process.wait(PATIENCE_S) in (HANGUP_EXIT_CODE, TERMINATED_EXIT_CODE)
     wait_for_end(engine)
     store = Store.open(own_home / "data" / "history.db")
     reply = last_reply(store)

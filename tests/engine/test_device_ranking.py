@@ -17,7 +17,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Likeliest, Ranking
 from localspec.engine.sampling import Guesser
 from localspec.engine.settings import Sampling
-from localspec.errors import EngineError
+from localspec.errors import ModelFileError
 from tests.builtin import DRAFT
 from tests.tiny_models import write_tiny
 
@@ -188,7 +188,7 @@ def test_scores_that_are_not_numbers_are_an_error(tmp_path_factory: pytest.TempP
 
     path = write_tiny(tmp_path_factory.mktemp("nan") / "nan.gguf", "llama", spoil=spoil)
     model = LlamaModel.open(LoadSettings(path, 1, 64, threads=1, ranked_on_device=True), Cancellation())
-    with pytest.raises(EngineError, match="not numbers"):
+    with pytest.raises(ModelFileError, match="not numbers"):
         model.likeliest([1, 2, 3])
     assert model.held([1, 2, 3]) == 0
     model.close()

@@ -21,7 +21,7 @@ from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import EngineError, LocalSpecError, UsageError
+from localspec.errors import LocalSpecError, ModelFileError, UsageError
 from tests.engine.reference import assert_same, briefly, full_chain, law_of, left_in, list_of, reference
 from tests.engine.vocabulary import builtin_vocab
 
@@ -324,13 +324,13 @@ def test_the_most_likely_tokens_are_all_there(scores: list[int], k: int) -> None
 def test_scores_that_are_not_numbers_are_refused(settings: Sampling, at: int, wrong: float) -> None:
     row = row_of(1, N_VOCAB + 6).copy()
     row[at] = wrong
-    with pytest.raises(EngineError, match="not numbers"):
+    with pytest.raises(ModelFileError, match="not numbers"):
         make_sampler(settings, N_VOCAB + 6).dist(row)
 
 
 def test_nothing_left_to_choose_is_an_error() -> None:
     settings = Sampling(logit_bias=tuple((token, BANNED) for token in range(50)))
-    with pytest.raises(EngineError, match="ruled out"):
+    with pytest.raises(UsageError, match="ruled out"):
         make_sampler(settings, 50).dist(row_of(1, 50))
 
 

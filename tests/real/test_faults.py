@@ -18,7 +18,7 @@ from localspec.engine.backends.llama_load import LoadSettings, load
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
-from localspec.errors import CapacityError, EngineError
+from localspec.errors import CapacityError, EngineError, ModelFileError
 from localspec.load import LoadOptions, open_pair
 from localspec.worker.client import EngineClient
 from localspec.worker.messages import Answer, Failed, Generate, Load, Loaded
@@ -64,7 +64,7 @@ class TestNotNumbers:
 
         with (
             opened(write_tiny(tmp_path / "bad.gguf", "llama", spoil=spoil_output)) as model,
-            pytest.raises(EngineError, match="not numbers"),
+            pytest.raises(ModelFileError, match="not numbers"),
         ):
             model.logits(CONTEXT, 3)
 
@@ -73,7 +73,7 @@ class TestNotNumbers:
         with opened(path) as model:
             expected = model.logits(CONTEXT, 2).copy()
             for at in (10, len(CONTEXT) - 1):
-                with pytest.raises(EngineError, match="not numbers"):
+                with pytest.raises(ModelFileError, match="not numbers"):
                     model.logits([*CONTEXT[:at], POISON, *CONTEXT[at:]], 2)
                 assert np.allclose(expected, model.logits(CONTEXT, 2), atol=NOISE)
 
@@ -82,7 +82,7 @@ class TestNotNumbers:
         with opened(path) as model:
             spoiled = [*CONTEXT, POISON, 5, 6]
             model.logits(spoiled, 0)
-            with pytest.raises(EngineError, match="not numbers"):
+            with pytest.raises(ModelFileError, match="not numbers"):
                 model.logits([*spoiled, 7], 1)
             assert np.isfinite(model.logits(CONTEXT, 1)).all()
 
@@ -108,6 +108,15 @@ class TestDecoding:
                 model.logits([*model._memory.held, 10], 1)
             assert model.held([*CONTEXT[:30], 8, 9]) <= 30
             assert np.allclose(expected, model.logits(CONTEXT, 2), atol=NOISE)
+
+
+def test_text_that_a_tokenizer_has_no_token_for_is_a_sentence(tmp_path: Path) -> None:
+    """A file that names another tokenizer than its own: llama.cpp gives -1, which is no token to evaluate."""
+    with (
+        opened(write_tiny(tmp_path / "tiny.gguf", "llama", tokenizer="rwkv")) as model,
+        pytest.raises(ModelFileError, match="no token for a part of the text"),
+    ):
+        model.vocab.tokenize("\u00fc", special=False)
 
 
 HELLO = (Message(Role.USER, "Tell me a story about a fox."),)
@@ -144,7 +153,7 @@ class TestFiles:
             died = talk.answers[-1]
             assert isinstance(died, Failed)
             assert died.died
-            assert "The engine stopped (signal" in died.message
+            assert "The engine stopped: it crashed" in died.message
             assert "file was probably changed or cut short" in died.hint
             # The next message starts an engine again, which finds the file as it is now.
             talk.send(Generate(2, HELLO, BRIEF))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.errors import TERMINATED_EXIT_CODE
 from tests.terminal import Terminal
 
 PATIENCE_S = 120
@@ -105,6 +106,17 @@ def test_escape_stops_a_reply(rambling: Terminal) -> None:
     rambling.type("\x1b")
     rambling.wait_for("stopped", PATIENCE_S)
     quit_cleanly(rambling)
+
+
+def test_a_request_to_end_leaves_as_a_key_does(rambling: Terminal) -> None:
+    """SIGTERM in mid-reply: the terminal is given back, and the exit code says why."""
+    rambling.type("Count from 1 to 100\r")
+    rambling.wait_for("accepted", PATIENCE_S)
+    rambling.process.send_signal(signal.SIGTERM)
+    while rambling.read(PATIENCE_S):
+        pass
+    assert rambling.process.wait(PATIENCE_S) == TERMINATED_EXIT_CODE
+    assert LEAVES_ALTERNATE_SCREEN in rambling.painted
 
 
 def test_the_engine_killed_in_mid_reply_comes_back(rambling: Terminal) -> None:

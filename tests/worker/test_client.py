@@ -19,7 +19,7 @@ import pytest
 
 from localspec.chat import Message, Reply, ReplyOptions, Role
 from localspec.engine.events import Finished, FinishReason, Round
-from localspec.errors import EngineError, NotFoundError
+from localspec.errors import EngineError, ModelFileError, NotFoundError
 from localspec.load import LoadOptions
 from localspec.worker.client import EngineClient
 from localspec.worker.messages import (
@@ -263,7 +263,7 @@ def test_an_abort_costs_the_engine_and_not_the_reply(talk: Talk, log_file: Path)
     failed = talk.answers[-1]
     assert isinstance(failed, Failed)
     assert (failed.died, failed.exit_code) == (True, EngineError.exit_code)
-    assert f"signal 6: aborted): {LAST_WORDS}" in failed.message
+    assert f"it gave up ({LAST_WORDS})" in failed.message
     assert str(log_file) in failed.hint
     assert broken.text == counted(3)
     assert pid is None
@@ -281,7 +281,7 @@ def test_a_kill_from_outside_is_survived(talk: Talk) -> None:
     signal_engine(talk.client, signal.SIGKILL)
     failures = [talk.until(Failed), talk.until(Failed)]
     assert [(failed.request_id, failed.died) for failed in failures] == [(1, True), (2, True)]
-    assert "signal 9" in failures[0].message
+    assert "the system killed it" in failures[0].message
     assert "memory" in failures[0].hint
     talk.send(ask(3, "count 1"))
     assert talk.reply(3).finished is FinishReason.STOP
@@ -305,7 +305,8 @@ def test_a_load_that_kills_the_engine_is_tried_once_for_every_request(talk: Talk
     """No restart without somebody asking for it."""
     talk.send(load("abort"))
     failed = talk.until(Failed)
-    assert (failed.request_id, failed.died) == (None, True)
+    assert (failed.request_id, failed.died, failed.exit_code) == (None, True, ModelFileError.exit_code)
+    assert "abort" in failed.message  # the name of the file
     talk.send(ask(1, "count 1"))
     assert [talk.until(Failed).request_id for _ in range(2)] == [None, 1]
     talk.send(load("fine"), ask(2, "count 1"))
@@ -320,7 +321,7 @@ def test_an_engine_that_cannot_start_says_why(log_file: Path) -> None:
         talk = Talk(client, arriving)
         failed = talk.until(Failed)
         assert (failed.request_id, failed.died) == (None, True)
-        assert "exit code 1): ModuleNotFoundError: No module named 'no_such_module'" in failed.message
+        assert "The engine stopped: ModuleNotFoundError: No module named 'no_such_module'" in failed.message
         talk.send(ask(1, "count 1"))
         assert talk.until(Failed).request_id == 1
 

@@ -1,4 +1,4 @@
-"""The log file keeps what was printed, within bounds, and tells why an engine died."""
+"""The log file keeps what was printed, within bounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localspec.worker import log
-from localspec.worker.log import open_log, telling_line
+from localspec.worker.log import open_log, tail
 
 
 def append(log_file: Path, text: str) -> None:
@@ -47,38 +47,15 @@ def test_a_log_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "")]
 
 
-@pytest.mark.parametrize(
-    ("lines", "telling"),
-    [
-        (
-            ["loading", "x.cpp:1: GGML_ASSERT(a) failed", "Fatal Python error: Aborted", "  File e.py, error"],
-            "x.cpp:1: GGML_ASSERT(a) failed",
-        ),
-        (["Traceback", "ModuleNotFoundError: No module named 'y'"], "ModuleNotFoundError: No module named 'y'"),
-        (["terminate called after throwing", "  what():  bad", ""], "what():  bad"),
-        (["an error long ago", *["loading"] * 20], None),
-        (["all is well"], None),
-        ([], None),
-    ],
-)
-def test_the_telling_line_is_the_last_that_speaks_of_trouble(
-    tmp_path: Path, lines: list[str], telling: str | None
-) -> None:
-    """Progress reports and Python's stack dump are no explanation, and neither is old trouble."""
-    log_file = tmp_path / "engine.log"
-    log_file.write_text("\n".join(lines))
-    assert telling_line(log_file, 0) == telling
-
-
-def test_an_earlier_engines_trouble_is_not_this_ones(tmp_path: Path) -> None:
-    """Only what was written since this engine started counts."""
+def test_only_what_this_engine_wrote_counts(tmp_path: Path) -> None:
+    """An earlier engine's trouble is not this one's."""
     log_file = tmp_path / "engine.log"
     log_file.write_text("GGML_ASSERT failed\n")
     since_bytes = log_file.stat().st_size
     append(log_file, "started\n")
-    assert telling_line(log_file, since_bytes) is None
+    assert tail(log_file, since_bytes) == "started\n"
 
 
 def test_a_missing_log_tells_nothing(tmp_path: Path) -> None:
     """No log is no reason to fail."""
-    assert telling_line(tmp_path / "engine.log", 0) is None
+    assert tail(tmp_path / "engine.log", 0) == ""

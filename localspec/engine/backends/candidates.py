@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.engine.model import Logits
-from localspec.errors import EngineError
+from localspec.errors import ModelFileError
 
 Ids = NDArray[np.int64]
 Kept = NDArray[np.void]
@@ -64,7 +64,7 @@ class Candidates:
 def most_likely(row: Logits, k: int) -> Ids | None:
     """At least the ``k`` tokens with the highest scores, ascending, and every token that ties with the last of them.
 
-    None if k is too large for this to be worth while. Raises EngineError if the scores are not numbers.
+    None if k is too large for this to be worth while. Raises ModelFileError if the scores are not numbers.
     """
     width = len(row) // _GROUPS
     if 4 * k > width:
@@ -89,7 +89,7 @@ def most_likely(row: Logits, k: int) -> Ids | None:
 def within_share(row: Logits, share: float) -> Ids:
     """All tokens with at least this share of the best one's probability, ascending, and perhaps a few more.
 
-    Raises EngineError if the scores are not numbers.
+    Raises ModelFileError if the scores are not numbers.
     """
     best = float(row.max())
     if not np.isfinite(best):
@@ -98,6 +98,6 @@ def within_share(row: Logits, share: float) -> Ids:
     return np.flatnonzero(row >= best + log(share) - rounding)
 
 
-def not_numbers() -> EngineError:
+def not_numbers() -> ModelFileError:
     """The error for scores with NaN or infinity among them."""
-    return EngineError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")
+    return ModelFileError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")

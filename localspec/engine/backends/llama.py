@@ -20,7 +20,7 @@ from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled, Likeliest, Logits
-from localspec.errors import CapacityError, EngineError
+from localspec.errors import CapacityError, EngineError, ModelFileError
 
 _NO_SLOT, _ABORTED = 1, 2
 _MOST_VIEWS = 256
@@ -283,7 +283,7 @@ class LlamaModel:
             raise self._not_numbers()
         return rows[:, : self._n_scores]
 
-    def _not_numbers(self) -> EngineError:
+    def _not_numbers(self) -> ModelFileError:
         self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
         return not_numbers()
 

@@ -18,7 +18,7 @@ from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import EngineError, UsageError
+from localspec.errors import UsageError
 
 _SHOWN = 60
 
@@ -156,7 +156,7 @@ class GrammarSampler:
         """No token fits: a guess may then be anything, a draft's vocabulary may lack those that do."""
         if self._ahead or row_length < self._n_vocab:
             return free
-        raise EngineError("The model has no token that fits the grammar here.", "Change the grammar.")
+        raise UsageError("The model has no token that fits the grammar here.", "Change the grammar.")
 
 
 def _shown(text: str) -> str:

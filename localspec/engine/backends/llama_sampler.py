@@ -28,7 +28,7 @@ from localspec.engine.dist import Dist
 from localspec.engine.model import Likeliest, Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import EngineError
+from localspec.errors import UsageError
 
 
 def make_sampler(
@@ -193,5 +193,5 @@ def _dist(kept: Kept) -> Dist:
     logits = kept["logit"].astype(np.float64)
     best = logits.max()
     if not np.isfinite(best):
-        raise EngineError("Every token is ruled out.", "Relax --logit-bias.") if best == BANNED else not_numbers()
+        raise UsageError("Every token is ruled out.", "Relax --logit-bias.") if best == BANNED else not_numbers()
     return Dist.of(kept["id"].astype(np.int64), np.exp(logits - best))

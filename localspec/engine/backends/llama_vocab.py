@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from localspec.engine.backends.native import Native
-from localspec.errors import InputError
+from localspec.errors import InputError, ModelFileError
 
 
 class LlamaVocab:
@@ -118,7 +118,13 @@ class LlamaVocab:
             room = -n
             tokens = (ctypes.c_int32 * room)()
             n = self._c.llama_tokenize(self._vocab, data, len(data), tokens, room, False, special)
-        return list(tokens[:n])
+        found = list(tokens[:n])
+        if found and not 0 <= min(found) <= max(found) < self._n_vocab:
+            raise ModelFileError(
+                "The model's tokenizer has no token for a part of the text, nor for what is unknown.",
+                "Its vocabulary is damaged, or of another model; try another file of the same model.",
+            )
+        return found
 
     def spell(self, data: bytes) -> list[int]:
         """Tokens that are no control tokens and whose pieces make up ``data``, as far as there are any."""

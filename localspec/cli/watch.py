@@ -1,0 +1,222 @@
+"""A command that loads models runs in a child of the process that was started, which only waits for it.
+
+llama.cpp ends its process where a file or a device is not as it expects. The parent then says so in a sentence, with
+a documented exit code; otherwise it exits as the child does. Both stand in one process group, so that the terminal
+reaches both: Ctrl-Z stops both, and Ctrl-C is the child's to answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from localspec.cli.services import Services
+from localspec.cli.streams import erase_status
+from localspec.terminal_stream import netted
+
+if TYPE_CHECKING:
+    from localspec.engine.cancel import Cancellation
+    from localspec.interruptible import Opener
+    from localspec.load import LoadOptions, OpenPair, Progress
+
+POSSIBLE = hasattr(os, "fork")
+_CHILD_VARIABLE = "LOCALSPEC_WATCHED_CHILD"
+"""Tells a process that began anew that it is the child: the descriptors of its ``Watch``."""
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if POSSIBLE else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The child's end, as descriptors: what it leaves behind for the parent, and how it hears of the parent's end."""
+
+    last_words: int
+    """An unnamed file that takes what native code prints."""
+    note: int
+    """Another, which says what is being loaded."""
+    parent: int
+    """A pipe that ends with the parent."""
+
+    def begin(self) -> None:
+        """Take care that nothing native code prints is lost, and that this process ends with its parent."""
+        # llama.cpp would start a debugger on itself at an abort, which takes seconds and says little.
+        os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+        sys.stderr = _apart_from_native(sys.stderr, self.last_words)
+        threading.Thread(target=self._end_with_parent, name="localspec-parent", daemon=True).start()
+
+    def opener(self, opener: Opener) -> Opener:
+        """``opener``, with a note of which file is being loaded."""
+
+        def open_noting(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
+            files = {"target": str(options.target), "draft": str(options.draft) if options.draft else None}
+            noted = ""
+
+            def report(what: str, fraction: float) -> None:
+                nonlocal noted
+                if what != noted:
+                    noted = what
+                    self._note({"what": what, **files})
+                if progress is not None:
+                    progress(what, fraction)
+
+            try:
+                return opener(options, cancel, report)
+            finally:
+                self._note({})
+
+        return open_noting
+
+    def _note(self, note: dict[str, str | None]) -> None:
+        os.ftruncate(self.note, 0)
+        os.pwrite(self.note, json.dumps(note).encode(), 0)
+
+    def _end_with_parent(self) -> None:
+        os.read(self.parent, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def watched(services: Services, *, anew: bool = sys.platform == "darwin") -> Services:
+    """Go on in a child, with what it needs to be watched; the parent never returns.
+
+    With ``anew`` the child begins again from its command line: what some systems bring does not survive a fork alone.
+    """
+    if (descriptors := os.environ.pop(_CHILD_VARIABLE, None)) is not None:
+        watch = Watch(*map(int, descriptors.split(",")))
+    else:
+        try:
+            watch = _fork()
+        except OSError:
+            return services  # no room for another process: unwatched is better than not at all
+        if anew:
+            _begin_anew(watch)
+    watch.begin()
+    return replace(services, open_pair=watch.opener(services.open_pair))
+
+
+def _fork() -> Watch:
+    """Returns in the child alone."""
+    last_words, note, (parent, alive) = _unnamed_file(), _unnamed_file(), os.pipe()
+    heard = {number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN}
+    _flush()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*heard, signal.SIGCHLD})
+    try:
+        child = os.fork()
+        if child:
+            os.close(parent)
+            os._exit(_exit_code(_wait(child, heard), last_words, note))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    os.close(alive)
+    return Watch(last_words, note, parent)
+
+
+def _unnamed_file() -> int:
+    """Its descriptor; where there is no room for one, what is written goes nowhere."""
+    try:
+        if sys.platform == "linux":
+            return os.memfd_create("localspec")
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+    except OSError:
+        return os.open(os.devnull, os.O_RDWR)
+
+
+def _begin_anew(watch: Watch) -> None:
+    """Become a fresh process with the same command line. Does not return."""
+    descriptors = (watch.last_words, watch.note, watch.parent)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, True)
+    os.environ[_CHILD_VARIABLE] = ",".join(map(str, descriptors))
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 -- as it was started
+
+
+def _flush() -> None:
+    """What is not written yet must not be written twice."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+
+
+def _wait(child: int, heard: set[signal.Signals]) -> int:
+    """How the child ended, negative for a signal; meanwhile signals are passed on to it."""
+    # Ignored, as it is unless it has a handler, some systems would not tell of it.
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    while True:
+        number, by_terminal = _next_signal({*heard, signal.SIGCHLD})
+        if number == signal.SIGCHLD:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+        elif number != signal.SIGINT or not by_terminal:
+            # Ctrl-C at a terminal has reached the child as well, and a second one would end it at once.
+            os.kill(child, number)
+
+
+def _next_signal(numbers: set[signal.Signals]) -> tuple[int, bool]:
+    """The signal that comes next, and whether the terminal sent it."""
+    if sys.platform != "darwin":
+        info = signal.sigwaitinfo(numbers)
+        return info.si_signo, info.si_code > 0
+    return signal.sigwait(numbers), _in_foreground()
+
+
+def _in_foreground() -> bool:
+    """Whether keys of the terminal are signals to this process."""
+    try:
+        with Path(os.ctermid()).open("rb", buffering=0) as terminal:
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _exit_code(status: int, last_words: int, note: int) -> int:
+    """What to exit with after the child; says why where native code ended it."""
+    from localspec.cli import report
+    from localspec.doctor.ending import ending_error, is_native
+
+    if status >= 0:
+        return status
+    if not is_native(status):
+        return 128 - status
+    erase_status()
+    code = report.show(ending_error(status, _all_of(last_words), _noted_files(note)))
+    _flush()
+    return code
+
+
+def _noted_files(note: int) -> tuple[Path, ...]:
+    """What the child was loading."""
+    from localspec.doctor.ending import files_being_loaded
+
+    noted = json.loads(_all_of(note) or "{}")
+    if not noted:
+        return ()
+    return files_being_loaded(noted["what"], Path(noted["target"]), Path(noted["draft"]) if noted["draft"] else None)
+
+
+def _all_of(descriptor: int) -> str:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    with open(descriptor, "rb") as file:
+        return file.read().decode("utf-8", errors="replace")
+
+
+def _apart_from_native(stream: TextIO, descriptor: int) -> TextIO:
+    """What Python writes to ``stream`` goes on to where it went; what native code writes there goes to ``descriptor``.
+
+    Without a standard error it goes there all the same.
+    """
+    try:
+        own = os.dup(2)
+    except OSError:
+        os.dup2(descriptor, 2)
+        return stream
+    os.dup2(descriptor, 2)
+    if stream.fileno() != 2:
+        os.close(own)
+        return stream
+    return netted(open(own, "w", buffering=1, encoding=stream.encoding, errors="replace"))  # noqa: PTH123
