@@ -160,6 +160,8 @@ def error_from_code(exit_code: int, message: str, hint: str) -> LocalSpecError:
 
 OWN_FOLDER = "set LOCALSPEC_HOME to a folder of your own"
 """The way out for files that LocalSpec keeps for the user."""
+OWN_CACHE = "set HF_HOME to a folder of your own"
+"""The way out for the cache of the Hub."""
 
 _NO_ROOM = "Free some room, and try again."
 _REASONS = {

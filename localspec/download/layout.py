@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 from localspec.download.remote_file import RemoteFile
-from localspec.errors import DownloadError
+from localspec.errors import OWN_CACHE, DownloadError, refused
 from localspec.pairs.disk import is_file
 from localspec.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
@@ -122,10 +122,7 @@ def explained(cache: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DownloadError(
-            f"The cache {cache} cannot be written: {error.strerror or error}.",
-            "Check its permissions, or set HF_HOME to a folder of your own.",
-        ) from error
+        raise DownloadError(*refused(f"The cache {cache} cannot be written", error, OWN_CACHE)) from error
 
 
 def _leads_to(link: Path, blob: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from localspec.errors import DownloadError
+from localspec.errors import OWN_CACHE, DownloadError, refused
 
 _POLL_S = 0.25
 
@@ -27,10 +27,7 @@ def held(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
         except TimeoutError:
             waiting()
         except OSError as error:
-            raise DownloadError(
-                f"The lock {lock_file} cannot be taken: {error.strerror or error}.",
-                "Check the permissions of the cache, or set HF_HOME to a folder of your own.",
-            ) from error
+            raise DownloadError(*refused(f"The lock {lock_file} cannot be taken", error, OWN_CACHE)) from error
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from types import TracebackType
 from localspec.download.amounts import amount
 from localspec.download.checksum import Digest, digest
 from localspec.download.layout import Layout, explained
-from localspec.errors import DownloadError
+from localspec.errors import OWN_CACHE, DownloadError, refused
 from localspec.pairs.free_space import reserve_bytes
 from localspec.pairs.unfinished import read_note
 
@@ -118,10 +118,9 @@ class Part:
     def _refused(self, error: OSError) -> DownloadError:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return self._full()
-        return DownloadError(
-            f"{self._layout.remote.file} cannot be written to {self._layout.cache}: {error.strerror or error}.",
-            "Check the disk; what has arrived is kept.",
-        )
+        what = f"{self._layout.remote.file} cannot be written to {self._layout.cache}"
+        message, hint = refused(what, error, OWN_CACHE)
+        return DownloadError(message, f"{hint} What has arrived is kept.")
 
     def _full(self) -> DownloadError:
         missing = self._layout.remote.size_bytes - self.held

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localspec.errors import ConfigError, NotFoundError, UsageError
+from localspec.errors import ConfigError, NotFoundError, UsageError, refused
 from localspec.pairs.catalogue import load_catalogue
 from localspec.pairs.disk import is_file, is_folder, is_link, links_below, matching, real
 from localspec.pairs.hub_cache import hub_cache, read_ref
@@ -80,9 +80,7 @@ def delete(paths: Iterable[Path]) -> None:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise ConfigError(
-                f"{path} cannot be removed: {error.strerror or error}.", "Check the permissions of its folder."
-            ) from error
+            raise ConfigError(*refused(f"{path} cannot be removed", error, "remove it by hand")) from error
 
 
 def _other_user(model: ModelFile, pair: Pair) -> str | None:

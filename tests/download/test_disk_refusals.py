@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localspec.errors import DownloadError
+from localspec.errors import DownloadError, refused
 from localspec.pairs.hub_cache import cached_files
 from tests.download.support import BIG, World, noise
 from tests.hub import Cut, Refuse
@@ -87,7 +87,8 @@ def test_whichever_step_the_disk_refuses(half: World, code: int, monkeypatch: py
         where = f"step {number}, {refusing.calls[-1]}: {caught.value}"
         assert caught.value.message.endswith("."), where
         assert caught.value.hint, where
-        assert os.strerror(code) in caught.value.message or "is full" in caught.value.message, where
+        reason, _ = refused("", OSError(code, os.strerror(code)), "")
+        assert caught.value.message.endswith(reason) or "is full" in caught.value.message, where
         layout = world.layout()
         assert layout.held_bytes >= HELD, where
         for name in (layout.snapshot, layout.blob):

@@ -138,7 +138,7 @@ def test_a_disk_that_is_really_full(world: World, small_disk: Path, monkeypatch:
 def test_a_read_only_disk(world: World, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     monkeypatch.setenv("HF_HUB_CACHE", str(small_disk / "hub"))
-    with pytest.raises(DownloadError, match="cannot be written: Read-only"):
+    with pytest.raises(DownloadError, match="cannot be written: the file system is read-only"):
         world.fetch()
 
 

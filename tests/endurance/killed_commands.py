@@ -28,8 +28,8 @@ from tests.store.support import converse
 
 LOCALSPEC = [sys.executable, "-m", "localspec"]
 TURNS_N = 4
-TARGET = model(tensors=[Tensor("token_embd.weight", (64, 24_000))])
-DRAFT = model(tensors=[Tensor("token_embd.weight", (64, 4_000))])
+TARGET = model(tensors=[Tensor("token_embd.weight", (64, 160_000))])
+DRAFT = model(tensors=[Tensor("token_embd.weight", (64, 24_000))])
 MODELS = {BIG: ("big-Q4_K_M.gguf", TARGET), SMALL: ("small-Q8_0.gguf", DRAFT)}
 PAIR = "\n".join(
     ['[[pairs]]\nid = "mine"\ntitle = "Mine"']
