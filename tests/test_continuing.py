@@ -10,7 +10,7 @@ import pytest
 
 from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.cancel import Cancellation
-from localspec.engine.events import Round, Started
+from localspec.engine.events import Finished, FinishReason, Round, Started
 from localspec.engine.settings import Sampling
 from localspec.errors import UsageError
 from localspec.load import InspectablePair, LoadOptions, open_pair
@@ -108,3 +108,17 @@ def test_text_that_the_grammar_does_not_allow_can_be_looked_into(pair: Inspectab
     seen = pair.inspector.inspect(QUESTION, options, [*ids[:2], *ids[:2]], 3)
     assert first
     assert seen.target.filtered is None
+
+
+def test_a_stop_while_the_prompt_is_made_is_an_end_like_any_other(own_home: Path) -> None:
+    """Templates and tokenizing take their time with long texts; a stop that comes then ends the reply, in no error."""
+    cancel = Cancellation()
+    pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1), cancel)
+    try:
+        cancel.set()
+        *_, event = pair.reply((Message(Role.USER, "word " * 100_000),), GREEDY)
+        assert isinstance(event, Finished)
+        assert event.reason is FinishReason.CANCELLED
+    finally:
+        cancel.clear()
+        pair.close()
