@@ -52,6 +52,9 @@ def many_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The terminal the tests are started from has no say in what the app looks like."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
+    # Readline exports the size of the terminal to every process that is started after it.
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(autouse=True)
