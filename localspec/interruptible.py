@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from types import FrameType, TracebackType
@@ -27,6 +25,7 @@ from localspec.errors import INTERRUPTED_EXIT_CODE
 from localspec.farewell import KEEPING_HERE, tell_not_kept, told_if_long
 from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
 from localspec.nudge import Nudge
+from localspec.signals import ending_signals, forsake_terminal
 
 T = TypeVar("T")
 
@@ -162,22 +161,6 @@ class InterruptibleThread:
         self.cancel.set()
         if self._current is None:
             raise SystemExit(self.leaving)
-
-
-def ending_signals() -> list[signal.Signals]:
-    """SIGTERM and SIGHUP, where there are any, but for those that are ignored, as under nohup."""
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
-
-
-def forsake_terminal() -> None:
-    """The terminal is gone: what is still written to it goes nowhere instead of being an error."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
-        with suppress(OSError, ValueError):
-            if stream is not None and stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
-                os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ from localspec import heap
 from localspec.config import Config
 from localspec.errors import LocalSpecError
 from localspec.farewell import KEEPING_BEHIND, tell, told_if_long
-from localspec.interruptible import ending_signals, forsake_terminal
 from localspec.launch import Launch
+from localspec.signals import ending_signals, forsake_terminal
 from localspec.store import Store
 from localspec.tui import gone_widgets
 from localspec.tui.actions import ACTIONS

@@ -23,7 +23,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from localspec.interruptible import forsake_terminal
+from localspec.signals import forsake_terminal
 from localspec.tui.paste_gate import Pasted, PasteGate
 
 Size: TypeAlias = tuple[int, int]

@@ -1,0 +1,25 @@
+"""The signals by which a process is asked to end: SIGTERM, and SIGHUP when its terminal is closed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+from contextlib import suppress
+
+
+def ending_signals() -> list[signal.Signals]:
+    """SIGTERM and SIGHUP, where there are any, but for those that are ignored, as under nohup."""
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def forsake_terminal() -> None:
+    """The terminal is gone: what is still written to it goes nowhere instead of being an error."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with suppress(OSError, ValueError):
+            if stream is not None and stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
+                os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
