@@ -80,10 +80,8 @@ def legend(inspection: Inspection) -> str:
     """What the letters among the facts stand for; empty where there are none."""
     if inspection.target.filtered is None:
         return ""
-    p = "p is the target's probability of this token, as its sampler draws"
-    if inspection.draft is None:
-        return f"{p}."
-    return f"{p}; q is the draft's. A guess drawn from q is kept with the chance min(1, p/q), a named one with p."
+    q = "; q: the draft's" if inspection.draft is not None else ""
+    return f"p: the target's probability as sampled{q}; kept: chance to stay"
 
 
 def packed(told: Iterable[Fact], width: int) -> list[str]:

@@ -154,7 +154,7 @@ async def test_another_mistake_of_the_search_ends_the_app(monkeypatch: pytest.Mo
         ("load", "Pairs"),
         ("keys", "Help"),
         ("history", "Conversations"),
-        ("retry", "Answer anew"),
+        ("retry", "Answer again"),
         ("theme", "Theme"),
     ],
 )

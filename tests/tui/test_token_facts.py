@@ -53,7 +53,8 @@ def test_the_sampler_decides_what_is_kept() -> None:
 def test_letters_are_explained_where_they_stand() -> None:
     """Those that are there, and no others."""
     drawn = Inspection(1, opinion(0.3, 0.4), opinion(0.7, 0.8))
-    assert all(each in legend(drawn) for each in ("p is the target's", "q is the draft's", "min(1, p/q)"))
+    assert all(each in legend(drawn) for each in ("p: the target's", "q: the draft's", "kept: "))
+    assert cell_len(legend(drawn)) <= 76, "a line where the screen is 80 wide"
     assert "q" not in legend(Inspection(1, opinion(0.3, 0.4), None))
     assert legend(Inspection(1, opinion(0.3, None), None)) == ""
 
