@@ -21,7 +21,7 @@ from localspec.tui.widgets.page import Page
 from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.token_view import TokenView
 from localspec.tui.widgets.transcript import Transcript
-from localspec.tui.widgets.welcome import Welcome
+from localspec.tui.widgets.welcome import TOUR_EXAMPLES, Welcome
 from localspec.worker.messages import Cancel, Load
 from tests.tui.support import (
     LAUNCH,
@@ -411,7 +411,7 @@ async def test_examples_can_be_clicked() -> None:
         await wait_until(pilot, lambda: "plain" in str(chat(pilot).query_one("#legend").render()))
         await pilot.click(chat(pilot).query(".example").first())
         await pilot.pause()
-        assert chat(pilot).query_one(Prompt).text == "What is speculative decoding?"
+        assert chat(pilot).query_one(Prompt).text == TOUR_EXAMPLES[0]
 
 
 async def test_the_cursor_is_still_while_the_model_computes() -> None:

@@ -170,8 +170,11 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         engine.load()
         await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
         race = Race(engine.send, lambda: 1, "Hello", ReplyOptions(), 1)
-        app.push_screen(RaceScreen(race, app._palette))
+        screen = RaceScreen(race, app._palette)
+        app.push_screen(screen)
         await pilot.pause()
+        assert str(screen.query_one("#race-hints").render()) == "Esc back", "while it runs"
+        screen._hint("race-again", "race-end", "race-close")
         assert str(app.screen.query_one("#race-hints").render()) == "x again  Space to the end  Esc back"
         await pilot.press("escape")
         exchange = Exchange("Hello")
