@@ -169,7 +169,7 @@ def test_tab_completes_commands_and_files(start: Start, tmp_path: Path) -> None:
     terminal.type(f"/att\t{tmp_path}/no\tfi\t\n")
     terminal.wait_for("The next message goes with", PATIENCE_S)
     terminal.type(f"/sch\t{tmp_path}/no\tfi\t\n")
-    terminal.wait_for("JSON:", PATIENCE_S)
+    terminal.wait_for("no JSON", PATIENCE_S)
     terminal.type("/quit\n")
     assert ended(terminal) == 0
 
