@@ -175,7 +175,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         await pilot.pause()
         assert str(screen.query_one("#race-hints").render()) == "Esc back", "while it runs"
         screen._hint("race-again", "race-end", "race-close")
-        assert str(app.screen.query_one("#race-hints").render()) == "x again  Space to the end  Esc back"
+        assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
         await pilot.press("escape")
         exchange = Exchange("Hello")
         exchange.trace.extend([make_round(["One", " two"])])
