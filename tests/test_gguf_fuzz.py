@@ -10,7 +10,7 @@ import tracemalloc
 from collections.abc import Sequence
 from struct import pack
 
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from localspec.errors import ModelFileError
@@ -189,7 +189,7 @@ def test_whatever_a_network_is_said_to_be_it_can_be_reckoned(architecture: str, 
     error, peak_bytes = asked(io.BytesIO(data), len(data))
 
     assert peak_bytes < 2**23
-    assert error is None or "layers" in error.message
+    assert error is None or "layers" in error.message or "experts" in error.message
 
 
 TEXTS = st.sampled_from(["a", "", "a\0b", "\x1b[2J", "\u2028", "\udcff", "<|im_end|>", "x" * 99])
@@ -203,7 +203,10 @@ def vocabularies(draw: st.DrawFn) -> GgufHeader:
     said: dict[str, gf.Plain] = {"model": draw(KINDS), **draw(st.dictionaries(SAID, IDS))}
     metadata = {f"tokenizer.ggml.{key}": value for key, value in said.items()}
     tokens = draw(st.lists(TEXTS, max_size=9, unique_by=lambda text: text.partition("\0")[0]))
-    return parse(gf.model(tokens=tokens, metadata=metadata))
+    try:
+        return parse(gf.model(tokens=tokens, metadata=metadata))
+    except ModelFileError:
+        reject()  # a tokenizer that these tokens cannot be for
 
 
 @given(one=vocabularies(), other=vocabularies())

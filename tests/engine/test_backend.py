@@ -31,7 +31,7 @@ from localspec.engine.dist import Dist
 from localspec.engine.model import Cancelled, Model
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
-from localspec.errors import CapacityError, EngineError, ModelFileError
+from localspec.errors import CapacityError, ModelFileError
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.fakes import Softmax, TableModel, letters
 
@@ -200,7 +200,7 @@ class TestLlamaModel:
         rows[at, 7] = np.nan
         with monkeypatch.context() as patch:
             patch.setattr(llama, "_view", lambda first, last: rows)
-            with pytest.raises(EngineError, match="not numbers"):
+            with pytest.raises(ModelFileError, match="not numbers"):
                 llama.logits(tokens(5), 3)
         assert list(llama.held_tokens) == []
 
