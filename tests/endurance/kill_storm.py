@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.endurance.killed_commands import ExportKills, ImportKills, PullKills, serve
@@ -52,11 +53,12 @@ def storm(folder: Path, server: HubServer, kills_n: int, chance: random.Random) 
         "pull": lambda: until_killed(pulls.kill),
     }
     done = Counter[str]()
-    for number in range(kills_n):
-        (kind,) = chance.choices([*SHARES], [*SHARES.values()])
-        kinds[kind]()
-        done[kind] += 1
-        print(f"\r{number + 1} kills", end="", file=sys.stderr, flush=True)
+    with suppress(KeyboardInterrupt):  # What was seen so far is told as well.
+        for number in range(kills_n):
+            (kind,) = chance.choices([*SHARES], [*SHARES.values()])
+            kinds[kind]()
+            done[kind] += 1
+            print(f"\r{number + 1} kills", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     if app.kills:
         app.end()
