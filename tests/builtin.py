@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.base.paths import shipped
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
-from localspec.paths import shipped
 
 TARGET = shipped("assets/builtin-target.gguf")
 DRAFT = shipped("assets/builtin-draft.gguf")

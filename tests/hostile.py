@@ -18,27 +18,27 @@ from urllib.parse import quote, unquote
 
 from huggingface_hub.utils import _detect_agent
 
-from localspec.chat import Message, ReplyOptions, Role
+from localspec.base.errors import ModelFileError
+from localspec.base.paths import user_paths
+from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
+from localspec.chat.compose.message import Written
 from localspec.cli import main
 from localspec.cli.services import Services
-from localspec.compose.history import SENT_MESSAGES, PromptHistory
-from localspec.compose.message import Written
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.engine.backends.native import NativeLog
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.engine.tally import Tally
-from localspec.errors import ModelFileError
-from localspec.load import LoadOptions, OpenPair, Progress
-from localspec.paths import user_paths
+from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.template import ChatTemplate
+from localspec.runtime.worker.messages import Answer, Emitted, Failed, Generate, Load, Loaded, Request
 from localspec.store import Store
-from localspec.template import ChatTemplate
-from localspec.worker.messages import Answer, Emitted, Failed, Generate, Load, Loaded, Request
 from tests.cli.support import FakePair, info_of
 from tests.gguf_files import model, write
 from tests.hub import HubServer
-from tests.pairs.support import BIG, SMALL, hub_pair, in_hub, write_own
+from tests.models.pairs.support import BIG, SMALL, hub_pair, in_hub, write_own
 from tests.store.support import ABOUT, round_of
 
 UNBRACKETED = "\x1bPx\x07bel\x90\x9bx\x08bs\x0bvt\x0cff\x7fdel\rcr\u202e\u2066\u200f\u061c\U000e0041"

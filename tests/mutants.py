@@ -34,18 +34,22 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/suffix": ("engine/test_suffix.py", "engine/test_suffix_drafter.py"),
     "engine/text": ("engine/test_text.py", "engine/test_loop.py"),
     # Never slower.
-    "engine/costs": ("engine/test_adaptive.py", "test_tuning.py"),
+    "engine/costs": ("engine/test_adaptive.py", "runtime/test_tuning.py"),
     "engine/adaptive": ("engine/test_adaptive.py",),
     # Honest.
     "engine/tally": ("engine/test_tally.py", "engine/test_loop.py", "engine/test_wire.py", "engine/test_divergence.py"),
-    "engine/wire": ("engine/test_wire.py", "worker/test_codec.py"),
-    "significance": ("test_significance.py", "trials"),
+    "engine/wire": ("engine/test_wire.py", "runtime/worker/test_codec.py"),
+    "base/significance": ("base/test_significance.py", "insight/trials"),
     # Nothing is lost, and nothing is let in.
     "store/provenance": ("store/test_provenance.py",),
     "store/recorder": ("store/test_recorder.py", "store/test_recovery.py"),
-    "download/transfer": ("download/test_download.py", "download/test_part_fuzz.py", "download/test_way.py"),
-    "download/part": ("download/test_download.py", "download/test_part_fuzz.py"),
-    "visible": ("test_visible.py", "test_terminal_stream.py"),
+    "models/download/transfer": (
+        "models/download/test_download.py",
+        "models/download/test_part_fuzz.py",
+        "models/download/test_way.py",
+    ),
+    "models/download/part": ("models/download/test_download.py", "models/download/test_part_fuzz.py"),
+    "base/visible": ("base/test_visible.py", "base/test_terminal_stream.py"),
 }
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "recipe", "__snapshots__")

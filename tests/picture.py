@@ -13,16 +13,16 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from localspec.chat import TOUR_DEPTH, ReplyOptions
+from localspec.base.paths import shipped
+from localspec.chat.inbox import Inbox
 from localspec.engine.settings import Sampling
-from localspec.launch import Launch
-from localspec.load import LoadOptions
-from localspec.paths import shipped
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Load
 from localspec.tui.app import ChatApp
-from localspec.tui.inbox import Inbox
 from localspec.tui.widgets.notice import Notice
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Load
 
 PICTURE = Path(__file__).parent.parent / "assets" / "screenshot.svg"
 QUESTIONS = ("What is a draft model?", "Tell me a story about a fox")

@@ -16,7 +16,7 @@ _BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- e
 
 def keys() -> str:
     """What can be done on the chat screen, and how."""
-    from localspec.tui.actions import ACTIONS, key_label
+    from localspec.tui.keys.actions import ACTIONS, key_label
 
     rows = [f"| {key_label(a.keys)} | {f'`/{a.command}`' if a.command else ''} | {a.help} |" for a in ACTIONS]
     return "\n".join(["| Key | Command | |", "| --- | --- | --- |", *rows])
@@ -25,7 +25,7 @@ def keys() -> str:
 def marks() -> str:
     """The legend."""
     from localspec.engine.events import Origin
-    from localspec.tui.palette import GHOST_MEANING, MEANINGS
+    from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS
 
     looks = {
         Origin.ACCEPTED: "blue, underlined",
@@ -79,8 +79,8 @@ def settings() -> str:
 
 def bindings() -> str:
     """Every action with its id and its keys in each shipped set."""
-    from localspec.tui.keymap import KEYMAPS
-    from localspec.tui.tables import KNOWN
+    from localspec.tui.keys.keymap import KEYMAPS
+    from localspec.tui.keys.tables import KNOWN
 
     names = list(KEYMAPS)
     rows = [

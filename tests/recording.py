@@ -17,24 +17,24 @@ from pathlib import Path
 from textual.binding import Binding
 from textual.pilot import Pilot
 
-from localspec.chat import TOUR_DEPTH, ReplyOptions
+from localspec.base.paths import shipped
+from localspec.chat.inbox import Inbox
+from localspec.chat.session import Phase
 from localspec.engine.settings import Sampling
-from localspec.launch import Launch
-from localspec.load import LoadOptions
-from localspec.pairs import BUILTIN_ID, load_catalogue
-from localspec.paths import shipped
+from localspec.models.pairs import BUILTIN_ID, load_catalogue
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Load
 from localspec.store import Store
-from localspec.tui.actions import key_label
 from localspec.tui.app import ChatApp
-from localspec.tui.inbox import Inbox
-from localspec.tui.keys import prompt_bindings
+from localspec.tui.keys.actions import key_label
+from localspec.tui.keys.bindings import prompt_bindings
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
-from localspec.tui.session import Phase
 from localspec.tui.theme import DARK
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Load
 from tests.film import Film, Frame, line_of, thinned
 
 RECORDING = Path(__file__).parent.parent / "assets" / "recording.svg"

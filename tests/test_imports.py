@@ -26,9 +26,9 @@ def loaded_after(statement: str) -> set[str]:
     [
         ("import localspec", set()),
         ("import localspec.cli", set()),
-        ("import localspec.pairs", set()),
-        ("import localspec.load", set()),
-        ("import localspec.worker.client", set()),
+        ("import localspec.models.pairs", set()),
+        ("import localspec.runtime.load", set()),
+        ("import localspec.runtime.worker.client", set()),
         ("import localspec.engine.loop", {"numpy"}),
         ("import localspec.tui.app", {"textual"}),
     ],
@@ -40,7 +40,10 @@ def test_an_import_loads_no_more_than_it_needs(statement: str, allowed: set[str]
 
 def test_importing_changes_nothing(tmp_path: object) -> None:
     """No file appears and no output is written when the package is imported."""
-    code = "import localspec, localspec.cli, localspec.load, localspec.chat, localspec.pairs, localspec.worker.client"
+    code = """if True:
+        import localspec.cli, localspec.runtime.load, localspec.runtime.messages
+        import localspec.models.pairs, localspec.runtime.worker.client
+    """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=str(tmp_path))
     assert done.stdout == ""
     assert done.stderr == ""

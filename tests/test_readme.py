@@ -50,8 +50,8 @@ def test_files_that_are_named_exist(document: str) -> None:
 
 def test_the_pair_in_the_readme_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example table is read as a pair of the user's own."""
-    from localspec.pairs import load_catalogue
-    from localspec.paths import user_paths
+    from localspec.base.paths import user_paths
+    from localspec.models.pairs import load_catalogue
 
     (example,) = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
 from localspec.cli.bench_orders import orders_of
 from localspec.cli.bench_save import check_save, save
 from localspec.cli.borrowed import LOADING, borrow, settle
@@ -17,13 +18,12 @@ from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.cli.values import Number
-from localspec.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
 
 if TYPE_CHECKING:
-    from localspec.bench.compare import Comparison
-    from localspec.bench.result import BenchResult
-    from localspec.bench.run import Bench, Orders
-    from localspec.launch import Launch
+    from localspec.insight.bench.compare import Comparison
+    from localspec.insight.bench.result import BenchResult
+    from localspec.insight.bench.run import Bench, Orders
+    from localspec.runtime.launch import Launch
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FROM_1 = Number(click.IntRange(min=1))
@@ -110,10 +110,10 @@ def bench(services: Services, /, **given: Any) -> None:
     drawn anew each time. Sampling but for the temperature is the pair's own. Ctrl-C ends it and shows what was
     measured until then. The exit code is 0 whatever the verdict; 12 if --compare finds a loss.
     """
-    from localspec.bench.lock import alone
-    from localspec.bench.result import read_result
-    from localspec.bench.run import INTERRUPTED
     from localspec.cli.out_file import check_writable
+    from localspec.insight.bench.lock import alone
+    from localspec.insight.bench.result import read_result
+    from localspec.insight.bench.run import INTERRUPTED
 
     for one, other in (("as_json", "markdown"), ("prompts", "from_history")):
         if given[one] and given[other]:
@@ -122,7 +122,7 @@ def bench(services: Services, /, **given: Any) -> None:
     for file in (given["out"], given["plot"]):
         check_writable(file)
     if given["plot"]:
-        from localspec.bench.plot import check_plot
+        from localspec.insight.bench.plot import check_plot
 
         check_plot(given["plot"])
     earlier = read_result(given["compare"]) if given["compare"] else None
@@ -166,9 +166,9 @@ def _launches(given: dict[str, Any]) -> list[Launch]:
 
 
 def _measured(services: Services, orders: Orders, launches: list[Launch]) -> Bench:
-    from localspec.bench.run import Bench
     from localspec.cli.remaining import Remaining
     from localspec.cli.streams import Status
+    from localspec.insight.bench.run import Bench
 
     status, remaining = Status(), Remaining()
 
@@ -186,7 +186,7 @@ def _measured(services: Services, orders: Orders, launches: list[Launch]) -> Ben
 def _changes(earlier: BenchResult | None, result: BenchResult) -> list[Comparison] | None:
     if earlier is None:
         return None
-    from localspec.bench.compare import compare
+    from localspec.insight.bench.compare import compare
 
     return compare(earlier, result)
 
@@ -210,8 +210,8 @@ def _show(result: BenchResult, changes: list[Comparison] | None, given: dict[str
 
 def _with_summary(result: BenchResult) -> dict[str, Any]:
     """The raw result, and what it says."""
-    from localspec.bench.verdict import recommended
     from localspec.cli.bench_table import Told
+    from localspec.insight.bench.verdict import recommended
 
     said = result.to_dict()
     for pair, data in zip(result.pairs, said["pairs"], strict=True):
@@ -227,7 +227,7 @@ def _with_summary(result: BenchResult) -> dict[str, Any]:
 
 
 def _warn_unlike(earlier: BenchResult, result: BenchResult) -> None:
-    from localspec.bench.compare import unlike
+    from localspec.insight.bench.compare import unlike
 
     if clauses := unlike(earlier, result):
         remark(f"The runs are not alike: {'; '.join(clauses)}.")
@@ -240,8 +240,8 @@ def _keep(result: BenchResult, given: dict[str, Any]) -> None:
 
         write_out(given["out"], json.dumps(result.to_dict()) + "\n")
     if given["plot"]:
-        from localspec.bench.plot import draw
-        from localspec.bench.summary import cells
+        from localspec.insight.bench.plot import draw
+        from localspec.insight.bench.summary import cells
 
         draw(given["plot"], {pair.pair: cells(pair.samples) for pair in result.pairs})
 
@@ -250,7 +250,7 @@ def _refuse_losses(changes: list[Comparison] | None) -> None:
     """Raises CheckFailedError."""
     if changes is None:
         return
-    from localspec.bench.compare import losses
+    from localspec.insight.bench.compare import losses
 
     lost = losses(changes)
     if lost:

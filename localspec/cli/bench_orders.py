@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from localspec.bench.run import Orders
-    from localspec.prompt_sets import Prompt
+    from localspec.insight.bench.run import Orders
+    from localspec.insight.prompt_sets import Prompt
 
 
 def orders_of(given: dict[str, Any]) -> Orders:
     """The orders. Raises UsageError, InputError and NotFoundError for prompts that are not there."""
-    from localspec.bench.run import Orders
-    from localspec.bench.trials import conditions
-    from localspec.prompt_sets import of_subjects
+    from localspec.insight.bench.run import Orders
+    from localspec.insight.bench.trials import conditions
+    from localspec.insight.prompt_sets import of_subjects
 
     prompts = _prompts(given)
     listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
@@ -22,11 +22,11 @@ def orders_of(given: dict[str, Any]) -> Orders:
 
 
 def _prompts(given: dict[str, Any]) -> tuple[Prompt, ...]:
-    from localspec.prompt_sets import read_prompts, shipped_prompts
+    from localspec.insight.prompt_sets import read_prompts, shipped_prompts
 
     if given["from_history"]:
-        from localspec.bench.own_prompts import drawn_prompts
         from localspec.cli.history_store import open_history
+        from localspec.insight.bench.own_prompts import drawn_prompts
 
         with open_history() as store:
             return drawn_prompts(store, given["from_history"], given["seed"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from localspec.errors import UsageError
+from localspec.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from localspec.bench.result import BenchResult
     from localspec.config import Value
-    from localspec.launch import Launch
+    from localspec.insight.bench.result import BenchResult
+    from localspec.runtime.launch import Launch
 
 _PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
 
@@ -30,13 +30,13 @@ def save(result: BenchResult, launch: Launch) -> str:
 
     Raises ConfigError.
     """
-    from localspec.bench.verdict import recommended
     from localspec.cli.bench_table import Told
     from localspec.config import find_setting, read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
     from localspec.config.pair_table import name_in
-    from localspec.pairs import BUILTIN_ID
+    from localspec.insight.bench.verdict import recommended
+    from localspec.models.pairs import BUILTIN_ID
 
     way = recommended(Told.of(result.pairs[0]).verdict) if result.pairs and not result.cut_short else None
     if way is None:
@@ -70,7 +70,7 @@ def values_of(way: str) -> dict[str, Value | None]:
     >>> values_of("auto"), values_of("plain")["speculation.spec"]
     ({'speculation.spec': 'auto', 'speculation.depth': 'auto'}, 'off')
     """
-    from localspec.bench.trials import AUTO, PLAIN
+    from localspec.insight.bench.trials import AUTO, PLAIN
 
     if way == PLAIN:
         return {_SPEC: "off", _DEPTH: None}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from localspec.bench.compare import Change, Comparison, losses
-from localspec.bench.result import BenchResult, PairResult
-from localspec.bench.summary import ALL, Cell, cells
-from localspec.bench.verdict import Verdict, recommended, verdict
+from localspec.base.visible import visible_line
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
-from localspec.figures import MISSING, length, percent, size, speed, times
-from localspec.visible import visible_line
+from localspec.insight.bench.compare import Change, Comparison, losses
+from localspec.insight.bench.result import BenchResult, PairResult
+from localspec.insight.bench.summary import ALL, Cell, cells
+from localspec.insight.bench.verdict import Verdict, recommended, verdict
+from localspec.runtime.figures import MISSING, length, percent, size, speed, times
 
 _HEADS = ("SUBJECT", "PLAIN", "SPEC", "SPEED-UP", "BETWEEN", "ACCEPTED", "LENGTH", "DRAFT", "VERIFY", "HOST")
 _COLOURS = {"pays": GREEN, "costs": RED, "equal": DIM, "mixed": AMBER, "open": AMBER}

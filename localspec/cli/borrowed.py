@@ -10,7 +10,7 @@ from localspec.cli.options import Chosen
 from localspec.cli.run import run
 
 if TYPE_CHECKING:
-    from localspec.launch import Launch
+    from localspec.runtime.launch import Launch
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from localspec.base.errors import UsageError
+from localspec.base.visible import visible_line
 from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.errors import UsageError
-from localspec.visible import visible_line
 
 if TYPE_CHECKING:
-    from localspec.launch import Launch
-    from localspec.load import PairInfo
-    from localspec.marks import Marks
-    from localspec.plain import State, Voice
-    from localspec.plain.voice import Records
-    from localspec.plain.waiting import Waiting
+    from localspec.chat.marks import Marks
+    from localspec.line import State, Voice
+    from localspec.line.voice import Records
+    from localspec.line.waiting import Waiting
+    from localspec.runtime.launch import Launch
+    from localspec.runtime.load import PairInfo
     from localspec.store import Store, StoredConversation
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -139,11 +139,11 @@ def _why_plain() -> str:
 
 def _answer_lines(services: Services, launch: Launch, options: LineOptions) -> None:
     """Find the conversation before anything is loaded; then load, and chat."""
-    from localspec.plain import LineChat, State
-    from localspec.plain.slot import PairSlot
-    from localspec.plain.waiting import Waiting
+    from localspec.insight.observers.observers import Observers
+    from localspec.line import LineChat, State
+    from localspec.line.slot import PairSlot
+    from localspec.line.waiting import Waiting
     from localspec.store import Store
-    from localspec.witness.observers import Observers
 
     with closing(Store.open_or_memory()) as store, closing(Observers()) as observers:
         if store.notice:
@@ -192,10 +192,10 @@ def _conversation(store: Store, launch: Launch, options: LineOptions) -> StoredC
 
 
 def _voice(options: LineOptions, waiting: Waiting) -> Voice:
+    from localspec.chat.marks import Marks
     from localspec.cli.streams import wants_colour
-    from localspec.marks import Marks
-    from localspec.plain import JsonVoice, TextVoice
-    from localspec.plain.streaming import Stride
+    from localspec.line import JsonVoice, TextVoice
+    from localspec.line.streaming import Stride
 
     if options.as_json:
         return JsonVoice(_records, waiting)
@@ -211,8 +211,8 @@ def _records(launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> Records:
 
 def _greet(state: State, options: LineOptions) -> None:
     """To somebody who types: who speaks, and what can be done. To others only what they asked to go on with."""
-    from localspec.plain.conversations import opened, spoken_with
-    from localspec.plain.voice import LEGENDS
+    from localspec.line.conversations import opened, spoken_with
+    from localspec.line.voice import LEGENDS
 
     typed = sys.stdin is not None and sys.stdin.isatty()
     if state.talk.path:

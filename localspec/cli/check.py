@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localspec.visible import visible_line
+from localspec.base.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.gguf import GgufHeader
@@ -25,8 +25,8 @@ def check(target: str, draft: str, as_json: bool) -> None:
     that `localspec pairs scan` lists. Of a file that is not on this machine only the header is fetched.
     """
     from localspec.cli.hub_access import surroundings
-    from localspec.download.model_header import header_of
-    from localspec.match import check_match, judge_match
+    from localspec.models.compatibility import check_match, judge_match
+    from localspec.models.download.model_header import header_of
 
     with surroundings() as around:
         headers = header_of(target, around), header_of(draft, around)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from localspec import __version__
+from localspec.base.errors import UsageError
 from localspec.cli.bench import bench
 from localspec.cli.chat import chat, chat_options, open_chat
 from localspec.cli.config import config
@@ -21,7 +22,6 @@ from localspec.cli.serve_web import serve_web
 from localspec.cli.stats import stats
 from localspec.cli.trials import trials
 from localspec.cli.verify import verify
-from localspec.errors import UsageError
 
 
 class LocalSpecGroup(SectionedCommand, click.Group):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from localspec.base.errors import OWN_FOLDER, ConfigError, UsageError, refused
 from localspec.cli.report import remark
-from localspec.errors import OWN_FOLDER, ConfigError, UsageError, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,7 @@ def set_(name: str, value: str, pair: str | None) -> None:
     from localspec.config.kinds import shown
     from localspec.config.own import find_named, find_of_pair, read_own
     from localspec.config.pair_table import name_in
-    from localspec.pairs import load_catalogue
+    from localspec.models.pairs import load_catalogue
 
     named = find_named(name) if pair is None else find_of_pair(name)
     if pair is not None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from localspec.config import SETTINGS, Config, Problem, Setting, Value
 from localspec.config.kinds import shown
 from localspec.config.pair_table import can_be_of_pair
-from localspec.launch import Layer
-from localspec.pairs import BUILTIN_ID
-from localspec.presets import PRESETS
+from localspec.config.presets import PRESETS
+from localspec.models.pairs import BUILTIN_ID
+from localspec.runtime.launch import Layer
 
 if TYPE_CHECKING:
     from localspec.cli.layers import Layers
-    from localspec.pairs import Pair
+    from localspec.models.pairs import Pair
 
 _OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
 _PRESET = "sampling.preset"
@@ -101,8 +101,8 @@ def problems_of(config: Config) -> list[Problem]:
 
     Of settings together as far as they are used: with the pair that is set, and with each that has a table and is here.
     """
-    from localspec.errors import LocalSpecError
-    from localspec.tui.keymap import resolve_keymap
+    from localspec.base.errors import LocalSpecError
+    from localspec.tui.keys.keymap import resolve_keymap
 
     layers = bare_layers()
     layers.settle(config)
@@ -152,6 +152,6 @@ def _held(config: Config, pair: str, layers: Mapping[str, Layer], name: str) -> 
 
 
 def _catalogued() -> Iterator[Pair]:
-    from localspec.pairs import load_catalogue
+    from localspec.models.pairs import load_catalogue
 
     yield from load_catalogue().pairs

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from localspec.errors import ALL_ERRORS, SIGNAL_EXIT_CODES
+from localspec.base.errors import ALL_ERRORS, SIGNAL_EXIT_CODES
 
 HELP_OPTIONS = ("-h", "--help")
 """What asks any command for its help."""

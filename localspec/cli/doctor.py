@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.visible import visible_line
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, GREEN, RED, coloured, columns
-from localspec.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.doctor.examination import Examination

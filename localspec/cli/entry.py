@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import click
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, OutputError, refused
 from localspec.cli import report
 from localspec.cli.commands import localspec
 from localspec.cli.services import Services
 from localspec.cli.streams import StdoutError, give_up_stdout, settle_streams
 from localspec.cli.watch import POSSIBLE, watched
-from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, OutputError, refused
 
 _COMPLETION_VARIABLE = "_LOCALSPEC_COMPLETE"
 

@@ -98,8 +98,8 @@ def _nothing(text: str | None, *, deleted: bool) -> str:
 @click.option("--json", _AS_JSON, is_flag=True, help="Write it as a JSON object, the messages without their tokens.")
 def show(beginning: str, message: str | None, everything: bool, as_json: bool) -> None:
     """Show the conversation ID: the branch that was open last, as plain text."""
+    from localspec.base.errors import UsageError
     from localspec.cli.history_text import chosen, conversation_lines, shown_to_dict
-    from localspec.errors import UsageError
 
     if message is not None and everything:
         raise UsageError("--message and --all contradict each other.", "Leave one of them out.")

@@ -15,7 +15,7 @@ from localspec.cli.history_store import open_history
 from localspec.cli.values import Number
 
 if TYPE_CHECKING:
-    from localspec.stats.disagreements import Disagreements
+    from localspec.insight.stats.disagreements import Disagreements
 
 
 @click.command(short_help="Write the draft's refused proposals as JSONL.")
@@ -59,8 +59,8 @@ def disagreements(
     Each has the end of what was said before (context), the proposals of the round that were accepted (agreed) and
     rejected, and the token that the target chose: what it takes to fine-tune a draft on its mistakes.
     """
-    from localspec.stats.disagreements import Disagreements
-    from localspec.stats.redaction import Redaction, read_rules
+    from localspec.insight.stats.disagreements import Disagreements
+    from localspec.insight.stats.redaction import Redaction, read_rules
 
     gathered = Disagreements(read_rules(rules) if rules else Redaction(), int(context_chars), drafter, pair_id)
     with open_history() as store:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
-from localspec.errors import UsageError
 
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument

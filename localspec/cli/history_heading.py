@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import click
 
+from localspec.base.visible import visible_line
 from localspec.cli.history_store import open_history
-from localspec.visible import visible_line
 
 
 @click.command(short_help="Give a conversation a title.")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.errors import StoreError, refused
+from localspec.base.paths import user_paths
+from localspec.base.visible import visible_line
 from localspec.cli.history_store import agreed, open_history
 from localspec.cli.services import Services
-from localspec.errors import StoreError, refused
-from localspec.paths import user_paths
-from localspec.visible import visible_line
 
 if TYPE_CHECKING:
     from localspec.store import Store
@@ -56,10 +56,10 @@ def restore(beginnings: Sequence[str]) -> None:
 
 def _forget_what_was_typed(store: Store, conversation: str) -> None:
     """The prompt has a memory of its own. Raises StoreError."""
-    from localspec.chat import Role
-    from localspec.compose.attachment import without_files
-    from localspec.compose.history import SENT_MESSAGES, PromptHistory
-    from localspec.compose.unsent import UNSENT, UnsentMessages
+    from localspec.chat.compose.attachment import without_files
+    from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
+    from localspec.chat.compose.unsent import UNSENT, UnsentMessages
+    from localspec.runtime.messages import Role
 
     nodes = store.open_conversation(conversation).tree.nodes
     data = user_paths().data

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.errors import UsageError
 from localspec.cli.report import remark
 from localspec.cli.services import Services
-from localspec.errors import UsageError
 
 if TYPE_CHECKING:
     from localspec.store import Store

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from localspec.chat import Role
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.visible import visible, visible_line
 from localspec.cli.tables import DIM, coloured
-from localspec.errors import NotFoundError, UsageError
+from localspec.runtime.messages import Role
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
 from localspec.store.files.ours import heading_to_dict, node_to_dict
 from localspec.store.moments import to_iso
-from localspec.visible import visible, visible_line
 
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
 _ENDINGS = {

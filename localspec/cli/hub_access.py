@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from localspec.download import Surroundings
+    from localspec.models.download import Surroundings
 
 
 @contextmanager
@@ -15,8 +15,8 @@ def surroundings() -> Iterator[Surroundings]:
     """What a download needs, as the environment has it, for the length of a ``with``."""
     from threading import Event
 
-    from localspec.download import Hub, Surroundings
-    from localspec.pairs.hub_cache import hub_cache
+    from localspec.models.download import Hub, Surroundings
+    from localspec.models.pairs.hub_cache import hub_cache
 
     with Hub() as hub:
         yield Surroundings(hub=hub, cache=hub_cache(), stop=Event())

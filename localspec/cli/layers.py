@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from localspec.base.errors import LocalSpecError
 from localspec.cli.options import Chosen
 from localspec.cli.report import remark
 from localspec.config import Config, Problem, Value, config_file, setting
@@ -24,12 +25,11 @@ from localspec.config.kinds import AUTO, TextOrFile
 from localspec.config.pair_table import name_in
 from localspec.config.record_kinds import NONE, OutFile
 from localspec.engine.settings import MIROSTAT_IGNORES
-from localspec.errors import LocalSpecError
-from localspec.launch import Layer
-from localspec.pairs import BUILTIN_ID
+from localspec.models.pairs import BUILTIN_ID
+from localspec.runtime.launch import Layer
 
 if TYPE_CHECKING:
-    from localspec.launch import Launch
+    from localspec.runtime.launch import Launch
 
 _NOTHING: frozenset[str] = frozenset()
 _OFF = "off"

@@ -9,10 +9,10 @@ from threading import Event
 
 import click
 
+from localspec.base.errors import UsageError
+from localspec.base.signal_wakeup import Nudge
 from localspec.cli.history_store import open_history
 from localspec.cli.values import Number
-from localspec.errors import UsageError
-from localspec.nudge import Nudge
 
 
 @click.command(short_help="Write figures for Prometheus, or serve them.")
@@ -38,20 +38,20 @@ def metrics(file: Path | None, port: int | None, names: bool) -> None:
     if sum((file is not None, port is not None, names)) > 1:
         raise UsageError("--file, --port and --names contradict each other.", "Leave all but one out.")
     if names:
-        from localspec.metrics.names import documentation
+        from localspec.insight.metrics.names import documentation
 
         print(documentation(), end="")
         return
     # A server outlives the moment, so it opens the file that replies will be in.
     with open_history(make=port is not None) as store:
-        from localspec.metrics.stored import StoredMetrics
+        from localspec.insight.metrics.stored import StoredMetrics
 
         page = StoredMetrics(store).page
         if port is not None:
             with Nudge():
                 serve(page, int(port), Event().wait)
         elif file is not None:
-            from localspec.metrics.server import write_page
+            from localspec.insight.metrics.server import write_page
 
             write_page(file, page())
         else:
@@ -60,7 +60,7 @@ def metrics(file: Path | None, port: int | None, names: bool) -> None:
 
 def serve(page: Callable[[], str], port: int, wait: Callable[[], object]) -> None:
     """Serve until ``wait`` returns, or Ctrl-C."""
-    from localspec.metrics.server import MetricsServer
+    from localspec.insight.metrics.server import MetricsServer
 
     server = MetricsServer(page, port)
     try:

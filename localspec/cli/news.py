@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from localspec.cli.report import remark
 
 if TYPE_CHECKING:
-    from localspec.witness import Witness
+    from localspec.insight.observers import Witness
 
 
 def print_news(witness: Witness, wait_s: float = 0.0) -> None:

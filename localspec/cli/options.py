@@ -15,7 +15,7 @@ import click
 from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
 from localspec.cli.values import Number, OutFile
 from localspec.config import setting
-from localspec.load import CACHE_TYPES, FLASH_ATTN
+from localspec.runtime.load import CACHE_TYPES, FLASH_ATTN
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -136,7 +136,7 @@ class MarksChoice(click.Choice[str]):
         super().__init__(("auto", *self.WAYS))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from localspec.marks import Marks
+        from localspec.chat.marks import Marks
 
         way = super().convert(value, param, ctx)
         return None if way == "auto" else Marks(way)

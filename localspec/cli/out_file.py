@@ -7,9 +7,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.errors import OutputError, UsageError, refused
-from localspec.shared_file import followed, is_passage, write_whole
-from localspec.visible import visible
+from localspec.base.errors import OutputError, UsageError, refused
+from localspec.base.shared_file import followed, is_passage, write_whole
+from localspec.base.visible import visible
 
 
 def check_writable(path: Path | None) -> None:

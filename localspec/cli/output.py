@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from localspec.chat import Reply
+from localspec.base.terminal_stream import escape_for
+from localspec.base.visible import visible_line
+from localspec.chat.marks import Marks, marked
 from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
 from localspec.engine.fallback import failure_note
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
-from localspec.figures import ENDED_EARLY, summary_line
-from localspec.launch import Launch
-from localspec.load import PairInfo
-from localspec.marks import Marks, marked
-from localspec.terminal_stream import escape_for
-from localspec.visible import visible_line
+from localspec.runtime.figures import ENDED_EARLY, summary_line
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import PairInfo
+from localspec.runtime.messages import Reply
 
 
 class Output(Protocol):

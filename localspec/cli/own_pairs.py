@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.visible import visible_line
 from localspec.cli.services import Services
 from localspec.cli.tables import columns
-from localspec.errors import NotFoundError, UsageError
-from localspec.figures import size
-from localspec.pairs.leftovers import Leftover, find_leftovers
-from localspec.pairs.references import Resolved
-from localspec.pairs.removal import Removal, carry_out, delete, plan_removal
-from localspec.visible import visible_line
+from localspec.models.pairs.leftovers import Leftover, find_leftovers
+from localspec.models.pairs.references import Resolved
+from localspec.models.pairs.removal import Removal, carry_out, delete, plan_removal
+from localspec.runtime.figures import size
 
 _NEXT = {True: "chat --pair", False: "pairs pull"}
 _SETTING = "model.pair"
@@ -36,9 +36,9 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
     is fetched, to prove that they fit.
     """
     from localspec.cli.hub_access import surroundings
-    from localspec.download.model_header import resolve
-    from localspec.pairs.addition import add_pair
-    from localspec.pairs.state import HERE, state_of
+    from localspec.models.download.model_header import resolve
+    from localspec.models.pairs.addition import add_pair
+    from localspec.models.pairs.state import HERE, state_of
 
     if alone and draft is not None:
         raise UsageError("--alone and --draft contradict each other.", "Leave one of them out.")
@@ -55,8 +55,8 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
 
 def _suggest(target: Resolved, named: str) -> None:
     """Drafts to choose from; raises NotFoundError, naming pairs of that family, if there is none."""
-    from localspec.pairs.addition import relatives, suggest_drafts
-    from localspec.pairs.scan import find_files
+    from localspec.models.pairs.addition import relatives, suggest_drafts
+    from localspec.models.pairs.scan import find_files
 
     beside = () if target.model.repo else (target.path.parent,)
     suggestions = suggest_drafts(target, find_files(beside))

@@ -9,19 +9,19 @@ from typing import Any
 
 import click
 
+from localspec.base.visible import visible_line
+from localspec.chat.pairs.facts import FIT_MEANING, NOTHING_FITS, drawbacks, facts, fit, mentions, need
 from localspec.cli.check import check
 from localspec.cli.own_pairs import add, prune, rm
 from localspec.cli.pull import pull
 from localspec.cli.scan import scan
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, columns, fitted, paragraph, width
-from localspec.figures import size
-from localspec.pair_facts import FIT_MEANING, NOTHING_FITS, drawbacks, facts, fit, mentions, need
-from localspec.pairs import Pair, PairDescription, describe_all, load_catalogue
-from localspec.pairs.disk_use import disk_bytes
-from localspec.pairs.headers import pair_verdict
-from localspec.pairs.state import MISSING
-from localspec.visible import visible_line
+from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
+from localspec.models.pairs.disk_use import disk_bytes
+from localspec.models.pairs.headers import pair_verdict
+from localspec.models.pairs.state import MISSING
+from localspec.runtime.figures import size
 
 _MORE = "`localspec pairs info ID` says more, and how to get a pair that is not here."
 _COLUMNS = (

@@ -9,8 +9,8 @@ import stat
 import sys
 from collections.abc import Sequence
 
-from localspec.bounded_file import in_megabytes
-from localspec.errors import InputError
+from localspec.base.bounded_file import in_megabytes
+from localspec.base.errors import InputError
 
 STDIN = "-"
 _MOST_BYTES = 64_000_000

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.errors import TERMINATED_EXIT_CODE
+from localspec.base.signal_wakeup import Nudge
+from localspec.base.visible import visible_line
 from localspec.cli.hub_access import surroundings
 from localspec.cli.streams import Status
-from localspec.errors import TERMINATED_EXIT_CODE
-from localspec.figures import size
-from localspec.nudge import Nudge
-from localspec.pairs import Pair, load_catalogue
-from localspec.visible import visible_line
+from localspec.models.pairs import Pair, load_catalogue
+from localspec.runtime.figures import size
 
 if TYPE_CHECKING:
-    from localspec.download import DownloadEvent
-    from localspec.download.pull import Planner, PullPlan
+    from localspec.models.download import DownloadEvent
+    from localspec.models.download.pull import Planner, PullPlan
 
 
 @click.command(short_help="Fetch what is missing of a pair.")
@@ -38,7 +38,7 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     catalogue = load_catalogue()
     pairs = [catalogue.find(pair_id) for pair_id in dict.fromkeys(pair_ids)]
     teller = _JsonTeller() if as_json else _Teller()
-    from localspec.download.pull import Planner, fetch
+    from localspec.models.download.pull import Planner, fetch
 
     try:
         with Nudge(), _terminated_in_python(), surroundings() as around:
@@ -97,8 +97,8 @@ class _Teller:
             self._say(f"{plan.pair_id}: {note}")
 
     def event(self, event: DownloadEvent) -> None:
-        from localspec.download import Delayed, Fetched, Progressed
-        from localspec.progress import amounts, delay, fraction, pace
+        from localspec.chat.pairs.download_words import amounts, delay, fraction, pace
+        from localspec.models.download import Delayed, Fetched, Progressed
 
         match event:
             case Progressed():
@@ -139,7 +139,7 @@ class _JsonTeller(_Teller):
         )
 
     def event(self, event: DownloadEvent) -> None:
-        from localspec.download import Delayed, Progressed
+        from localspec.models.download import Delayed, Progressed
 
         names = {Progressed: "progress", Delayed: "delay"}
         fields = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(event).items()}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from localspec.errors import LocalSpecError, UsageError, refused
-from localspec.paths import user_paths
-from localspec.visible import visible, visible_line
+from localspec.base.errors import LocalSpecError, UsageError, refused
+from localspec.base.paths import user_paths
+from localspec.base.visible import visible, visible_line
 
 _WORDS = (("is not a valid float range", "is not a number"), ("is not a valid integer range", "is not a whole number"))
 """What click says of options that take a number, and what we say."""

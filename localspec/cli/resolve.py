@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localspec.chat import TOUR_DEPTH, ReplyOptions
+from localspec.base.errors import UsageError
 from localspec.cli.options import Chosen
 from localspec.cli.prompt import require_text
 from localspec.cli.sampling import resolve_sampling
 from localspec.config.personas import read_persona
-from localspec.errors import UsageError
-from localspec.launch import Launch, Outlets
-from localspec.load import MAX_DEPTH, LoadOptions
-from localspec.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
+from localspec.models.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
+from localspec.runtime.launch import Launch, Outlets
+from localspec.runtime.load import MAX_DEPTH, LoadOptions
+from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
 
 
 def resolve(chosen: Chosen) -> Launch:

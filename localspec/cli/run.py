@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, UsageError
 from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.prompt import read_prompt
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from localspec.chat import Reply
+    from localspec.chat.marks import Marks
     from localspec.cli.output import Output
     from localspec.engine.events import Event
-    from localspec.launch import Launch
-    from localspec.marks import Marks
-    from localspec.witness import ReplyWitness
+    from localspec.insight.observers import ReplyWitness
+    from localspec.runtime.launch import Launch
+    from localspec.runtime.messages import Reply
 
 
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
@@ -76,13 +76,13 @@ def _reply(
     services: Services, launch: Launch, prompt: str, *, raw: bool, as_json: bool, explain: bool, marks: Marks | None
 ) -> bool:
     """Load, reply, print; whether Ctrl-C ended it."""
-    from localspec.chat import Conversation, Reply
+    from localspec.chat.reply_metadata import reply_about
     from localspec.cli.explain import print_explanation
     from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
     from localspec.cli.streams import Status
-    from localspec.interruptible import open_interruptibly
-    from localspec.reply_about import reply_about
-    from localspec.witness.observers import Observers
+    from localspec.insight.observers.observers import Observers
+    from localspec.runtime.interruptible import open_interruptibly
+    from localspec.runtime.messages import Conversation, Reply
 
     conversation = Conversation(system=launch.system)
     reply = Reply() if raw else conversation.ask(prompt).reply

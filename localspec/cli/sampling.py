@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from localspec.base.errors import UsageError
 from localspec.cli.prompt import require_text
 from localspec.cli.sampling_options import ChosenSampling
+from localspec.config.presets import PRESETS
 from localspec.engine.settings import MIROSTAT_IGNORES, Sampling
-from localspec.errors import UsageError
-from localspec.pairs import RecommendedSampling
-from localspec.presets import PRESETS
+from localspec.models.pairs import RecommendedSampling
 
 
 def resolve_sampling(chosen: ChosenSampling, recommended: RecommendedSampling) -> Sampling:
@@ -26,7 +26,7 @@ def resolve_sampling(chosen: ChosenSampling, recommended: RecommendedSampling) -
     sampling = Sampling(**(layers | asked))
     sampling.check(asked)
     if sampling.grammar is not None:
-        from localspec.engine.backends.gbnf import check_grammar
+        from localspec.engine.backends.llama.gbnf import check_grammar
 
         check_grammar(sampling.grammar)
     return sampling
@@ -50,6 +50,6 @@ def _grammar(chosen: ChosenSampling) -> str | None:
         return chosen.grammar
     if chosen.grammar is not None:
         raise UsageError("--grammar and --json-schema both say what the reply must be.", "Leave one of them out.")
-    from localspec.engine.backends.json_schema import grammar_of_schema
+    from localspec.engine.backends.llama.json_schema import grammar_of_schema
 
     return grammar_of_schema(chosen.json_schema)

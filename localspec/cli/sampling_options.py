@@ -11,8 +11,8 @@ import click
 from localspec.cli.sections import SectionOption
 from localspec.cli.values import LogitBias, Number, TextOrFile
 from localspec.config import setting
+from localspec.config.presets import PRESETS
 from localspec.engine.settings import LONGEST_WINDOW
-from localspec.presets import PRESETS
 
 SECTION = "Sampling"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
+from localspec.base.errors import NotFoundError
+from localspec.base.visible import visible_line
 from localspec.cli.tables import columns
-from localspec.errors import NotFoundError
-from localspec.figures import size
-from localspec.pairs import load_catalogue
-from localspec.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
-from localspec.pairs.scan import scan as scan_models
-from localspec.visible import visible_line
+from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.scan import PossiblePair, Scan, ScannedModel, find_files
+from localspec.models.pairs.scan import scan as scan_models
+from localspec.runtime.figures import size
 
 _SHOWN_DRAFTS = 3
 

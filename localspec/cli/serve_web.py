@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import click
 
+from localspec.base.errors import UsageError
+from localspec.base.extras import install_extra
 from localspec.cli.chat import chat, open_chat
 from localspec.cli.report import remark
 from localspec.cli.services import Services
 from localspec.cli.values import Number
-from localspec.errors import UsageError
-from localspec.extras import install_extra
 
 LOOPBACK = "127.0.0.1"
 WARNING = (

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from localspec.doctor.evaluation import Evaluation
     from localspec.doctor.native_probe import NativeReport
     from localspec.engine.cancel import Cancellation
-    from localspec.interruptible import Opener
-    from localspec.launch import Launch
-    from localspec.load import LoadOptions, OpenPair, Progress
+    from localspec.runtime.interruptible import Opener
+    from localspec.runtime.launch import Launch
+    from localspec.runtime.load import LoadOptions, OpenPair, Progress
 
 
 def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
-    from localspec.load import open_pair
+    from localspec.runtime.load import open_pair
 
     return open_pair(options, cancel, progress)
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.values import Number
-from localspec.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from localspec.stats.objectives import Objectives
-    from localspec.stats.overview import Overview
-    from localspec.stats.watch import Notice
+    from localspec.insight.stats.objectives import Objectives
+    from localspec.insight.stats.overview import Overview
+    from localspec.insight.stats.watch import Notice
     from localspec.store import Run
 
 BY = ("pair", "drafter", "temperature", "context", "day", "subject")
@@ -85,7 +85,7 @@ def stats(
         raise UsageError("--watch and --by contradict each other.", "Leave one of them out.")
     if not watch and (ttft_p95_s or min_speedup):
         raise UsageError("Objectives are looked at with --watch alone.", "Add --watch, or leave them out.")
-    from localspec.stats.groups import NEED_ROUNDS, NEED_TEXTS
+    from localspec.insight.stats.groups import NEED_ROUNDS, NEED_TEXTS
     from localspec.store import Asked
 
     with open_history() as store:
@@ -100,13 +100,13 @@ def stats(
 
 
 def _of_pair(runs: Iterable[Run], pair_id: str | None) -> Iterator[Run]:
-    from localspec.stats.groups import pair_of
+    from localspec.insight.stats.groups import pair_of
 
     return (run for run in runs if pair_id is None or pair_of(run) == pair_id)
 
 
 def _counted(runs: Iterable[Run], by: str | None) -> Overview:
-    from localspec.stats.overview import Overview
+    from localspec.insight.stats.overview import Overview
 
     overview = Overview(by)
     for run in runs:
@@ -127,7 +127,7 @@ def _print_overview(overview: Overview, *, narrowed: bool, as_json: bool) -> Non
 
 def _objectives(ttft_p95_s: float | None, min_speedup: float | None) -> Objectives:
     from localspec.config import read_config
-    from localspec.stats.objectives import Objectives, objectives_of
+    from localspec.insight.stats.objectives import Objectives, objectives_of
 
     config = objectives_of(read_config())
     return Objectives(ttft_p95_s or config.ttft_p95_s, min_speedup or config.min_speedup)
@@ -135,8 +135,8 @@ def _objectives(ttft_p95_s: float | None, min_speedup: float | None) -> Objectiv
 
 def _print_watch(runs: Iterable[Run], since: datetime | None, objectives: Objectives, as_json: bool) -> None:
     from localspec.cli.stats_text import nothing, watch_lines
-    from localspec.stats.objectives import ObjectiveWatch
-    from localspec.stats.watch import Watch
+    from localspec.insight.stats.objectives import ObjectiveWatch
+    from localspec.insight.stats.watch import Watch
 
     watch, wanted, replies_n = Watch(), ObjectiveWatch(objectives), 0
     notices: list[Notice] = []

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from localspec.cli.tables import Column, columns, fitted, paragraph, width
-from localspec.stats.charts import bar
-from localspec.stats.digest import Digest
-from localspec.stats.objectives import Miss, Objectives
-from localspec.stats.overview import Overview
-from localspec.stats.page import Sheet, page
-from localspec.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_said, wanted
+from localspec.insight.stats.charts import bar
+from localspec.insight.stats.digest import Digest
+from localspec.insight.stats.objectives import Miss, Objectives
+from localspec.insight.stats.overview import Overview
+from localspec.insight.stats.page import Sheet, page
+from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_said, wanted
 
 if TYPE_CHECKING:
-    from localspec.stats.watch import Notice
+    from localspec.insight.stats.watch import Notice
 
 _LEAST_WIDTH = 40
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from localspec.terminal_stream import escape_for, netted
+from localspec.base.terminal_stream import escape_for, netted
 
 _STDOUT = 1
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localspec.base.terminal_stream import escape_for
+from localspec.base.visible import visible_line
 from localspec.cli.streams import wants_ansi, wants_colour
-from localspec.terminal_stream import escape_for
-from localspec.visible import visible_line
 
 GREEN, AMBER, RED, DIM = "32", "33", "31", "2"
 

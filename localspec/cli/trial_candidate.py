@@ -9,12 +9,12 @@ from typing import Any
 
 from click.core import ParameterSource
 
+from localspec.base.errors import UsageError
 from localspec.cli.layers import Layers
 from localspec.cli.run import run
 from localspec.config import read_config
-from localspec.errors import UsageError
-from localspec.launch import Launch
-from localspec.trials.trial import Change, changes_between
+from localspec.insight.trials.trial import Change, changes_between
+from localspec.runtime.launch import Launch
 
 _OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
 
@@ -57,7 +57,7 @@ def _launch(said: Mapping[str, Any]) -> Launch:
 
 def _of_pair(incumbent: Launch, pair_id: str) -> Path:
     """The draft of another pair of the same target."""
-    from localspec.pairs import load_catalogue
+    from localspec.models.pairs import load_catalogue
 
     files = load_catalogue().find(pair_id).files()
     if files.target.resolve() != incumbent.load.target.resolve():
@@ -73,7 +73,7 @@ def _of_pair(incumbent: Launch, pair_id: str) -> Path:
 def _fitting(incumbent: Launch, draft: Path) -> Path:
     """The file, if it can draft for the target. Raises NotFoundError, ModelFileError, PairMismatchError."""
     from localspec.gguf import read_header
-    from localspec.match import check_match
+    from localspec.models.compatibility import check_match
 
     path = draft.expanduser().resolve() if draft.is_absolute() or draft.exists() else draft
     check_match(read_header(incumbent.load.target), read_header(path))

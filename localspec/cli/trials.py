@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.options import THREADS, Drafters
 from localspec.cli.values import Number
-from localspec.errors import UsageError
-from localspec.load import FLASH_ATTN
+from localspec.runtime.load import FLASH_ATTN
 
 if TYPE_CHECKING:
-    from localspec.trials.comparison import Comparison
-    from localspec.trials.trial import Trial
+    from localspec.insight.trials.comparison import Comparison
+    from localspec.insight.trials.trial import Trial
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
 _ID = click.argument("beginning", metavar="ID")
@@ -98,8 +98,8 @@ def start(
     if draft is not None and draft_of is not None:
         raise UsageError("--draft and --draft-of name two drafts.", "Leave one of them out.")
     from localspec.cli.trial_candidate import candidate
-    from localspec.trials.book import TrialBook
-    from localspec.trials.trial import Trial
+    from localspec.insight.trials.book import TrialBook
+    from localspec.insight.trials.trial import Trial
 
     given = context.get_parameter_source
     said = {name: value for name, value in tried.items() if given(name) is click.core.ParameterSource.COMMANDLINE}
@@ -134,7 +134,7 @@ def list_trials(as_json: bool) -> None:
 
 def _print_list(*, as_json: bool) -> None:
     from localspec.cli.trials_text import listing
-    from localspec.trials.book import TrialBook
+    from localspec.insight.trials.book import TrialBook
 
     found = TrialBook().trials()[::-1]
     if as_json:
@@ -149,7 +149,7 @@ def _print_list(*, as_json: bool) -> None:
 def show(beginning: str, as_json: bool) -> None:
     """Show the two sides of a trial and the evidence: of one under way as it is now, else as it was at its end."""
     from localspec.cli.trials_text import shown
-    from localspec.trials.book import TrialBook
+    from localspec.insight.trials.book import TrialBook
 
     trial = TrialBook().find(beginning)
     comparison = _compared(trial)
@@ -163,7 +163,7 @@ def show(beginning: str, as_json: bool) -> None:
 @_ID
 def stop(beginning: str) -> None:
     """End a trial before it is decided; what is set stays as it is."""
-    from localspec.trials.trial import Outcome
+    from localspec.insight.trials.trial import Outcome
 
     _end(beginning, Outcome.STOPPED, "A person ended it; the incumbent stays.")
 
@@ -172,7 +172,7 @@ def stop(beginning: str) -> None:
 @_ID
 def promote(beginning: str) -> None:
     """End a trial and write its candidate into the settings; rollback undoes that."""
-    from localspec.trials.trial import Outcome
+    from localspec.insight.trials.trial import Outcome
 
     _end(beginning, Outcome.PROMOTED, "A person decided so.")
 
@@ -182,9 +182,9 @@ def promote(beginning: str) -> None:
 def rollback(beginning: str) -> None:
     """End a trial as lost; of one that was promoted, put back what was set before."""
     from localspec.cli.tables import paragraph
-    from localspec.trials.book import TrialBook
-    from localspec.trials.decision import take_back
-    from localspec.trials.trial import Outcome
+    from localspec.insight.trials.book import TrialBook
+    from localspec.insight.trials.decision import take_back
+    from localspec.insight.trials.trial import Outcome
 
     book = TrialBook()
     trial = book.find(beginning)
@@ -197,8 +197,8 @@ def rollback(beginning: str) -> None:
 def _end(beginning: str, outcome: Any, why: str) -> None:
     """Raises UsageError if it has ended."""
     from localspec.cli.tables import paragraph
-    from localspec.trials.book import TrialBook
-    from localspec.trials.decision import end
+    from localspec.insight.trials.book import TrialBook
+    from localspec.insight.trials.decision import end
 
     book = TrialBook()
     trial = book.find(beginning)
@@ -212,16 +212,16 @@ def _end(beginning: str, outcome: Any, why: str) -> None:
 
 
 def _compared(trial: Trial) -> Comparison:
+    from localspec.insight.trials.comparison import compared
     from localspec.store import Asked
-    from localspec.trials.comparison import compared
 
     with open_history() as store:
         return compared(trial, store.runs(asked=Asked(texts=True, trial=trial.id)))
 
 
 def _record(trial: Trial, comparison: Comparison | None) -> dict[str, Any]:
-    from localspec.trials.records import trial_to_dict
-    from localspec.trials.trial import in_words
+    from localspec.insight.trials.records import trial_to_dict
+    from localspec.insight.trials.trial import in_words
 
     now = {} if comparison is None else {"now": comparison.to_dict()}
     return {**trial_to_dict(trial), "tried": in_words(trial), "per": trial.units, **now}

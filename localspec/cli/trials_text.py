@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from localspec.cli.tables import columns, paragraph
-from localspec.figures import MISSING, length, percent, speed, times
-from localspec.stats.objectives import seconds
-from localspec.trials.trial import Trial, in_words
+from localspec.insight.stats.objectives import seconds
+from localspec.insight.trials.trial import Trial, in_words
+from localspec.runtime.figures import MISSING, length, percent, speed, times
 
 _WORSE = {"tokens_per_second": "slower", "ttft_s": "later to begin", "failures": "failing more often"}
 

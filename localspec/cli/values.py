@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
+from localspec.base.errors import NotFoundError, UsageError
 from localspec.config.kinds import RefusedValue, excess
 from localspec.config.record_kinds import NONE, PortOrFile
 from localspec.config.record_kinds import OutFile as OutFileKind
 from localspec.config.texts import read_text
 from localspec.engine.settings import BANNED
-from localspec.errors import NotFoundError, UsageError
 
 _LONGEST_NAME = 256
 

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
 from localspec.cli.borrowed import LOADING, borrow, sampling_names, settle
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.cli.values import Number
-from localspec.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
 
 if TYPE_CHECKING:
     from localspec.cli.streams import Status
-    from localspec.interruptible import InterruptibleThread
-    from localspec.launch import Launch
-    from localspec.proof.check import Check
-    from localspec.proof.examination import Plan
-    from localspec.proof.report import Report
-    from localspec.proof.subject import Examined
+    from localspec.insight.losslessness.check import Check
+    from localspec.insight.losslessness.examination import Plan
+    from localspec.insight.losslessness.report import Report
+    from localspec.insight.losslessness.subject import Examined
+    from localspec.runtime.interruptible import InterruptibleThread
+    from localspec.runtime.launch import Launch
 
 _DEFAULT_DEPTH, _DEFAULT_TEMPERATURE = 3, 1.0
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -73,8 +73,8 @@ def verify(
     thousand times.
     """
     from localspec.cli.out_file import check_writable, write_out
-    from localspec.prompt_sets import read_prompts, shipped_prompts
-    from localspec.proof.check import Outcome
+    from localspec.insight.losslessness.check import Outcome
+    from localspec.insight.prompt_sets import read_prompts, shipped_prompts
 
     if given["temperature"] is None and given["preset"] is None:
         given["temperature"] = _DEFAULT_TEMPERATURE
@@ -96,8 +96,8 @@ def verify(
 
 
 def _plan(launch: Launch, asked: Any, depth: int | None, tokens: int, samples: int) -> Plan:
-    from localspec.proof.examination import Plan
-    from localspec.proof.subject import Way
+    from localspec.insight.losslessness.examination import Plan
+    from localspec.insight.losslessness.subject import Way
 
     seed = launch.reply.seed
     return Plan(
@@ -116,9 +116,9 @@ def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, boo
     """Load, check, and say on what; and whether Ctrl-C came, which keeps all that is known by then."""
     from localspec.cli.streams import Status
     from localspec.engine.model import Cancelled
-    from localspec.interruptible import InterruptibleThread
-    from localspec.proof.report import Circumstances, Report
-    from localspec.proof.subject import Examined
+    from localspec.insight.losslessness.report import Circumstances, Report
+    from localspec.insight.losslessness.subject import Examined
+    from localspec.runtime.interruptible import InterruptibleThread
 
     status = Status()
     checks: list[Check] = []
@@ -153,7 +153,7 @@ def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, boo
 def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Status, checks: list[Check]) -> None:
     """Fill ``checks``. Raises Cancelled."""
     from localspec.cli.remaining import Remaining
-    from localspec.proof.examination import examine
+    from localspec.insight.losslessness.examination import examine
 
     remaining = Remaining()
     for found in thread.stream(lambda: examine(pair, plan)):
@@ -164,7 +164,7 @@ def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Stat
 
 
 def _hashes(launch: Launch) -> dict[str, str]:
-    from localspec.proof.report import sha256_of
+    from localspec.insight.losslessness.report import sha256_of
 
     hashes = {}
     for path in (launch.load.target, launch.load.draft):

@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from localspec.base.terminal_stream import netted
 from localspec.cli.services import Services
 from localspec.cli.streams import erase_status
-from localspec.terminal_stream import netted
 
 if TYPE_CHECKING:
     from localspec.engine.cancel import Cancellation
-    from localspec.interruptible import Opener
-    from localspec.load import LoadOptions, OpenPair, Progress
+    from localspec.runtime.interruptible import Opener
+    from localspec.runtime.load import LoadOptions, OpenPair, Progress
 
 POSSIBLE = hasattr(os, "fork")
 _CHILD_VARIABLE = "LOCALSPEC_WATCHED_CHILD"
@@ -176,8 +176,8 @@ def _in_foreground() -> bool:
 
 def _exit_code(status: int, last_words: int, note: int) -> int:
     """What to exit with after the child; says why where native code ended it."""
+    from localspec.base.child_exit import ending_error, is_native
     from localspec.cli import report
-    from localspec.doctor.ending import ending_error, is_native
 
     if status >= 0:
         return status
@@ -191,7 +191,7 @@ def _exit_code(status: int, last_words: int, note: int) -> int:
 
 def _noted_files(note: int) -> tuple[Path, ...]:
     """What the child was loading."""
-    from localspec.doctor.ending import files_being_loaded
+    from localspec.base.child_exit import files_being_loaded
 
     noted = json.loads(_all_of(note) or "{}")
     if not noted:

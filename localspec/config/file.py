@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localspec.bounded_file import read_file
+from localspec.base.bounded_file import read_file
+from localspec.base.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
+from localspec.base.paths import user_paths
+from localspec.base.shared_file import alone, replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
 from localspec.config.pair_table import PAIR_TABLES, can_be_of_pair, name_in, place_of
@@ -20,9 +23,6 @@ from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
 from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_key, find_setting
 from localspec.config.texts import MOST_BYTES, read_setting
-from localspec.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
-from localspec.paths import user_paths
-from localspec.shared_file import alone, replace_file
 
 
 @dataclass(frozen=True, slots=True)

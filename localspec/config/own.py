@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
+from localspec.base.errors import UsageError
 from localspec.config.kinds import RefusedValue, Value
 from localspec.config.pair_table import can_be_of_pair
 from localspec.config.setting import Applies, Setting
 from localspec.config.table import SETTINGS, find_key, find_setting
-from localspec.errors import UsageError
 
 _EITHER_OR = (
     {"sampling.grammar", "sampling.json_schema"},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from localspec.base.errors import InputError, NotFoundError
+from localspec.base.paths import user_paths
 from localspec.config.texts import read_setting
-from localspec.errors import InputError, NotFoundError
-from localspec.paths import user_paths
 
 FOLDER = "personas"
 SUFFIXES = (".md", ".txt")

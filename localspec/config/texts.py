@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localspec.bounded_file import UnfitFileError, read_file
-from localspec.errors import InputError, NotFoundError
+from localspec.base.bounded_file import UnfitFileError, read_file
+from localspec.base.errors import InputError, NotFoundError
 
 MOST_BYTES = 4_000_000
 """Of a text that goes to a model or is set: about a million tokens."""

@@ -10,8 +10,8 @@ import sys
 from importlib.metadata import version
 from typing import Any
 
-from localspec.engine.backends.cores import physical_cores
-from localspec.engine.backends.llama_devices import choose, list_devices
+from localspec.engine.backends.llama.cores import physical_cores
+from localspec.engine.backends.llama.devices import choose, list_devices
 from localspec.engine.backends.native import native
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localspec.doctor.ending import why_it_ended
+from localspec.base.child_exit import why_it_ended
 
 _TIMEOUT_S = 60.0
 _CHILD = (sys.executable, "-m", "localspec.doctor.evaluation_child")

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.base.errors import LocalSpecError
+from localspec.base.paths import shipped
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.native import logger, native
 from localspec.engine.cancel import Cancellation
-from localspec.errors import LocalSpecError
-from localspec.paths import shipped
 
 _Q4_0 = 2
 """LLAMA_FTYPE_MOSTLY_Q4_0."""

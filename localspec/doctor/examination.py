@@ -17,8 +17,8 @@ from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import Hardware, hardware
 from localspec.doctor.large_pages import look_at_large_pages
 from localspec.doctor.native_probe import NativeReport, room_of
-from localspec.figures import size
-from localspec.fit import Room
+from localspec.models.fit import Room
+from localspec.runtime.figures import size
 
 _PACKAGES = ("llama-cpp-python", "huggingface-hub", "textual", "numpy")
 

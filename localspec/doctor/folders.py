@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from localspec.base.errors import LocalSpecError
+from localspec.base.paths import user_paths
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
-from localspec.errors import LocalSpecError
-from localspec.figures import size
-from localspec.pairs import load_catalogue
-from localspec.pairs.disk import is_folder, links_below, may_exist
-from localspec.pairs.free_space import free_bytes
-from localspec.pairs.hub_cache import hub_cache
-from localspec.pairs.leftovers import find_leftovers
-from localspec.pairs.stores.hub import repositories
-from localspec.paths import user_paths
+from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.disk import is_folder, links_below, may_exist
+from localspec.models.pairs.free_space import free_bytes
+from localspec.models.pairs.hub_cache import hub_cache
+from localspec.models.pairs.leftovers import find_leftovers
+from localspec.models.pairs.stores.hub import repositories
+from localspec.runtime.figures import size
 
 _LITTLE_BYTES = 5_000_000_000
 

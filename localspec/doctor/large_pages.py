@@ -1,4 +1,4 @@
-"""Whether the system gives weights large pages, which the engine asks for; see ``engine.backends.large_pages``."""
+"""Whether the system gives weights large pages, which the engine asks for; see ``backends.llama.large_pages``."""
 
 from __future__ import annotations
 

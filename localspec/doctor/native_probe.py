@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localspec.doctor.ending import why_it_ended
-from localspec.fit import Room
-from localspec.machine import memory
+from localspec.base.child_exit import why_it_ended
+from localspec.base.machine import memory
+from localspec.models.fit import Room
 
 _TIMEOUT_S = 30.0
 _CHILD = (sys.executable, "-m", "localspec.doctor.child")

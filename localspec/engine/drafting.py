@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Chance
 from localspec.engine.drafters import Draft, Drafter, Outlook, Walk
 from localspec.engine.sampling import Sampler
-from localspec.errors import LocalSpecError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from localspec.base.errors import CapacityError, InputError, LocalSpecError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy
 from localspec.engine.dist import Chance
@@ -29,7 +30,6 @@ from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
 from localspec.engine.text import RoundRelease, StopStrings, Utf8Stream
 from localspec.engine.verify import Verdict, verify
-from localspec.errors import CapacityError, InputError, LocalSpecError
 
 
 @dataclass(slots=True)

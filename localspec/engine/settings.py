@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from math import inf, isnan
 
-from localspec.errors import UsageError
+from localspec.base.errors import UsageError
 
 BANNED = -inf
 """The bias of a token that must not be chosen."""

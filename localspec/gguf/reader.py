@@ -14,7 +14,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Protocol
 
-from localspec.errors import ModelFileError, NotFoundError
+from localspec.base.errors import ModelFileError, NotFoundError
 from localspec.gguf.header import GgufHeader
 from localspec.gguf.lookalikes import guess
 from localspec.gguf.metadata import Value, get

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localspec.errors import ModelFileError
+from localspec.base.errors import ModelFileError
 from localspec.gguf.header import GgufHeader
 from localspec.gguf.vocabulary import as_llama_cpp, lacks_spaces, twins
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from localspec.chat import Message, Role
+from localspec.base.errors import NotFoundError, StoreError
 from localspec.config import Value
 from localspec.engine.events import Event
-from localspec.errors import NotFoundError, StoreError
+from localspec.runtime.messages import Message, Role
 from localspec.store import rows
 from localspec.store.database import Database, Statement
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from localspec.errors import StoreError
+from localspec.base.errors import StoreError
 from localspec.store import faults
 
 Statement = tuple[str, Sequence[object]]

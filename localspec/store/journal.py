@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from localspec.errors import StoreError
+from localspec.base.errors import StoreError
 from localspec.store.database import Database, Statement
 
 IMPATIENT_S = 0.02

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localspec.errors import StoreError
+from localspec.base.errors import StoreError
 from localspec.store import rows
 from localspec.store.database import Statement
 from localspec.store.documents import Heading

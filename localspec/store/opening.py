@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from localspec.errors import OWN_FOLDER, StoreError, refused
-from localspec.shared_file import alone
+from localspec.base.errors import OWN_FOLDER, StoreError, refused
+from localspec.base.shared_file import alone
 from localspec.store import faults
 from localspec.store.moments import Clock
 from localspec.store.schema import MIGRATIONS, Migration

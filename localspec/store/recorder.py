@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from localspec.chat import Reply
+from localspec.base.errors import LocalSpecError, StoreError
 from localspec.engine.events import Event, Finished, Round, Started
 from localspec.engine.tally import Tally
-from localspec.errors import LocalSpecError, StoreError
+from localspec.runtime.messages import Reply
 from localspec.store import provenance
 from localspec.store.database import Statement, storable
 from localspec.store.journal import Journal

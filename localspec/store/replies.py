@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from localspec.chat import Reply, ReplyOptions
+from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Finished, Round, Started, Token
-from localspec.errors import LocalSpecError
+from localspec.runtime.messages import Reply, ReplyOptions
 from localspec.store.tree import ReplyState
 
 

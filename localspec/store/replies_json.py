@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from localspec.chat import ReplyOptions
+from localspec.base.errors import LocalSpecError, error_from_code
 from localspec.engine.events import Finished, Round, Started
 from localspec.engine.settings import BANNED, Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
-from localspec.errors import LocalSpecError, error_from_code
+from localspec.runtime.messages import ReplyOptions
 from localspec.store.replies import Arm, ModelFile, ReplyAbout, ReplyPart
 from localspec.store.tree import ReplyState
 

@@ -6,11 +6,11 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from localspec.chat import Role
+from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.config.own import checked_own
 from localspec.engine.events import Finished, Started
 from localspec.engine.wire import event_to_dict
-from localspec.errors import LocalSpecError, NotFoundError
+from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.database import Database, Row, Statement, storable
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument, Summary

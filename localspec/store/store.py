@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from localspec.errors import NotFoundError, StoreError, UsageError
-from localspec.paths import user_paths
+from localspec.base.errors import NotFoundError, StoreError, UsageError
+from localspec.base.paths import user_paths
 from localspec.store import rows
 from localspec.store.adding import Added, add
 from localspec.store.conversation import StoredConversation

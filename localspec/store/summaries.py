@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from localspec.chat import Message, Reply, ReplyOptions, Role
+from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.errors import LocalSpecError
+from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
 from localspec.store.tree import Node, Tree, chat_messages
 
 KEPT_TURNS_N = 2

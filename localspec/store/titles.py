@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from localspec.file_blocks import parted
+from localspec.store.file_blocks import parted
 
 UNTITLED = "New conversation"
 MAX_TITLE_LENGTH = 60

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from localspec.chat import Message, Role
+from localspec.runtime.messages import Message, Role
 
 
 class ReplyState(StrEnum):

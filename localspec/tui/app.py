@@ -25,35 +25,35 @@ from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widget import MountError, Widget
 
-from localspec import heap
+from localspec.base import heap
+from localspec.base.errors import LocalSpecError
+from localspec.base.signals import ending_signals, forsake_terminal
+from localspec.base.visible import visible_line
+from localspec.chat.engine import Engine
+from localspec.chat.inbox import Inbox
+from localspec.chat.pacing import Pacer
+from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.offer import Kind
+from localspec.chat.pairs.source import LocalPairs, NoPairs
+from localspec.chat.session import Session
 from localspec.config import Config
-from localspec.errors import LocalSpecError
-from localspec.farewell import KEEPING_BEHIND, tell, told_if_long
-from localspec.launch import Launch
-from localspec.signals import ending_signals, forsake_terminal
+from localspec.insight.observers.observers import Observers
+from localspec.runtime.cache_notices import KEEPING_BEHIND, tell, told_if_long
+from localspec.runtime.launch import Launch
+from localspec.runtime.worker.messages import Answer, Load, Request
 from localspec.store import Store
-from localspec.tui import gone_widgets
-from localspec.tui.actions import ACTIONS
-from localspec.tui.clipboard import Copier
-from localspec.tui.engine import Engine
-from localspec.tui.inbox import Inbox
-from localspec.tui.keys import app_bindings, textual_keymap
-from localspec.tui.net import cast_net
-from localspec.tui.pacing import Pacer
-from localspec.tui.pairs.desk import PairDesk
-from localspec.tui.pairs.offer import Kind
-from localspec.tui.pairs.shelf import Shelf
-from localspec.tui.pairs.world import LocalPairs, NoPairs
-from localspec.tui.palettes import Palettes
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import app_bindings, textual_keymap
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.settings import SettingsScreen
-from localspec.tui.session import Session
-from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.terminal.clipboard import Copier
+from localspec.tui.textual_fixes import gone_widgets
+from localspec.tui.textual_fixes.net import cast_net
 from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
-from localspec.visible import visible_line
-from localspec.witness.observers import Observers
-from localspec.worker.messages import Answer, Load, Request
+from localspec.tui.tokens.palettes import Palettes
 
 
 class Client(Protocol):
@@ -127,8 +127,8 @@ def _new_here(store: Store) -> bool:
 
 
 def _engine_client(deliver: Callable[[Answer], None]) -> Client:
-    from localspec.paths import user_paths
-    from localspec.worker.client import EngineClient
+    from localspec.base.paths import user_paths
+    from localspec.runtime.worker.client import EngineClient
 
     return EngineClient(deliver, user_paths().engine_log)
 
@@ -181,7 +181,7 @@ class ChatApp(App[None], inherit_bindings=False):
         usual = super().get_driver_class()
         if os.name != "posix":
             return usual
-        from localspec.tui.driver import driver_for
+        from localspec.tui.textual_fixes.driver import driver_for
 
         return driver_for(usual)
 
@@ -369,9 +369,9 @@ class ChatApp(App[None], inherit_bindings=False):
         self._chat.prefer(preferences)
 
     def action_stats(self) -> None:
-        from localspec.stats.objectives import objectives_of
+        from localspec.chat.stats.browser import StatsBrowser
+        from localspec.insight.stats.objectives import objectives_of
         from localspec.tui.screens.stats import StatsScreen
-        from localspec.tui.stats.browser import StatsBrowser
 
         self.push_screen(StatsScreen(StatsBrowser(self.session.store, objectives_of(self._settings.config))))
 

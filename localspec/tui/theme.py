@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from textual.color import Color
 from textual.theme import Theme
 
-from localspec.tui.palette import readable
+from localspec.tui.tokens.palette import readable
 
 DARK = Theme(
     name="localspec-dark",

@@ -19,7 +19,7 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from localspec.errors import UsageError
+from localspec.base.errors import UsageError
 
 _SECRET_BYTES = 18
 _GRACE_S = 5.0

@@ -13,8 +13,8 @@ import statistics
 import time
 from pathlib import Path
 
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 
 BATCHES = (1, 2, 4, 8, 16)

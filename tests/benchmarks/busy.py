@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from localspec.chat import Message, ReplyOptions, Role
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Timings
-from localspec.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.builtin import DRAFT, TARGET
 
 PROMPTS = (

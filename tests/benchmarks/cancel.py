@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 from queue import SimpleQueue
 
-from localspec.chat import ReplyOptions
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
-from localspec.load import LoadOptions
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
 
 READING = "One word follows another. " * 70
 WRITING = "<|user|>\nCount from 1 to 100<|end|>\n<|assistant|>\n"

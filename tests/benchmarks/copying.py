@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.calibrate import measure_costs, plain_round
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist, SeededChance
@@ -28,8 +27,9 @@ from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Finished, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
-from localspec.load import MAX_DEPTH
-from localspec.measuring_progress import MeasuringProgress
+from localspec.runtime.calibration import measure_costs, plain_round
+from localspec.runtime.load import MAX_DEPTH
+from localspec.runtime.measuring_progress import MeasuringProgress
 
 PAGE = """\
 The old ferry at Marrow Point crosses the channel nine times a day. Greta Lindqvist has steered it since her \

@@ -62,8 +62,8 @@ def localspec(endpoint: str) -> tuple[float, float]:
         code = (
             "import resource, time\n"
             "from threading import Event\n"
-            "from localspec.download import Hub, Surroundings, download\n"
-            "from localspec.pairs.hub_cache import hub_cache\n"
+            "from localspec.models.download import Hub, Surroundings, download\n"
+            "from localspec.models.pairs.hub_cache import hub_cache\n"
             "with Hub() as hub:\n"
             "    remote = hub.locate('o/n', 'file.gguf', 'main', 'c' * 40)\n"
             "    begun = time.perf_counter()\n"

@@ -23,17 +23,17 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from localspec.base.paths import user_paths
+from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.cli import main as localspec
 from localspec.cli.services import Services
 from localspec.engine.events import Finished, Round
-from localspec.launch import Launch
-from localspec.paths import user_paths
+from localspec.runtime.launch import Launch
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer, Emitted
 from localspec.tui.app import Client, run_app
-from localspec.tui.frame_rate import FrameRate
 from localspec.tui.screens import chat
-from localspec.tui.truth import Ghosts, Mode
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Answer, Emitted
+from localspec.tui.textual_fixes.frame_rate import FrameRate
 from tests.benchmarks.long_reply import settings as show_tokens
 from tests.terminal import Terminal
 

@@ -17,8 +17,8 @@ import sys
 import time
 from pathlib import Path
 
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 
 _PLAIN_N, _VERIFY_N, _BATCH = 24, 8, 8

@@ -14,7 +14,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from localspec.tui.truth import Ghosts, Mode
+from localspec.chat.tokens.truth import Ghosts, Mode
 from tests.benchmarks.long_conversation import cpu_s, report, settle
 from tests.endurance.kills import PATIENCE_S, WatchedChat
 from tests.endurance.paced_engine import ROUNDS_PER_S

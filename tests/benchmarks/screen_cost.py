@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from localspec.tui.truth import Ghosts, Mode
+from localspec.chat.tokens.truth import Ghosts, Mode
 from tests.benchmarks.long_reply import settings as show_tokens
 from tests.terminal import Terminal
 

@@ -19,9 +19,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zlib import crc32
 
-from localspec.chat import ReplyOptions, Role
 from localspec.engine.events import Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.tally import Tally
+from localspec.runtime.messages import ReplyOptions, Role
 from localspec.store import ConversationDocument, Heading, ModelFile, ReplyAbout, ReplyPart, ReplyState, Store, title_of
 from localspec.store.documents import MessageDocument
 from localspec.store.ids import new_id

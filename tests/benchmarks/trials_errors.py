@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from localspec.trials.trial import Change
-from tests.trials.support import TRIAL, World, outcome_of
+from localspec.insight.trials.trial import Change
+from tests.insight.trials.support import TRIAL, World, outcome_of
 
 STICKY = replace(TRIAL, changes=(Change("draft", Path("a.gguf"), Path("b.gguf")),))
 KINDS = {

@@ -9,14 +9,14 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from localspec.base.paths import user_paths
 from localspec.cli import main
 from localspec.cli.services import Services
 from localspec.engine.events import Finished
-from localspec.launch import Launch
-from localspec.paths import user_paths
+from localspec.runtime.launch import Launch
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer, Emitted
 from localspec.tui.app import Client, run_app
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Answer, Emitted
 
 
 def open_watched_screen(figures: Path, launch: Launch) -> None:

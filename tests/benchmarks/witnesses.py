@@ -17,13 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localspec.engine.events import Event, Started
-from localspec.stats.audit import AuditLog
-from localspec.stats.redaction import Redaction
+from localspec.insight.observers import Everybody, ReplyWitness, Witness
+from localspec.insight.observers.auditing import Auditing
+from localspec.insight.observers.live_watch import LiveWatch
+from localspec.insight.observers.metering import Metering
+from localspec.insight.stats.audit import AuditLog
+from localspec.insight.stats.redaction import Redaction
 from localspec.store import Store
-from localspec.witness import Everybody, ReplyWitness, Witness
-from localspec.witness.auditing import Auditing
-from localspec.witness.live_watch import LiveWatch
-from localspec.witness.metering import Metering
 from tests.benchmarks.store import ABOUT, Writer, _finished
 
 FAST_PER_SECOND = 100.0

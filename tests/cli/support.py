@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat import Message, ReplyOptions
+from localspec.base.errors import LocalSpecError
 from localspec.cli import main
 from localspec.cli.services import Services
 from localspec.engine.cancel import Cancellation
@@ -18,9 +18,9 @@ from localspec.engine.dist import SeededChance
 from localspec.engine.events import Event
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
-from localspec.errors import LocalSpecError
-from localspec.launch import Launch
-from localspec.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.runtime.messages import Message, ReplyOptions
 from tests.fakes import PieceVocab, ScriptedDrafter, TableModel
 
 PIECES = (b"", b"one ", b"two ", "drei\u00df ".encode(), b"\xf0\x9f", b"\x90\xa2", b"\n", b"end.")

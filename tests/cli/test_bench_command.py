@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from localspec.bench.lock import alone
-from localspec.bench.own_prompts import LONGEST_CHARS, drawn_prompts
-from localspec.chat import Role
+from localspec.base.extras import install_extra
+from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.config import read_config
-from localspec.extras import install_extra
-from localspec.launch import Launch
-from localspec.load import LoadOptions
-from localspec.paths import user_paths
+from localspec.insight.bench.lock import alone
+from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import Role
 from localspec.store import Store
-from tests.bench.support import GOOD, USELESS, VirtualWorld
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
-from tests.stats.support import Kind, fill
+from tests.insight.bench.support import GOOD, USELESS, VirtualWorld
+from tests.insight.stats.support import Kind, fill
 
 FILES = ("--target", "pair.gguf", "--draft", "draft.gguf")
 PROMPTS = "".join(

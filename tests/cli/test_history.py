@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.paths import user_paths
+from localspec.chat.compose.attachment import Attachment, TextFile
+from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
+from localspec.chat.compose.message import Written
+from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.cli.history_text import broken
-from localspec.compose.attachment import Attachment, TextFile
-from localspec.compose.history import SENT_MESSAGES, PromptHistory
-from localspec.compose.message import Written
-from localspec.compose.unsent import UNSENT, UnsentMessages
-from localspec.paths import user_paths
 from localspec.store import Store, database_file
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
@@ -125,7 +125,7 @@ def test_what_is_exported_is_the_same_in_a_file(
     ("command", "step"),
     [
         (("export", "--all"), "localspec.store.files.to_markdown"),
-        (("disagreements",), "localspec.stats.disagreements.Disagreements.of"),
+        (("disagreements",), "localspec.insight.stats.disagreements.Disagreements.of"),
     ],
 )
 def test_a_file_that_is_not_finished_is_not_kept(

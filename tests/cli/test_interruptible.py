@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE, NotFoundError
 from localspec.cli.services import Services
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
-from localspec.errors import INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE, NotFoundError
-from localspec.farewell import KEEPING_HERE, NOT_KEPT
-from localspec.interruptible import InterruptibleThread, open_interruptibly
-from localspec.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.cache_notices import KEEPING_HERE, NOT_KEPT
+from localspec.runtime.interruptible import InterruptibleThread, open_interruptibly
+from localspec.runtime.load import LoadOptions, OpenPair, Progress
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, info_of
-from tests.test_farewell import PATIENCE_S, Heard
+from tests.runtime.test_cache_notices import PATIENCE_S, Heard
 
 FILES = ("--target", "target.gguf")
 
@@ -247,7 +247,7 @@ def test_a_request_to_end_while_loading_leaves_quietly(capsys: pytest.CaptureFix
 
 SECOND_CTRL_C = """
 import os, signal, threading
-from localspec.interruptible import InterruptibleThread
+from localspec.runtime.interruptible import InterruptibleThread
 def stubborn():
     yield 1
     threading.Event().wait()

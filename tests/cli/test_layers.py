@@ -13,7 +13,7 @@ from localspec.cli.options import Chosen
 from localspec.cli.run import run
 from localspec.config import Value, config_file, read_config
 from localspec.engine.settings import BANNED
-from localspec.launch import Launch, Layer
+from localspec.runtime.launch import Launch, Layer
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.config.support import add_persona, configure

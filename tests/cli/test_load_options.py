@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from localspec.engine.backends import llama_devices
-from localspec.engine.backends.llama_load import CACHE_TYPES as LOADABLE
-from localspec.load import CACHE_TYPES, NO_DEVICE, LoadOptions
-from localspec.worker.codec import decode_request, encode
-from localspec.worker.messages import Load
+from localspec.engine.backends.llama import devices as llama_devices
+from localspec.engine.backends.llama.load import CACHE_TYPES as LOADABLE
+from localspec.runtime.load import CACHE_TYPES, NO_DEVICE, LoadOptions
+from localspec.runtime.worker.codec import decode_request, encode
+from localspec.runtime.worker.messages import Load
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localspec.chat.marks import Marks, marked
 from localspec.engine.events import Origin, Token
-from localspec.marks import Marks, marked
 
 TOKENS = [
     Token(1, "Once", Origin.ACCEPTED),

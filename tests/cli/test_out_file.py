@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import LocalSpecError, UsageError
 from localspec.cli.out_file import check_writable, write_out
-from localspec.errors import LocalSpecError, UsageError
-from localspec.metrics.server import write_page
+from localspec.insight.metrics.server import write_page
 
 WRITERS = pytest.mark.parametrize("write", [write_out, write_page])
 Writer = Callable[[Path, str], None]

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
+from localspec.base.machine import Memory
 from localspec.cli.services import Services
 from localspec.cli.tables import DIM
 from localspec.config import read_config
 from localspec.config.file import config_file
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
-from localspec.machine import Memory
-from localspec.pairs import load_catalogue
-from localspec.pairs.hub_cache import hub_cache
-from localspec.pairs.own_file import own_file
+from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.hub_cache import hub_cache
+from localspec.models.pairs.own_file import own_file
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
 from tests.gguf_files import write
-from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, hub_pair, in_hub, model_bytes, write_own
+from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, hub_pair, in_hub, model_bytes, write_own
 
 GB = 10**9
 
@@ -320,7 +320,7 @@ def test_rm_of_the_pair_that_is_set_takes_it_out_of_the_settings(localspec: Loca
 def test_prune_lists_leftovers_and_removes_them_on_request(
     localspec: Localspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localspec.pairs.leftovers._IN_USE_S", -1e9)
+    monkeypatch.setattr("localspec.models.pairs.leftovers._IN_USE_S", -1e9)
     used = in_hub("Owner/Name", "big.gguf", BIG)
     part = write(hub_cache() / "models--Owner--Name" / "blobs" / "x.incomplete", bytes(3_000_000))
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from localspec.pairs.hub_cache import hub_cache
-from localspec.pairs.leftovers import find_leftovers
-from localspec.pairs.own_file import own_file
-from localspec.pairs.removal import plan_removal
+from localspec.models.pairs.hub_cache import hub_cache
+from localspec.models.pairs.leftovers import find_leftovers
+from localspec.models.pairs.own_file import own_file
+from localspec.models.pairs.removal import plan_removal
 from tests.cli.conftest import Localspec
 from tests.cli.test_pairs_commands import on
 from tests.forbidden import forbid
 from tests.gguf_files import write
-from tests.pairs.support import BIG, SMALL, hub_pair, in_hub, in_ollama, write_own
+from tests.models.pairs.support import BIG, SMALL, hub_pair, in_hub, in_ollama, write_own
 
 COMMANDS = [
     ("pairs", "list"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localspec.chat import Role
-from localspec.errors import CapacityError
+from localspec.base.errors import CapacityError
+from localspec.runtime.messages import Role
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 

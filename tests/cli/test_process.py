@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.errors import OutputError
+from localspec.base.errors import OutputError
 
 PATIENCE_S = 120.0
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from localspec.chat import Message, ReplyOptions, Role
+from localspec.base.errors import CapacityError, ModelFileError, PairMismatchError
 from localspec.engine.settings import Sampling
-from localspec.errors import CapacityError, ModelFileError, PairMismatchError
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 

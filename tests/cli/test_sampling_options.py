@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from localspec.cli.sampling_options import SAMPLING_OPTIONS, SECTION, ChosenSampling
+from localspec.config.presets import PRESETS
 from localspec.engine.settings import BANNED, Sampling
-from localspec.presets import PRESETS
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from localspec.extras import install_extra
+from localspec.base.extras import install_extra
 from tests.cli.conftest import Localspec
 
 

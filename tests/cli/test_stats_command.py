@@ -11,7 +11,7 @@ import pytest
 from localspec.config import config_file
 from localspec.store import Store, database_file
 from tests.cli.conftest import Localspec
-from tests.stats.support import Kind, fill
+from tests.insight.stats.support import Kind, fill
 
 
 @pytest.fixture(autouse=True)

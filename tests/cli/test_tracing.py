@@ -16,12 +16,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from localspec.base.errors import ModelFileError, UsageError
+from localspec.base.extras import install_extra
 from localspec.engine.events import Finished, Round
-from localspec.errors import ModelFileError, UsageError
-from localspec.extras import install_extra
-from localspec.launch import Outlets
-from localspec.witness.observers import Observers
-from localspec.witness.tracing import Tracing, check_otel
+from localspec.insight.observers.observers import Observers
+from localspec.insight.observers.tracing import Tracing, check_otel
+from localspec.runtime.launch import Outlets
 from tests.cli.conftest import Localspec
 from tests.store.support import ABOUT, events
 from tests.tui.support import LAUNCH
@@ -232,7 +232,7 @@ def test_observers_trace_what_the_settings_say(
     memory: InMemorySpanExporter, tracing: Tracing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the next reply on."""
-    monkeypatch.setattr("localspec.witness.observers.Tracing", lambda: tracing)
+    monkeypatch.setattr("localspec.insight.observers.observers.Tracing", lambda: tracing)
     traced, untraced = replace(LAUNCH, outlets=Outlets(otel=True)), LAUNCH
     observers = Observers()
     for launch in (untraced, traced, untraced):

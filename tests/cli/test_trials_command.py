@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
+from localspec.base.errors import ModelFileError
 from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
-from localspec.errors import ModelFileError
-from localspec.load import LoadOptions, OpenPair, Progress
-from localspec.pairs.own_file import own_file, own_pairs
+from localspec.insight.trials.assignment import arm_of
+from localspec.insight.trials.book import TrialBook, trials_file
+from localspec.insight.trials.trial import End, Outcome, Written
+from localspec.models.pairs.own_file import own_file, own_pairs
+from localspec.runtime.load import LoadOptions, OpenPair, Progress
 from localspec.store import Arm, Asked, ConversationDocument, Store
-from localspec.trials.assignment import arm_of
-from localspec.trials.book import TrialBook, trials_file
-from localspec.trials.trial import End, Outcome, Written
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.config.support import configure
 from tests.gguf_files import write
-from tests.pairs.support import BIG, OTHER_TOKENS, SMALL, model_bytes
-from tests.stats.support import Kind, conversation
-from tests.trials.support import NOW, TRIAL
+from tests.insight.stats.support import Kind, conversation
+from tests.insight.trials.support import NOW, TRIAL
+from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, model_bytes
 
 
 @pytest.fixture(autouse=True)

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import localspec.engine.loop as loop
+from localspec.base.errors import OutputError
+from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.doctor.native_probe import NativeReport
 from localspec.engine.cancel import Cancellation
-from localspec.errors import OutputError
-from localspec.load import LoadOptions, OpenPair, Progress
-from localspec.paths import user_paths
+from localspec.runtime.load import LoadOptions, OpenPair, Progress
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
-from tests.proof.support import PLANTED, TablePair
+from tests.insight.losslessness.support import PLANTED, TablePair
 
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 FEW = ("--samples", "60", "--tokens", "24", "--seed", "1")
@@ -129,7 +129,9 @@ def test_ctrl_c_keeps_the_checks_that_are_done(localspec: Localspec, prompts: Pa
     assert "Cut short after 1 checks. Not shown" in done.out
 
 
-@pytest.mark.parametrize("where", ["localspec.proof.report.sha256_of", "localspec.cli.verify._llama_cpp"])
+@pytest.mark.parametrize(
+    "where", ["localspec.insight.losslessness.report.sha256_of", "localspec.cli.verify._llama_cpp"]
+)
 def test_ctrl_c_behind_the_checks_keeps_them(
     localspec: Localspec, prompts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

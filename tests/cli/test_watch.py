@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from localspec.errors import EngineError, ModelFileError
+from localspec.base.errors import EngineError, ModelFileError
 
 PATIENCE_S = 120.0
 SCRIPT = """

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from localspec.base.errors import EngineError
 from localspec.engine.events import Round
 from localspec.engine.fallback import why_of
 from localspec.engine.wire import event_from_dict
-from localspec.errors import EngineError
-from localspec.metrics.server import MetricsServer
-from localspec.metrics.stored import StoredMetrics
+from localspec.insight.metrics.server import MetricsServer
+from localspec.insight.metrics.stored import StoredMetrics
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, FakeWorld
 from tests.config.support import configure
-from tests.metrics.test_metrics import samples, total
+from tests.insight.metrics.test_metrics import samples, total
 
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 WAYS = [("run", *FILES, "hello"), ("chat", "--plain", *FILES), ("chat", "--json", *FILES)]

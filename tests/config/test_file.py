@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import ConfigError
 from localspec.config import Config, config_file, read_config, setting
 from localspec.config.file import write_value
-from localspec.errors import ConfigError
 from tests.config.support import configure
 
 

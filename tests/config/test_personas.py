@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from localspec.base.errors import InputError, NotFoundError
 from localspec.config.personas import list_personas, read_persona
-from localspec.errors import InputError, NotFoundError
 from tests.config.support import add_persona
 
 

@@ -9,18 +9,18 @@ from typing import Any
 import click
 import pytest
 
+from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.cli.options import Chosen
 from localspec.cli.run import run
 from localspec.config import SETTINGS, Setting, setting
 from localspec.config.kinds import Choice, Flag, Names, RefusedValue, TextOrFile, Value, shown, typed
+from localspec.config.presets import PRESETS
 from localspec.config.table import SECTIONS
 from localspec.engine.drafters import drafter_names
 from localspec.engine.settings import Sampling
-from localspec.load import CACHE_TYPES, DEFAULT_N_CTX, FLASH_ATTN
-from localspec.pairs import BUILTIN_ID
-from localspec.presets import PRESETS
-from localspec.tui.keymap import KEYMAPS
-from localspec.tui.truth import Ghosts, Mode
+from localspec.models.pairs import BUILTIN_ID
+from localspec.runtime.load import CACHE_TYPES, DEFAULT_N_CTX, FLASH_ATTN
+from localspec.tui.keys.keymap import KEYMAPS
 
 NOT_SETTINGS = {"target", "draft"}
 """What to load by the name of a file belongs on a command line, or into a pair."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.paths import user_paths
 from localspec.doctor.endpoint import look_at_endpoint
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
@@ -21,12 +22,11 @@ from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import gcc_version, hardware
 from localspec.doctor.large_pages import look_at_large_pages
 from localspec.doctor.native_probe import NativeReport
-from localspec.pairs.hub_cache import hub_cache
-from localspec.paths import user_paths
+from localspec.models.pairs.hub_cache import hub_cache
 from tests.gguf_files import write
 from tests.hub import HubServer
 from tests.hub.certificates import self_signed
-from tests.pairs.support import in_hub, write_own
+from tests.models.pairs.support import in_hub, write_own
 
 BUILT = NativeReport(version="1", library="/lib.so", system_info="CPU : ", threads=2)
 NOBODY = "http://127.0.0.1:9"

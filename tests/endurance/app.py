@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
+from localspec.base.paths import user_paths
 from localspec.cli import main
 from localspec.cli.services import Services
-from localspec.launch import Launch
-from localspec.paths import user_paths
+from localspec.runtime.launch import Launch
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer
 from localspec.tui.app import ChatApp, Client, run_app
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Answer
 from tests.endurance.paced_engine import OPENER
 
 KEPT_BY = "LOCALSPEC_KEPT_BY"

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from localspec.store import ConversationDocument, Store
 from localspec.store.files import to_json
-from tests.download.support import BIG, SMALL
 from tests.endurance.kills import PATIENCE_S, check_file, copied
 from tests.gguf_files import Tensor, model
 from tests.hub import HubServer
+from tests.models.download.support import BIG, SMALL
 from tests.store.support import converse
 
 LOCALSPEC = [sys.executable, "-m", "localspec"]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from localspec.chat import Role
+from localspec.runtime.messages import Role
 from localspec.store import Node, Store
 from tests.builtin import DRAFT, TARGET
 from tests.endurance.paced_engine import pieces_of

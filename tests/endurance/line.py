@@ -11,5 +11,5 @@ from localspec.cli import main
 from tests.endurance.paced_engine import open_pair
 
 if __name__ == "__main__":
-    with patch("localspec.load.open_pair", open_pair):
+    with patch("localspec.runtime.load.open_pair", open_pair):
         main()

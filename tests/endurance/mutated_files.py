@@ -29,15 +29,15 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from struct import pack_into, unpack_from
 
-from localspec.chat import ReplyOptions
+from localspec.base.errors import ModelFileError
 from localspec.cli.docs import exit_codes
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
-from localspec.errors import ModelFileError
 from localspec.gguf import parse_header
-from localspec.load import LoadOptions
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Answer, Emitted, Failed, Generate, Load
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer, Emitted, Failed, Generate, Load
 from tests.builtin import DRAFT, TARGET
 
 PATIENCE_S = 120.0
@@ -228,8 +228,8 @@ class Result:
 SERVER = """
 import json, os, sys, time
 from localspec.cli import main
-import llama_cpp, localspec.bench.run, localspec.cli.verify, localspec.proof.examination, localspec.session
-import localspec.witness.observers
+import llama_cpp, localspec.insight.bench.run, localspec.insight.losslessness.examination, localspec.cli.verify
+import localspec.insight.observers.observers, localspec.runtime.loaded_pair
 
 def command(arguments, errors):
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
-from localspec.chat import Message, ReplyOptions
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import (
     Event,
@@ -33,8 +32,9 @@ from localspec.engine.events import (
 )
 from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
-from localspec.load import InspectablePair, LoadOptions, PairInfo, Progress
-from tests.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info
+from localspec.runtime.load import InspectablePair, LoadOptions, PairInfo, Progress
+from localspec.runtime.messages import Message, ReplyOptions
+from tests.runtime.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info
 
 ROUNDS_PER_S = "PACED_ROUNDS_PER_S"
 OPENER = f"{__name__}:open_pair"

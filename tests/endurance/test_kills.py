@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.errors import HANGUP_EXIT_CODE, TERMINATED_EXIT_CODE
+from localspec.base.errors import HANGUP_EXIT_CODE, TERMINATED_EXIT_CODE
 from localspec.store import Node, ReplyState, Store
 from tests.endurance.killed_commands import ExportKills, ImportKills
 from tests.endurance.killed_lines import LineLives

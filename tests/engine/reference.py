@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.engine.backends.candidates import CANDIDATE
-from localspec.engine.backends.chain import Chain
+from localspec.engine.backends.llama.candidates import CANDIDATE
+from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
 from localspec.engine.dist import Dist

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localspec.engine.backends.cores import default_threads, physical_cores
-from localspec.engine.backends.llama import LlamaModel, common_prefix
-from localspec.engine.backends.llama_load import CACHE_TYPES, LoadSettings
-from localspec.engine.backends.llama_report import (
+from localspec.base.errors import CapacityError, ModelFileError
+from localspec.engine.backends.llama.cores import default_threads, physical_cores
+from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel, common_prefix
+from localspec.engine.backends.llama.report import (
     cache_types,
     describe_device,
     flash_attn_enabled,
@@ -24,14 +25,13 @@ from localspec.engine.backends.llama_report import (
     offloaded_layers,
     only_cuda,
 )
-from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.backends.native import NativeLog, native, reason
 from localspec.engine.cancel import Cancellation
 from localspec.engine.dist import Dist
 from localspec.engine.model import Cancelled, Model
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
-from localspec.errors import CapacityError, ModelFileError
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.fakes import Softmax, TableModel, letters
 
@@ -489,16 +489,16 @@ class TestCores:
             folder = tmp_path / f"cpu{processor}" / "topology"
             folder.mkdir(parents=True)
             (folder / "thread_siblings_list").write_text(siblings + "\n")
-        monkeypatch.setattr("localspec.engine.backends.cores._allowed_processors", lambda: {0, 1, 2, 3})
+        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: {0, 1, 2, 3})
         assert physical_cores(tmp_path, tmp_path / "none") == 2
-        monkeypatch.setattr("localspec.engine.backends.cores._allowed_processors", lambda: {0, 2})
+        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: {0, 2})
         assert physical_cores(tmp_path, tmp_path / "none") == 1
 
     @pytest.mark.parametrize(("quota", "cores"), [("max 100000", 8), ("250000 100000", 2), ("50000 100000", 1)])
     def test_a_containers_quota_bounds_them(
         self, quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("localspec.engine.backends.cores._allowed_processors", lambda: set(range(8)))
+        monkeypatch.setattr("localspec.engine.backends.llama.cores._allowed_processors", lambda: set(range(8)))
         (tmp_path / "cpu.max").write_text(quota)
         assert physical_cores(tmp_path, tmp_path / "cpu.max") == cores
 

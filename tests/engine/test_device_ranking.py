@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from localspec.engine.backends.device_ranking import KEPT_N, DeviceRanking
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings, ranks_on_device
-from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.base.errors import ModelFileError
+from localspec.engine.backends.llama.device_ranking import KEPT_N, DeviceRanking
+from localspec.engine.backends.llama.load import LoadSettings, ranks_on_device
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Likeliest, Ranking
 from localspec.engine.sampling import Guesser
 from localspec.engine.settings import Sampling
-from localspec.errors import ModelFileError
 from tests.builtin import DRAFT
 from tests.tiny_models import write_tiny
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import UsageError
 from localspec.engine import drafters
 from localspec.engine.drafters import Parts, drafter_names, make_drafter
-from localspec.errors import UsageError
 from tests.fakes import letters
 
 SOURCE = """

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localspec.engine.loop as loop
+from localspec.base.errors import EngineError
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, LookCost
@@ -24,7 +25,6 @@ from localspec.engine.drafting import Look, Plan, draft_round
 from localspec.engine.events import Origin, Round
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.verify import verify
-from localspec.errors import EngineError
 from tests.engine.test_verify import PROMPT, Law, target_law
 from tests.fakes import (
     ExactModel,

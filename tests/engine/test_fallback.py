@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of, why_of
-from localspec.metrics.meters import Meters
-from tests.metrics.test_metrics import samples, total
+from localspec.insight.metrics.meters import Meters
+from tests.insight.metrics.test_metrics import samples, total
 from tests.store.support import round_of
 
 PLAIN = replace(round_of(0, ["word "], None), depth=0)

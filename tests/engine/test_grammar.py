@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from localspec.engine.backends import llama_sampler, spelling
-from localspec.engine.backends.chain import Chain
-from localspec.engine.backends.gbnf import check_grammar
-from localspec.engine.backends.json_schema import grammar_of_schema
-from localspec.engine.backends.llama_grammar import Grammar
-from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.base.errors import UsageError
+from localspec.engine.backends import spelling
+from localspec.engine.backends.llama import sampler as llama_sampler
+from localspec.engine.backends.llama.chain import Chain
+from localspec.engine.backends.llama.gbnf import check_grammar
+from localspec.engine.backends.llama.grammar import Grammar
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import UsageError
 from tests.engine.reference import Law, assert_same, briefly, list_of, reference
 from tests.engine.vocabulary import builtin_vocab
 

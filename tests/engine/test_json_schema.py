@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from localspec.engine.backends.gbnf import check_grammar
-from localspec.engine.backends.json_schema import grammar_of_schema
-from localspec.errors import UsageError
+from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.gbnf import check_grammar
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
 
 TOO_LARGE = {
     "nested": ('{"items":' * 5000 + "{}" + "}" * 5000, "nested too deeply"),

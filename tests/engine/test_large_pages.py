@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from localspec.engine.backends.large_pages import LEAST_BYTES, ask_for_large_pages, own_regions
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama.large_pages import LEAST_BYTES, ask_for_large_pages, own_regions
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from tests.builtin import TARGET
 

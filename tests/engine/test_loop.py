@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.chat import Reply
+from localspec.base.errors import CapacityError, EngineError, InputError
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
@@ -23,7 +23,7 @@ from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.tally import Tally
-from localspec.errors import CapacityError, EngineError, InputError
+from localspec.runtime.messages import Reply
 from tests.fakes import (
     PieceVocab,
     RecordingSampler,

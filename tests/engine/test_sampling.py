@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from localspec.engine.backends.candidates import most_likely, within_share
-from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
+from localspec.engine.backends.llama.candidates import most_likely, within_share
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.mirostat import MirostatSampler
 from localspec.engine.backends.native import native
@@ -21,7 +22,6 @@ from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import LocalSpecError, ModelFileError, UsageError
 from tests.engine.reference import assert_same, briefly, full_chain, law_of, left_in, list_of, reference
 from tests.engine.vocabulary import builtin_vocab
 
@@ -362,7 +362,7 @@ def test_mirostat_follows_llama_cpps(version: int, tau: float) -> None:
         if version == 1
         else c.llama_sampler_init_mirostat_v2(3, tau, 0.2)
     )
-    from localspec.engine.backends.chain import Chain
+    from localspec.engine.backends.llama.chain import Chain
 
     own = Chain.of(c, [c.llama_sampler_init_temp(0.9), made])
     sampler = make_sampler(settings, 1000)

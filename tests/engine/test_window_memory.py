@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from localspec.engine.backends.llama_load import Loaded
-from localspec.engine.backends.llama_memory import WindowMemory
+from localspec.engine.backends.llama.load import Loaded
+from localspec.engine.backends.llama.memory import WindowMemory
 
 WINDOW = 16
 

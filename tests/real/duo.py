@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from localspec.chat import Message, Role
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
-from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Chance, SeededChance
@@ -20,7 +19,8 @@ from localspec.engine.events import Event, Finished, Round, Token
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.settings import Sampling
-from localspec.prompt import Prompter
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.prompting import Prompter
 from tests.builtin import DRAFT, open_target
 
 NEAR_TIE = 0.05

@@ -22,12 +22,12 @@ from jinja2 import TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from localspec.chat import Message, Role
-from localspec.encoding import Encoder
+from localspec.base.errors import InputError
 from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.errors import InputError
-from localspec.template import ChatTemplate
-from localspec.template.marked_text import MarkedText
+from localspec.runtime.encoding import Encoder
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.template import ChatTemplate
+from localspec.runtime.template.marked_text import MarkedText
 from tests.real.native_vocabulary import open_vocabulary
 from tests.tokenizers import templates, vocabularies
 
@@ -144,7 +144,7 @@ def renderer(source: str, bos: str, eos: str) -> Any:
 
 
 def _extensions() -> list[Any]:
-    from localspec.template.sandbox import GenerationBlock
+    from localspec.runtime.template.sandbox import GenerationBlock
 
     return [GenerationBlock]
 

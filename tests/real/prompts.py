@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from localspec.paths import shipped
+from localspec.base.paths import shipped
 
 HELD_OUT = shipped("assets/recipe/heldout.jsonl")
 

@@ -12,19 +12,19 @@ from queue import SimpleQueue
 import numpy as np
 import pytest
 
-from localspec.chat import Message, ReplyOptions, Role
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings, load
+from localspec.base.errors import CapacityError, EngineError, ModelFileError
+from localspec.engine.backends.llama.load import LoadSettings, load
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
-from localspec.errors import CapacityError, EngineError, ModelFileError
-from localspec.load import LoadOptions, open_pair
-from localspec.worker.client import EngineClient
-from localspec.worker.messages import Answer, Failed, Generate, Load, Loaded
+from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer, Failed, Generate, Load, Loaded
 from tests.builtin import TARGET
+from tests.runtime.worker.test_client import Talk
 from tests.tiny_models import N_VOCAB, Weights, write_tiny
-from tests.worker.test_client import Talk
 
 CONTEXT = list(range(4, 60))
 POISON = 77

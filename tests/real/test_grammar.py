@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from localspec.engine.backends.json_schema import grammar_of_schema
+from localspec.engine.backends.llama.json_schema import grammar_of_schema
 from localspec.engine.dist import SeededChance
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.dist import Dist, SeededChance
 from localspec.engine.drafters import Walk
 from localspec.engine.drafters.draft import DraftModel

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localspec.chat import Reply, ReplyOptions
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.base.errors import EngineError
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Round
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import EngineError
-from localspec.load import LoadOptions, open_pair
+from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.messages import Reply, ReplyOptions
 from tests.tiny_models import N_VOCAB, WINDOW, Weights, write_tiny
 
 DEPTH = 6

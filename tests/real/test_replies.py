@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from localspec.chat import TOUR_DEPTH, Message, ReplyOptions, Role
 from localspec.cli.sampling import resolve_sampling
 from localspec.cli.sampling_options import ChosenSampling
 from localspec.engine.cancel import Cancellation
@@ -19,10 +18,11 @@ from localspec.engine.events import Finished, FinishReason, PromptProgress, Roun
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
-from localspec.load import LoadOptions, OpenPair, open_pair
-from localspec.pairs import BUILTIN_ID, load_catalogue
-from localspec.prompt import Prompter
-from localspec.tui.tour import QUESTION
+from localspec.models.pairs import BUILTIN_ID, load_catalogue
+from localspec.runtime.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.messages import TOUR_DEPTH, Message, ReplyOptions, Role
+from localspec.runtime.prompting import Prompter
+from localspec.tui.keys.tour import QUESTION
 from localspec.tui.widgets.welcome import TOUR_EXAMPLES
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.real.duo import Duo, Reply

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from localspec.errors import ModelFileError
+from localspec.base.errors import ModelFileError
 from localspec.gguf import GgufHeader, Value, Vocabulary, read_header
-from localspec.match import judge_match
+from localspec.models.compatibility import judge_match
 from tests import gguf_files as gf
 from tests.builtin import DRAFT
 from tests.real.native_vocabulary import NONE, NativeVocabulary, are_compatible, first_difference, load_vocabulary

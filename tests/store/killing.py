@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from localspec.chat import Role
+from localspec.runtime.messages import Role
 from localspec.store import ReplyState, StoredConversation
 from localspec.store.recorder import INTERVAL_S
 from tests.store.storyteller import ROUND_S

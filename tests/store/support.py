@@ -10,10 +10,10 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from localspec.chat import ReplyOptions
+from localspec.base.errors import EngineError
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.tally import Tally
-from localspec.errors import EngineError
+from localspec.runtime.messages import ReplyOptions
 from localspec.store import ModelFile, ReplyAbout, Store, StoredConversation
 from localspec.store.documents import ConversationDocument
 

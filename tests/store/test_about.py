@@ -8,7 +8,7 @@ import pytest
 
 from localspec.store import Arm, Asked, ModelFile, ReplyAbout, Store
 from localspec.store.replies_json import about_from_dict, about_to_dict
-from tests.stats.support import Kind, about_of, conversation
+from tests.insight.stats.support import Kind, about_of, conversation
 
 OLDER = {
     "options": {"sampling": {"temperature": 0.5}, "depth": 4},

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat import Role
-from localspec.errors import NotFoundError, UsageError
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.runtime.messages import Role
 from localspec.store import ReplyState, Store, abbreviated
 from localspec.store.store import KEPT
 from tests.store.support import ABOUT, START, FakeTime, branched, converse, events, open_store

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.errors import InputError, NotFoundError
+from localspec.base.errors import InputError, NotFoundError
 from localspec.store import ConversationDocument, Store
 from localspec.store.files import read_conversations, to_json, to_markdown, to_ndjson
 from tests.store.support import branched, contents, converse, open_store

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.errors import EngineError, StoreError
+from localspec.base.errors import EngineError, StoreError
 from localspec.store import Store, faults, opening
 from localspec.store.opening import back_up, open_file
 from localspec.store.schema import MIGRATIONS

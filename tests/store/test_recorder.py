@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat import Reply
+from localspec.base.errors import EngineError
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.errors import EngineError
+from localspec.runtime.messages import Reply
 from localspec.store import ReplyState, Store
 from localspec.store.files import to_markdown
 from localspec.store.recorder import INTERVAL_S

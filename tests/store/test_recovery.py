@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.errors import StoreError
+from localspec.base.errors import StoreError
 from localspec.store import Recorder, ReplyState, Store
 from localspec.store.database import Database, Row
 from localspec.store.recovery import finish_cut_off

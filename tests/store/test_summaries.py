@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat import Reply, Role
+from localspec.base.errors import EngineError
 from localspec.engine.events import Event, Finished, FinishReason
-from localspec.errors import EngineError
+from localspec.runtime.messages import Reply, Role
 from localspec.store import OldTurns, Store, StoredConversation
 from localspec.store.files import read_conversations, to_json, to_markdown, to_ndjson
 from localspec.store.summaries import REQUEST

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.chat import Role
+from localspec.runtime.messages import Role
 from localspec.store.tree import Node, Tree, chat_messages
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from textual.app import App
 from textual.color import Color
 from textual.geometry import Region
 
-from localspec.tui.palette import MIN_CONTRAST, contrast
+from localspec.tui.tokens.palette import MIN_CONTRAST, contrast
 
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike")
 

@@ -8,16 +8,16 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
 
-from localspec.download.events import Delayed, DownloadEvent, Fetched, Progressed
-from localspec.errors import LocalSpecError
-from localspec.launch import Launch
-from localspec.load import LoadOptions
-from localspec.pairs import PairDescription
-from localspec.pairs.description import FileDescription
-from localspec.pairs.estimate import Estimate
-from localspec.pairs.state import HERE, MISSING, NOT_HERE, WAITS
-from localspec.pairs.suitability import AMBER, GREEN, RED, Suitability
-from localspec.tui.pairs.shelf import Shelf
+from localspec.base.errors import LocalSpecError
+from localspec.chat.pairs.library import Shelf
+from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
+from localspec.models.pairs import PairDescription
+from localspec.models.pairs.description import FileDescription
+from localspec.models.pairs.estimate import Estimate
+from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, WAITS
+from localspec.models.pairs.suitability import AMBER, GREEN, RED, Suitability
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions
 
 GB = 10**9
 MB = 10**6

@@ -9,10 +9,10 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from localspec.compose.message import Written
+from localspec.chat.compose.message import Written
+from localspec.tui.prompt.completion import CompletionList
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.theme import OWN_THEMES
-from localspec.tui.widgets.completion import CompletionList
-from localspec.tui.widgets.prompt import Prompt
 
 
 class PromptApp(App[None]):

@@ -12,7 +12,7 @@ from localspec.cli.layers import Layers
 from localspec.cli.options import Chosen
 from localspec.cli.run import run
 from localspec.config import read_config
-from localspec.launch import Launch
+from localspec.runtime.launch import Launch
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.widgets.setting_list import SettingList
 from tests.config.support import configure

@@ -7,11 +7,11 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from localspec.chat.stats.browser import StatsBrowser
 from localspec.store import Store
 from localspec.tui.screens.stats import StatsScreen
-from localspec.tui.stats.browser import StatsBrowser
 from localspec.tui.widgets.stats_list import StatsList
-from tests.stats.support import Kind, fill
+from tests.insight.stats.support import Kind, fill
 from tests.tui.support import wait_until
 
 

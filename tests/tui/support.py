@@ -12,6 +12,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from localspec.chat.inbox import Inbox
 from localspec.engine.events import (
     Event,
     Finished,
@@ -24,18 +25,17 @@ from localspec.engine.events import (
     Token,
 )
 from localspec.engine.tally import Tally
-from localspec.launch import Launch
-from localspec.load import LoadOptions, PairInfo
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions, PairInfo
+from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, Request
 from localspec.store import Store
 from localspec.tui.app import ChatApp
-from localspec.tui.inbox import Inbox
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.conversation.turn import TurnView
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.widgets.live_line import LiveLine
 from localspec.tui.widgets.notice import Notice
-from localspec.tui.widgets.prompt import Prompt
-from localspec.tui.widgets.transcript import Transcript
-from localspec.tui.widgets.turn import TurnView
-from localspec.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, Request
 
 PLAIN_PER_SECOND = 35.2
 LAUNCH = Launch(

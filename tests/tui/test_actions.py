@@ -9,8 +9,8 @@ from textual.events import Paste
 from textual.worker import WorkerFailed
 
 from localspec.config import read_config
-from localspec.tui.actions import ACTIONS, key_label
-from localspec.tui.keys import prompt_bindings, screen_bindings
+from localspec.tui.keys.actions import ACTIONS, key_label
+from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.stats import StatsScreen

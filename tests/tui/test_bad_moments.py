@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from localspec.runtime.worker.messages import Load
 from localspec.store import Store
-from localspec.tui.widgets.page import Page
-from localspec.tui.widgets.transcript import Transcript
-from localspec.worker.messages import Load
+from localspec.tui.conversation.page import Page
+from localspec.tui.conversation.transcript import Transcript
 from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, turns, wait_until
 
 MANY_WORDS = "word " * 400

@@ -13,16 +13,16 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Markdown, Static
 
+from localspec.chat.session import Phase
 from localspec.engine.events import FinishReason, Origin, Round
+from localspec.runtime.worker.messages import Cancel, Load
+from localspec.tui.conversation.page import Page
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.help import HelpScreen
-from localspec.tui.session import Phase
+from localspec.tui.tokens.token_view import TokenView
 from localspec.tui.widgets.notice import Notice
-from localspec.tui.widgets.page import Page
-from localspec.tui.widgets.prompt import Prompt
-from localspec.tui.widgets.token_view import TokenView
-from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.welcome import TOUR_EXAMPLES, Welcome
-from localspec.worker.messages import Cancel, Load
 from tests.tui.support import (
     LAUNCH,
     Clock,

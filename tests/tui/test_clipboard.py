@@ -18,15 +18,15 @@ from textual.selection import SELECT_ALL
 from textual.widgets import Static
 from textual.widgets.text_area import Selection as TextSelection
 
-from localspec.tui import clipboard as clipboards
-from localspec.tui.actions import ACTIONS
 from localspec.tui.app import ChatApp
-from localspec.tui.clipboard import Arrival, Clipboard, copied, copy
+from localspec.tui.conversation.turn_notes import copied_note
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import COPIED
 from localspec.tui.screens.links import LinksScreen, copied_link
 from localspec.tui.screens.search import SearchScreen
-from localspec.tui.turn_notes import copied_note
-from localspec.tui.widgets.prompt import Prompt
+from localspec.tui.terminal import clipboard as clipboards
+from localspec.tui.terminal.clipboard import Arrival, Clipboard, copied, copy
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, turns, wait_until
 from tests.tui.test_conversations import ready, say
 from tests.tui.test_every_action import ELSEWHERE

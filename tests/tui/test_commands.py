@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from localspec.plain.commands import COMMANDS, Command
-from localspec.tui.actions import ACTIONS, Action
-from localspec.tui.commands import find_command, is_command, matching_commands, refusal
+from localspec.line.commands import COMMANDS, Command
+from localspec.tui.keys.actions import ACTIONS, Action
+from localspec.tui.keys.slash_commands import find_command, is_command, matching_commands, refusal
 
 COMMANDED = [action for action in ACTIONS if action.command]
 

@@ -11,15 +11,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from localspec.chat import Role
 from localspec.engine.events import FinishReason
+from localspec.runtime.messages import Role
+from localspec.runtime.worker.messages import Failed
 from localspec.store import Store
 from localspec.store.summaries import REQUEST, SUMMARY_TOKENS_N
-from localspec.tui.turn_notes import context_note
-from localspec.tui.widgets.prompt import Prompt
-from localspec.tui.widgets.summary import SummaryView
-from localspec.tui.widgets.turn import TurnView
-from localspec.worker.messages import Failed
+from localspec.tui.conversation.summary import SummaryView
+from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_notes import context_note
+from localspec.tui.prompt.prompt import Prompt
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
 from tests.tui.test_conversations import asked, ready, say, shown
 

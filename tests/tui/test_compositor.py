@@ -15,7 +15,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import Static
 
-from localspec.tui.compositor import RowCompositor, RowScreen
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.prompt.area import PromptArea
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
@@ -25,8 +26,7 @@ from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
-from localspec.tui.widgets.prompt_area import PromptArea
-from localspec.tui.widgets.transcript import Transcript
+from localspec.tui.textual_fixes.compositor import RowCompositor, RowScreen
 from tests.tui.support import FakeEngine, chat, make_app, make_round, session, turns, wait_until
 from tests.tui.test_chat import answered, begin, written
 

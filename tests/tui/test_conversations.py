@@ -13,23 +13,23 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
-from localspec.chat import ReplyOptions
-from localspec.compose.attachment import Attachment, TextFile, with_files
-from localspec.compose.unsent import UNSENT
+from localspec.base.paths import user_paths
+from localspec.chat.compose.attachment import Attachment, TextFile, with_files
+from localspec.chat.compose.unsent import UNSENT
+from localspec.chat.session import Phase
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
-from localspec.paths import user_paths
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.worker.messages import Loaded
 from localspec.store import ModelFile, Store
+from localspec.tui.conversation.page import Page
+from localspec.tui.conversation.thought import Thought
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
-from localspec.tui.session import Phase
 from localspec.tui.widgets.hints import Hints
-from localspec.tui.widgets.page import Page
-from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar
-from localspec.tui.widgets.thought import Thought
-from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.welcome import Welcome
-from localspec.worker.messages import Loaded
 from tests.tui.support import (
     INFO,
     LAUNCH,

@@ -6,7 +6,7 @@ import pytest
 from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual.drivers.linux_driver import LinuxDriver
 
-from localspec.tui.driver import TerminalDriver
+from localspec.tui.textual_fixes.driver import TerminalDriver
 
 
 def test_a_frame_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:

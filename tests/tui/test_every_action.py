@@ -16,10 +16,12 @@ from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from localspec.tui.actions import ACTIONS, Action
 from localspec.tui.app import ChatApp
-from localspec.tui.keymap import AS_OTHERS_IN_BROWSERS, KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
-from localspec.tui.keys import textual_keymap
+from localspec.tui.keys.actions import ACTIONS, Action
+from localspec.tui.keys.bindings import textual_keymap
+from localspec.tui.keys.keymap import AS_OTHERS_IN_BROWSERS, KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
+from localspec.tui.keys.tables import KNOWN, TABLES
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.commands import CommandSearch
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
@@ -29,9 +31,7 @@ from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
-from localspec.tui.tables import KNOWN, TABLES
 from localspec.tui.widgets.glossary import Glossary
-from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, send, session, wait_until
 

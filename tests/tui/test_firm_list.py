@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from localspec.tui.screens.commands import CommandSearch
-from localspec.tui.widgets.firm_list import FirmList
+from localspec.tui.textual_fixes.firm_list import FirmList
 from tests.tui.support import FakeEngine, make_app, wait_until
 
 

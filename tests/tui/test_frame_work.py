@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from localspec.tui.truth import Mode
-from localspec.tui.widgets.token_view import TokenView
+from localspec.chat.tokens.truth import Mode
+from localspec.tui.tokens.token_view import TokenView
 from tests.tui.support import FakeEngine, chat, make_app, make_round, session, turns, wait_until
 from tests.tui.test_chat import begin, written
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localspec.tui.glimpse import GLIMPSE_S, Glimpse
+from localspec.tui.tokens.glimpse import GLIMPSE_S, Glimpse
 from tests.tui.support import Clock
 
 

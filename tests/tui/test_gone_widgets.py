@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Static
 
-from localspec.tui import gone_widgets
+from localspec.tui.textual_fixes import gone_widgets
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, wait_until

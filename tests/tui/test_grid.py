@@ -20,11 +20,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
 from localspec.tui.app import ChatApp
-from localspec.tui.palette import MIN_CONTRAST
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.screens.search import HitList
 from localspec.tui.theme import DARK, LIGHT, TERMINAL_DARK
+from localspec.tui.tokens.palette import MIN_CONTRAST
 from localspec.tui.widgets import sidebar
 from tests.tui.cells import cells, faint, looks, text
 from tests.tui.pairs_support import FakeWorld

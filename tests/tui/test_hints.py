@@ -11,22 +11,22 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from localspec.chat import ReplyOptions
+from localspec.chat.phase import Phase
+from localspec.chat.race import Race
+from localspec.chat.text.links import Link
+from localspec.chat.tokens.truth import Showing
+from localspec.chat.turn import Exchange
 from localspec.config import read_config
-from localspec.tui.actions import key_label
+from localspec.runtime.messages import ReplyOptions
 from localspec.tui.app import ChatApp
-from localspec.tui.exchange import Exchange
-from localspec.tui.keymap import Keymap, resolve_keymap
-from localspec.tui.links import Link
-from localspec.tui.phase import Phase
-from localspec.tui.race import Race
+from localspec.tui.keys.actions import key_label
+from localspec.tui.keys.keymap import Keymap, resolve_keymap
+from localspec.tui.keys.tables import KNOWN
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.screens.settings import SettingsScreen
-from localspec.tui.tables import KNOWN
-from localspec.tui.truth import Showing
 from localspec.tui.widgets.glossary import Glossary
 from localspec.tui.widgets.hints import fitting
 from tests.config.support import configure

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from localspec.chat.session import Phase
 from localspec.store import Store
 from localspec.tui.screens.search import HitList, SearchScreen
-from localspec.tui.session import Phase
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.store.support import converse, open_store
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, wait_until

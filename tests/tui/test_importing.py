@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from localspec.chat import importing
+from localspec.chat.session import Phase
 from localspec.store import Store
 from localspec.store.files import apart, to_json
-from localspec.tui import importing
-from localspec.tui.session import Phase
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
 

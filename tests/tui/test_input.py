@@ -10,10 +10,10 @@ import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
+from localspec.chat.session import Phase
 from localspec.engine.events import FinishReason
-from localspec.tui.session import Phase
-from localspec.tui.widgets.prompt import Prompt
-from localspec.worker.messages import CountTokens, Generate, TokensCounted
+from localspec.runtime.worker.messages import CountTokens, Generate, TokensCounted
+from localspec.tui.prompt.prompt import Prompt
 from tests.tui.support import (
     FakeEngine,
     chat,

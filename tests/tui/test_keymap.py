@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 from textual.keys import Keys, _character_to_key
 
-from localspec.chat import ReplyOptions
+from localspec.chat.phase import Phase
+from localspec.chat.race import Race
+from localspec.chat.tokens.truth import Showing
+from localspec.chat.turn import Exchange
 from localspec.config import config_file, read_config
-from localspec.tui.actions import ACTIONS
-from localspec.tui.exchange import Exchange
-from localspec.tui.keymap import KEYMAPS, Keymap, resolve_keymap
-from localspec.tui.keys import textual_keymap
-from localspec.tui.phase import Phase
-from localspec.tui.race import Race
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.worker.messages import Cancel
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import textual_keymap
+from localspec.tui.keys.keymap import KEYMAPS, Keymap, resolve_keymap
+from localspec.tui.keys.tables import KNOWN, TABLES
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
-from localspec.tui.tables import KNOWN, TABLES
-from localspec.tui.truth import Showing
-from localspec.tui.widgets.prompt import Prompt
-from localspec.worker.messages import Cancel
 from tests.config.support import configure
 from tests.tui.settings_support import launch
 from tests.tui.support import Clock, FakeEngine, make_app, make_round, session, wait_until

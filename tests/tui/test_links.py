@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Markdown, OptionList
 
+from localspec.chat.text.links import Link, can_be_opened, links_of
 from localspec.store import Store
-from localspec.tui.links import Link, can_be_opened, links_of
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.widgets.linked import linked
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, turns, wait_until

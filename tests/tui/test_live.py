@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.chat import Reply
+from localspec.chat.status import opening_note
+from localspec.chat.tokens.live import Figures, bars, count_fields, figures_line, latest_of, paused, reply_summary
+from localspec.chat.tokens.sparkline import sparkline
+from localspec.chat.tokens.truth import Mode, Trace
 from localspec.engine.events import Origin, Round, Started
 from localspec.engine.tally import Tally, Timings
-from localspec.tui.live import Figures, bars, count_fields, figures_line, latest_of, paused, reply_summary
-from localspec.tui.sparkline import sparkline
-from localspec.tui.status import opening_note
-from localspec.tui.truth import Mode, Trace
+from localspec.runtime.messages import Reply
 from tests.tui.support import make_round
 
 ROUNDS = st.lists(

@@ -15,8 +15,8 @@ from textual.style import Style
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
 from localspec.engine.events import Origin, Token
-from localspec.tui.mapping import NOWHERE, Mapped, Source
-from localspec.tui.token_runs import BARE, NOBODY, TokenRun, mapped_share, owners, runs, spans, writer
+from localspec.tui.tokens.markdown_mapping import NOWHERE, Mapped, Source
+from localspec.tui.tokens.runs import BARE, NOBODY, TokenRun, mapped_share, owners, runs, spans, writer
 
 SIGNS = (
     *"*_`~#>-|[]()!<\\\n\t1.:",

@@ -15,14 +15,14 @@ from textual.selection import SELECT_ALL
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock
 
+from localspec.chat.text.reasoning import Reasoning
+from localspec.chat.tokens.truth import Ghosts, Mode, Showing
+from localspec.chat.turn import Exchange
 from localspec.engine.events import Origin
-from localspec.tui.exchange import Exchange
-from localspec.tui.palette import palette_for
-from localspec.tui.reasoning import Reasoning
+from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.theme import DARK, LIGHT
-from localspec.tui.truth import Ghosts, Mode, Showing
-from localspec.tui.widgets.marked_markdown import MarkedMarkdown
-from localspec.tui.widgets.transcript import Transcript
+from localspec.tui.tokens.marked_markdown import MarkedMarkdown
+from localspec.tui.tokens.palette import palette_for
 from tests.tui.cells import cells, faint
 from tests.tui.looks import NO_COLOR, hold_still, theme_of
 from tests.tui.support import chat, make_app, make_round, notice_text, rounds_of, send, session, turns, wait_until
@@ -281,7 +281,7 @@ async def test_what_does_not_map_is_shown_as_tokens() -> None:
 
 
 async def test_a_reply_too_long_for_markdown_is_shown_as_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localspec.tui.widgets.reply.MARKDOWN_CHARACTERS", 10)
+    monkeypatch.setattr("localspec.tui.conversation.reply.MARKDOWN_CHARACTERS", 10)
     engine = LookingEngine()
     async with make_app(engine).run_test(size=SIZE) as pilot:
         await begin(pilot, engine)

@@ -12,9 +12,9 @@ from rich.style import Style
 from textual.color import Color
 
 from localspec.engine.events import Origin, Proposal, Token
-from localspec.tui.draw import ghost_segments, line_segments
-from localspec.tui.marks import END_MARK, Layout
-from localspec.tui.palette import palette_for
+from localspec.tui.tokens.draw import ghost_segments, line_segments
+from localspec.tui.tokens.layout import END_MARK, Layout
+from localspec.tui.tokens.palette import palette_for
 from tests.tui.support import make_round
 
 PALETTE = palette_for(Color.parse("#121518"), dark=True)

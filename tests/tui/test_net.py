@@ -15,8 +15,8 @@ from textual.strip import Strip
 from textual.style import Style as Look
 from textual.widget import Widget
 
-from localspec.tui.net import cast_net
-from localspec.visible import visible
+from localspec.base.visible import visible
+from localspec.tui.textual_fixes.net import cast_net
 
 CONSOLE = Console(color_system="truecolor")
 cast_net()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.tui.widgets.note import Note
+from localspec.tui.conversation.note import Note
 
 STOPPED = "stopped · 112 tokens: 70 accepted, 20 corrected, 22 bonus · 1.40x plain · /continue goes on"
 

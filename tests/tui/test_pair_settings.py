@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
+from localspec.base.errors import UsageError
+from localspec.chat.pairs.source import LocalPairs
 from localspec.config import config_file, read_config, setting
-from localspec.errors import UsageError
-from localspec.launch import Layer
-from localspec.pairs.own_file import own_file
+from localspec.models.pairs.own_file import own_file
+from localspec.runtime.launch import Layer
 from localspec.store import Store
-from localspec.tui.pairs.world import LocalPairs
-from localspec.tui.settings_browser import SETTING, SettingsBrowser
+from localspec.tui.settings.browser import SETTING, SettingsBrowser
 from tests.config.support import configure
 from tests.tui.settings_support import details, launch, open_settings, rows, said, screen
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, send, session, wait_until

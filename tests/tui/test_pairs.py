@@ -12,19 +12,19 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from localspec.base.errors import DownloadError, NotFoundError
+from localspec.chat.pairs.downloads import Stage
+from localspec.chat.pairs.library import Shelf
+from localspec.chat.session import Phase
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.errors import DownloadError, NotFoundError
-from localspec.pairs.state import NOT_HERE
+from localspec.models.pairs.state import NOT_HERE
+from localspec.runtime.worker.messages import Load
 from localspec.store import ReplyAbout, Store
 from localspec.tui.app import ChatApp
-from localspec.tui.pairs.downloads import Stage
-from localspec.tui.pairs.shelf import Shelf
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.pairs import PairsScreen
-from localspec.tui.session import Phase
 from localspec.tui.widgets.pair_list import PairList
-from localspec.worker.messages import Load
 from tests.tui.pairs_support import BEST, MB, FakeWorld, fetched, progressed
 from tests.tui.support import (
     LAUNCH,
@@ -393,9 +393,9 @@ async def test_a_list_that_cannot_be_read_says_why(engine: FakeEngine) -> None:
 
 def test_the_real_pairs_are_listed_without_a_network(tmp_path: Path) -> None:
     """At once what is here, then what fits; nothing is asked of the Hub."""
+    from localspec.chat.pairs.source import LocalPairs
     from localspec.doctor.native_probe import NativeReport
-    from localspec.tui.pairs.world import LocalPairs
-    from localspec.tui.settings_desk import NoSettings
+    from localspec.tui.controllers.settings import NoSettings
 
     world = LocalPairs(NoSettings(TOUR))
     world._native = NativeReport(version="1", threads=2)

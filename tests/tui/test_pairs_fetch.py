@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from localspec.pairs import load_catalogue
-from localspec.pairs.hub_cache import hub_cache
-from localspec.tui.pairs.downloads import Download, Stage
-from localspec.tui.pairs.shelf import Shelf
-from localspec.tui.pairs.world import LocalPairs
-from localspec.tui.settings_desk import NoSettings
-from tests.download.conftest import server as server
+from localspec.chat.pairs.downloads import Download, Stage
+from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.source import LocalPairs
+from localspec.models.pairs import load_catalogue
+from localspec.models.pairs.hub_cache import hub_cache
+from localspec.tui.controllers.settings import NoSettings
 from tests.gguf_files import Tensor, model
 from tests.hub import HubServer
-from tests.pairs.support import hub_pair, write_own
+from tests.models.download.conftest import server as server
+from tests.models.pairs.support import hub_pair, write_own
 from tests.tui.support import LAUNCH
 
 REPO = "Owner/Pair-GGUF"

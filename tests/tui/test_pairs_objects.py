@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import DownloadError, LocalSpecError
+from localspec.chat.pacing import Pacer
+from localspec.chat.pairs.background import Bell
+from localspec.chat.pairs.browser import ERROR, Browser, Line, deed_words, details
+from localspec.chat.pairs.downloads import Download, Downloads, Stage
+from localspec.chat.pairs.entry import Deed, Entry, row
+from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.offer import Kind
+from localspec.chat.session import Session
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.errors import DownloadError, LocalSpecError
-from localspec.launch import Launch
-from localspec.load import LoadOptions
-from localspec.pairs.state import HERE, NOT_HERE, PARTLY, WAITS
+from localspec.models.pairs.state import HERE, NOT_HERE, PARTLY, WAITS
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import LoadOptions
 from localspec.store import Arm, ModelFile, ReplyAbout
-from localspec.tui.pacing import Pacer
-from localspec.tui.pairs.background import Bell
-from localspec.tui.pairs.browser import ERROR, Browser, Line, deed_words, details
-from localspec.tui.pairs.desk import PairDesk
-from localspec.tui.pairs.downloads import Download, Downloads, Stage
-from localspec.tui.pairs.entry import Deed, Entry, row
-from localspec.tui.pairs.offer import Kind
-from localspec.tui.pairs.shelf import Shelf
-from localspec.tui.session import Session
+from localspec.tui.controllers.pairs import PairDesk
 from tests.tui.pairs_support import (
     BEST,
     MB,

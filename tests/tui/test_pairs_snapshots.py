@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from localspec.errors import DownloadError
+from localspec.base.errors import DownloadError
 from localspec.tui.screens.pairs import PairsScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.widgets.pair_list import PairList

@@ -12,10 +12,10 @@ from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
+from localspec.chat.tokens.truth import KINDS, UNKNOWN, Mode
 from localspec.engine.events import Origin
-from localspec.tui.palette import MEANINGS, MIN_CONTRAST, contrast, palette_for
 from localspec.tui.theme import DARK, LIGHT, OWN_THEMES, theme_for
-from localspec.tui.truth import KINDS, UNKNOWN, Mode
+from localspec.tui.tokens.palette import MEANINGS, MIN_CONTRAST, contrast, palette_for
 from tests.tui.test_themes import SIXTEEN, in_256
 
 THEMES = [DARK, LIGHT, *(theme for theme in BUILTIN_THEMES.values() if not theme.ansi)]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from textual import events
 from textual._xterm_parser import XTermParser
 
-from localspec.tui.driver import _Messages
-from localspec.tui.paste_gate import Pasted, PasteGate
+from localspec.tui.textual_fixes.driver import _Messages
+from localspec.tui.textual_fixes.paste_gate import Pasted, PasteGate
 
 BEGIN, END = "\x1b[200~", "\x1b[201~"
 

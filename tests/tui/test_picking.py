@@ -11,10 +11,10 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets.markdown import MarkdownFence
 
+from localspec.chat.tokens.truth import Mode
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
-from localspec.tui.token_runs import writer
-from localspec.tui.truth import Mode
+from localspec.tui.tokens.runs import writer
 from tests.tui.looks import hold_still
 from tests.tui.support import chat, make_app, session, turns, wait_until
 from tests.tui.test_marked_markdown import SAMPLE, marked, reply

@@ -12,12 +12,11 @@ import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
-from localspec.compose import attachment
-from localspec.compose.message import Written
-from localspec.tui import attaching
-from localspec.tui.widgets.attached import Attached
-from localspec.tui.widgets.completion import CompletionList
-from localspec.tui.widgets.mentions import NOT_SENT
+from localspec.chat.compose import attaching, attachment
+from localspec.chat.compose.message import Written
+from localspec.tui.prompt.attached import Attached
+from localspec.tui.prompt.completion import CompletionList
+from localspec.tui.prompt.mentions import NOT_SENT
 from tests.tui.prompt_app import PromptApp, listed, paste
 from tests.tui.support import wait_until
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from localspec.base.errors import InputError, LocalSpecError
+from localspec.chat.pacing import Pacer
+from localspec.chat.pairs.library import Shelf
+from localspec.chat.session import Session
 from localspec.engine.events import Event
-from localspec.errors import InputError, LocalSpecError
+from localspec.insight.observers import News, ReplyWitness
 from localspec.store import ReplyAbout
-from localspec.tui.pacing import Pacer
-from localspec.tui.pairs.desk import PairDesk
-from localspec.tui.pairs.shelf import Shelf
-from localspec.tui.quiet_line import QuietLine
-from localspec.tui.session import Session
-from localspec.witness import News, ReplyWitness
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.conversation.quiet_line import QuietLine
 from tests.tui.pairs_support import FakeWorld, shelf_of
 from tests.tui.support import LAUNCH, Clock, FakeEngine
 

@@ -12,14 +12,14 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from localspec.chat import Message, ReplyOptions, Role
+from localspec.chat.race import Race, lane_line, verdict
+from localspec.chat.recorded_race import RECORDED
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Round, Started
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
-from localspec.tui.race import Race, lane_line, verdict
-from localspec.tui.recorded_race import RECORDED
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.worker.messages import Cancel, Generate, Request
 from localspec.tui.screens.race import LaneView, RaceScreen
-from localspec.worker.messages import Cancel, Generate, Request
 from tests.tui.support import LAUNCH, FakeEngine, make_app, make_round, notice_text, send, session, wait_until
 from tests.tui.test_chat import answered, begin
 

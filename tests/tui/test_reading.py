@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import NotFoundError, StoreError, UsageError
+from localspec.chat.exporting import export, file_name
+from localspec.chat.history import History, age
+from localspec.chat.text.fences import code_blocks
+from localspec.chat.text.reasoning import Reasoning, tokens_before
 from localspec.engine.events import Origin, Token
-from localspec.errors import NotFoundError, StoreError, UsageError
 from localspec.store import Store
-from localspec.tui.exporting import export, file_name
-from localspec.tui.fences import code_blocks
-from localspec.tui.history import History, age
-from localspec.tui.reasoning import Reasoning, tokens_before
-from localspec.tui.widgets.page import CHARACTERS_PER_PAGE, TURNS_PER_PAGE, grouped
+from localspec.tui.conversation.page import CHARACTERS_PER_PAGE, TURNS_PER_PAGE, grouped
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from localspec.chat.tokens.truth import Showing
 from localspec.store import Store
-from localspec.tui.truth import Showing
 from tests.tui.support import FakeEngine, chat, make_app, turns, wait_until
 from tests.tui.test_conversations import ready, say, transcript_of
 

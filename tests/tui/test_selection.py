@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.tui.widgets.selection import Selection
+from localspec.tui.conversation.selection import Selection
 
 
 @dataclass(eq=False)

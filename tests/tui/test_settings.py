@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Input
 
+from localspec.chat.pacing import Pacer
+from localspec.chat.session import Phase, Session
+from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
 from localspec.config.table import SOUGHT
-from localspec.launch import Launch
-from localspec.tui.actions import ACTIONS
-from localspec.tui.pacing import Pacer
+from localspec.runtime.launch import Launch
+from localspec.runtime.worker.messages import Load
+from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.setting_actions import SETTING_ACTIONS
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.settings import SettingsScreen
-from localspec.tui.session import Phase, Session
-from localspec.tui.setting_actions import SETTING_ACTIONS
-from localspec.tui.settings_browser import HEADING, SETTING, SettingsBrowser
-from localspec.tui.settings_desk import SettingsDesk
+from localspec.tui.settings.browser import HEADING, SETTING, SettingsBrowser
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
-from localspec.tui.truth import Ghosts, Mode
 from localspec.tui.widgets.hints import Hints
-from localspec.tui.widgets.transcript import Transcript
-from localspec.worker.messages import Load
 from tests.config.support import add_persona, configure
 from tests.tui.settings_support import details, launch, open_settings, rows, said, screen, settings_app
 from tests.tui.support import LAUNCH, FakeEngine, chat, notice_text, send, session, wait_until

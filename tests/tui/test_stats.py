@@ -11,15 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from localspec.chat.stats.browser import ALL, BY, VIEWS, WATCH, StatsBrowser
+from localspec.chat.stats.reading import SLICE_S, counting
+from localspec.chat.stats.rows import group_rows, notice_rows
 from localspec.config import config_file
-from localspec.stats.objectives import Objectives
-from localspec.stats.overview import Overview
-from localspec.stats.page import Sheet
+from localspec.insight.stats.objectives import Objectives
+from localspec.insight.stats.overview import Overview
+from localspec.insight.stats.page import Sheet
 from localspec.store import Asked, Run, Store
-from localspec.tui.stats.browser import ALL, BY, VIEWS, WATCH, StatsBrowser
-from localspec.tui.stats.reading import SLICE_S, counting
-from localspec.tui.stats.rows import group_rows, notice_rows
-from tests.stats.support import Kind, fill
+from tests.insight.stats.support import Kind, fill
 from tests.tui.settings_support import launch
 from tests.tui.stats_support import browser, full_store, open_stats, rows, screen, settled, text
 from tests.tui.support import FakeEngine, make_app, send, wait_until

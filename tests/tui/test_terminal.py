@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.errors import TERMINATED_EXIT_CODE
+from localspec.base.errors import TERMINATED_EXIT_CODE
 from tests.terminal import Terminal
 
 PATIENCE_S = 120
@@ -152,6 +152,6 @@ def engine_of(pid: int) -> int:
 def is_engine(pid: int) -> bool:
     """Whether this process is one, and lives."""
     try:
-        return b"localspec.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"localspec.runtime.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False

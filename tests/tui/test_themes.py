@@ -15,12 +15,11 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import OptionList
 
+from localspec.chat.phase import Phase
+from localspec.chat.text.links import Link
 from localspec.config import setting
-from localspec.tui.actions import ACTIONS
 from localspec.tui.app import ChatApp
-from localspec.tui.links import Link
-from localspec.tui.palette import MIN_CONTRAST, contrast
-from localspec.tui.phase import Phase
+from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.theme import (
     DARK,
@@ -31,6 +30,7 @@ from localspec.tui.theme import (
     TERMINAL_LIGHT,
     theme_for,
 )
+from localspec.tui.tokens.palette import MIN_CONTRAST, contrast
 from tests.tui.pairs_support import shelf_of
 from tests.tui.settings_support import launch
 from tests.tui.stats_support import full_store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localspec.tui.preferences import preferences
-from localspec.tui.title import LONGEST, TerminalTitle, terminal_write, titled
+from localspec.tui.settings.preferences import preferences
+from localspec.tui.terminal.title import LONGEST, TerminalTitle, terminal_write, titled
 from tests.tui.settings_support import launch
 from tests.tui.support import Clock, FakeEngine, chat, make_app, session, wait_until
 from tests.tui.test_conversations import ready, say

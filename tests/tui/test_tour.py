@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS
-from localspec.tui.keymap import Keymap
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.keymap import Keymap
+from localspec.tui.keys.tour import END, QUESTION, STEPS, Tour
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
-from localspec.tui.tour import END, QUESTION, STEPS, Tour
-from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.tour_line import TourLine
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from localspec.chat.session import Phase
 from localspec.config import read_config
+from localspec.insight.trials.book import TrialBook
+from localspec.insight.trials.trial import Change
 from localspec.store import Store
-from localspec.trials.book import TrialBook
-from localspec.trials.trial import Change
-from localspec.tui.session import Phase
-from tests.trials.support import TRIAL
-from tests.trials.test_live import SAID, paced
+from tests.insight.trials.support import TRIAL
+from tests.insight.trials.test_live import SAID, paced
 from tests.tui.settings_support import launch
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, rounds_of, send, session, wait_until
 

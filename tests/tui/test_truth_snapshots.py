@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from localspec.chat.tokens.truth import Mode
 from localspec.engine.events import Origin
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.theme import DARK, LIGHT
-from localspec.tui.truth import Mode
-from localspec.tui.widgets.marked_markdown import MarkedMarkdown
+from localspec.tui.tokens.marked_markdown import MarkedMarkdown
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.support import make_app, make_round, rounds_of, send, session, turns, wait_until
 from tests.tui.test_chat import answered, begin

@@ -11,15 +11,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 
+from localspec.chat.session import Phase
+from localspec.chat.tokens.truth import KINDS, UNKNOWN, Ghosts, Mode, Trace, heat_kind
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.runtime.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
 from localspec.tui.app import ChatApp
+from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.screens.inspector import InspectorScreen
-from localspec.tui.session import Phase
-from localspec.tui.truth import KINDS, UNKNOWN, Ghosts, Mode, Trace, heat_kind
-from localspec.tui.widgets.token_view import TokenView
-from localspec.tui.widgets.transcript import Transcript
-from localspec.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
+from localspec.tui.tokens.token_view import TokenView
 from tests.tui.support import (
     LAUNCH,
     Clock,

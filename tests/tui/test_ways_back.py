@@ -12,18 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from localspec.chat import Role
+from localspec.chat.session import Phase
+from localspec.chat.thread import Talk
+from localspec.chat.turn import Exchange
+from localspec.runtime.messages import Role
+from localspec.runtime.worker.messages import Cancel
 from localspec.store import Store
-from localspec.tui.exchange import Exchange
-from localspec.tui.session import Phase
-from localspec.tui.talk import Talk
+from localspec.tui.conversation.summary import SummaryView
 from localspec.tui.widgets.sidebar import Sidebar
-from localspec.tui.widgets.summary import SummaryView
 from localspec.tui.widgets.welcome import Welcome
-from localspec.worker.messages import Cancel
+from tests.chat.test_thread import say as answered
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
 from tests.tui.test_conversations import answer, ready, say, shown, transcript_of
-from tests.tui.test_talk import say as answered
 
 BOTH = [("First", "One."), ("Second", "Two.")]
 DEEDS = ("say", "again", "answer", "resend", "rewrite", "delete", "before", "after")

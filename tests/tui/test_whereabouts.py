@@ -8,8 +8,8 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.hints import Hints
-from localspec.tui.widgets.prompt import Prompt
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, shown, turns, wait_until
 
 

@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from localspec.base.errors import LocalSpecError, UsageError
+from localspec.chat.pacing import Pacer
+from localspec.chat.session import Phase, Session
+from localspec.chat.status import live_state, pause_note
+from localspec.chat.tokens.live import Figures
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
 from localspec.engine.fallback import why_of
-from localspec.errors import LocalSpecError, UsageError
-from localspec.metrics.server import MetricsServer
-from localspec.metrics.stored import StoredMetrics
+from localspec.insight.metrics.server import MetricsServer
+from localspec.insight.metrics.stored import StoredMetrics
+from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.observers.observers import Observers
+from localspec.runtime.worker.messages import Failed
 from localspec.store import ReplyAbout, Store
 from localspec.tui.app import ChatApp
-from localspec.tui.live import Figures
-from localspec.tui.pacing import Pacer
-from localspec.tui.session import Phase, Session
-from localspec.tui.status import live_state, pause_note
-from localspec.tui.widgets.prompt import Prompt
-from localspec.witness import News, ReplyWitness
-from localspec.witness.observers import Observers
-from localspec.worker.messages import Failed
+from localspec.tui.prompt.prompt import Prompt
 from tests.config.support import configure
-from tests.metrics.test_metrics import samples
+from tests.insight.metrics.test_metrics import samples
 from tests.tui.settings_support import launch, open_settings, said
 from tests.tui.support import (
     LAUNCH,

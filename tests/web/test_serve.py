@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from localspec.errors import UsageError
+from localspec.base.errors import UsageError
 from localspec.web import server as web_server
 from localspec.web.server import ChatServer, is_loopback
 

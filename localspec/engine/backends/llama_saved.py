@@ -19,10 +19,10 @@ from struct import Struct
 
 import numpy as np
 
-from localspec.engine.backends.llama_load import Loaded
+from localspec.base.errors import EngineError
+from localspec.engine.backends.llama.load import Loaded
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
-from localspec.errors import EngineError
 
 _SEQUENCE = 0
 _FRONT = Struct("<4sII")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from localspec.base.errors import InputError, ModelFileError
 from localspec.engine.backends.native import Native
-from localspec.errors import InputError, ModelFileError
 
 
 class LlamaVocab:
@@ -105,7 +105,7 @@ class LlamaVocab:
         """The tokens of ``text``, without any added at its ends.
 
         With ``special``, control tokens that are written out in the text are recognised, whoever wrote them.
-        ``localspec.encoding`` tells a template's from others'.
+        ``localspec.runtime.encoding`` tells a template's from others'.
         """
         data = text if isinstance(text, bytes) else text.encode("utf-8", errors="replace")
         if len(data) >= 2**31:

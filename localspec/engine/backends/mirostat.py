@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from localspec.engine.backends.candidates import Candidates, not_numbers
-from localspec.engine.backends.chain import Chain
+from localspec.engine.backends.llama.candidates import Candidates, not_numbers
+from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from localspec.visible import visible_line
+from localspec.base.visible import visible_line
 
 logger = logging.getLogger("localspec.llama")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from localspec.engine.backends.candidates import Candidates, Ids
-from localspec.engine.backends.chain import Chain
-from localspec.engine.backends.dry import dry_sampler
+from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.candidates import Candidates, Ids
+from localspec.engine.backends.llama.chain import Chain
+from localspec.engine.backends.llama.dry import dry_sampler
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.settings import BANNED, Sampling
-from localspec.errors import UsageError
 
 Biases = Mapping[int, float]
 """What is added to the scores of tokens."""

@@ -13,11 +13,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Protocol
 
+from localspec.base.errors import LocalSpecError, UsageError
 from localspec.engine.dist import Chance, Dist
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix import SuffixAutomaton
-from localspec.errors import LocalSpecError, UsageError
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from localspec.base.errors import UsageError
 from localspec.engine.dist import Dist
 from localspec.engine.drafters import Favourite, Outlook, Parts, Walk
 from localspec.engine.model import Likeliest, Logits, Model, Ranking
 from localspec.engine.proposal import ProposalLaw
 from localspec.engine.sampling import Guesser, Sampler
-from localspec.errors import UsageError
 
 _BINS = 10
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from localspec.errors import LocalSpecError
+from localspec.base.errors import LocalSpecError
 from localspec.store.files.reading import read_conversations
 
 LENGTH = struct.Struct(">Q")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from localspec.errors import NotFoundError, UsageError
+from localspec.base.errors import NotFoundError, UsageError
 from localspec.store.adding import Added
 
 _QUOTES = "\"'"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from localspec.chat import Role
+from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.files.shape import Value
 from localspec.store.titles import UNTITLED, title_of

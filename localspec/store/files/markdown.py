@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from localspec.chat import Role
-from localspec.figures import sentence
+from localspec.runtime.figures import sentence
+from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, MessageDocument
 from localspec.store.replies import StoredReply
 from localspec.store.summaries import recap_of

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from localspec.errors import StoreError, UsageError, refused
-from localspec.shared_file import new_private_file
+from localspec.base.errors import StoreError, UsageError, refused
+from localspec.base.shared_file import new_private_file
 from localspec.store.documents import ConversationDocument
 from localspec.store.files.markdown import to_markdown
 from localspec.store.files.ndjson import to_ndjson

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from localspec.chat import Role
 from localspec.config.own import checked_own
+from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.files.shape import Value

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from localspec.bounded_file import UnfitFileError, in_megabytes, read_file
-from localspec.errors import InputError, NotFoundError
+from localspec.base.bounded_file import UnfitFileError, in_megabytes, read_file
+from localspec.base.errors import InputError, NotFoundError
 from localspec.store.documents import ConversationDocument
 from localspec.store.files import chatgpt, lm_studio, ours
 from localspec.store.files.shape import Malformed, Value

@@ -1,1 +1,1 @@
-"""Screens route events to widgets; what matters is in ``tui.session``."""
+"""Screens route events to widgets; what matters is in ``chat.session``."""

@@ -21,41 +21,41 @@ from textual.binding import BindingType
 from textual.events import Key, Paste
 from textual.message import Message
 
-from localspec.compose.message import Written
-from localspec.errors import LocalSpecError
+from localspec.base.errors import LocalSpecError
+from localspec.chat.compose.message import Written
+from localspec.chat.history import History
+from localspec.chat.importing import Importing
+from localspec.chat.inbox import Inbox
+from localspec.chat.pending import Unanswered
+from localspec.chat.session import Session
 from localspec.store import Hit
-from localspec.tui.change_desk import ChangeDesk
-from localspec.tui.clipboard import copy
-from localspec.tui.commands import command_parts, find_command, is_command, refusal
-from localspec.tui.compositor import RowScreen
-from localspec.tui.conversation_desk import ConversationDesk
-from localspec.tui.editing_desk import EditingDesk
-from localspec.tui.frame_rate import FRAME_S, FrameRate
-from localspec.tui.history import History
-from localspec.tui.importing import Importing
-from localspec.tui.inbox import Inbox
-from localspec.tui.keys import screen_bindings
-from localspec.tui.pairs.desk import PairDesk
-from localspec.tui.palette import Palette
-from localspec.tui.preferences import Preferences
-from localspec.tui.reading_desk import ReadingDesk
+from localspec.tui.controllers.changes import ChangeDesk
+from localspec.tui.controllers.conversations import ConversationDesk
+from localspec.tui.controllers.editing import EditingDesk
+from localspec.tui.controllers.focus import Whereabouts
+from localspec.tui.controllers.marking import TruthDesk
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.controllers.reading import ReadingDesk
+from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.controllers.summaries import SummaryDesk
+from localspec.tui.controllers.turns import TurnDesk
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.conversation.turn_notes import copied_note
+from localspec.tui.keys.bindings import screen_bindings
+from localspec.tui.keys.slash_commands import command_parts, find_command, is_command, refusal
+from localspec.tui.keys.tour import QUESTION
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
-from localspec.tui.session import Session
-from localspec.tui.settings_desk import SettingsDesk
-from localspec.tui.summary_desk import SummaryDesk
-from localspec.tui.title import TerminalTitle, terminal_write
-from localspec.tui.tour import QUESTION
-from localspec.tui.truth_desk import TruthDesk
-from localspec.tui.turn_desk import TurnDesk
-from localspec.tui.turn_notes import copied_note
-from localspec.tui.unanswered import Unanswered
-from localspec.tui.whereabouts import Whereabouts
+from localspec.tui.settings.preferences import Preferences
+from localspec.tui.terminal.clipboard import copy
+from localspec.tui.terminal.title import TerminalTitle, terminal_write
+from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.textual_fixes.frame_rate import FRAME_S, FrameRate
+from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.token_view import TokenView
 from localspec.tui.widgets.foot import Foot
-from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.sidebar import Sidebar
-from localspec.tui.widgets.token_view import TokenView
-from localspec.tui.widgets.transcript import Transcript
 from localspec.tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class ChatScreen(RowScreen[None]):
         self.run_worker(self._turns.withdraw([exchange]))
         return written
 
-    # Actions, as named in ``tui.actions``
+    # Actions, as named in ``tui.keys.actions``
 
     async def action_stop(self) -> None:
         if self._where.leave() or (self._session.free and self._tour.leave()):

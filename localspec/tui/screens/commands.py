@@ -13,10 +13,10 @@ from textual.events import Click, Mount
 from textual.system_commands import SystemCommandsProvider
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
-from localspec.tui.actions import ACTIONS
-from localspec.tui.keys import bindings_of
-from localspec.tui.palette_actions import PALETTE_ACTIONS
-from localspec.tui.widgets.firm_list import FirmList
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import bindings_of
+from localspec.tui.keys.palette_actions import PALETTE_ACTIONS
+from localspec.tui.textual_fixes.firm_list import FirmList
 
 _LONGEST_QUERY = 200
 """Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""

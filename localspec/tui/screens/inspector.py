@@ -12,14 +12,14 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.compositor import RowScreen
-from localspec.tui.insights import Insights, Subject
-from localspec.tui.inspector_actions import INSPECTOR_ACTIONS
-from localspec.tui.keys import bindings_of, hint_line, labels_of
-from localspec.tui.palette import Palette
-from localspec.tui.truth import Mode, Showing
-from localspec.tui.widgets.token_panel import TokenPanel
-from localspec.tui.widgets.token_view import TokenView
+from localspec.chat.token_queries import Insights, Subject
+from localspec.chat.tokens.truth import Mode, Showing
+from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
+from localspec.tui.keys.inspector_actions import INSPECTOR_ACTIONS
+from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.token_panel import TokenPanel
+from localspec.tui.tokens.token_view import TokenView
 
 
 class InspectorScreen(RowScreen[None]):

@@ -11,13 +11,13 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
-from localspec.tui.clipboard import Arrival, copied, copy
-from localspec.tui.compositor import RowModal
-from localspec.tui.keys import bindings_of, hint_line, labels_of
-from localspec.tui.link_actions import LINK_ACTIONS
-from localspec.tui.links import Link
+from localspec.base.visible import visible_line
+from localspec.chat.text.links import Link
+from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
+from localspec.tui.keys.link_actions import LINK_ACTIONS
+from localspec.tui.terminal.clipboard import Arrival, copied, copy
+from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar
-from localspec.visible import visible_line
 
 
 class LinksScreen(RowModal[str]):

@@ -10,12 +10,12 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from localspec.tui.compositor import RowScreen
-from localspec.tui.keys import bindings_of, labels_of
-from localspec.tui.pair_actions import PAIR_ACTIONS
-from localspec.tui.pairs.browser import Browser, deed_words
-from localspec.tui.pairs.desk import PairDesk
-from localspec.tui.pairs.entry import Deed
+from localspec.chat.pairs.browser import Browser, deed_words
+from localspec.chat.pairs.entry import Deed
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.keys.bindings import bindings_of, labels_of
+from localspec.tui.keys.pair_actions import PAIR_ACTIONS
+from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
@@ -115,7 +115,7 @@ class PairsScreen(RowScreen[str | None]):
         self._browser.mark(event.pair_id)
         self.show_pairs()
 
-    # Actions, as named in ``tui.pair_actions``
+    # Actions, as named in ``tui.keys.pair_actions``
 
     def action_take(self) -> None:
         marked = self._browser.marked

@@ -12,15 +12,15 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
+from localspec.chat.recorded_race import RECORDED
+from localspec.chat.tokens.truth import Mode, Trace
 from localspec.engine.events import Token
-from localspec.tui.compositor import RowScreen
-from localspec.tui.keys import bindings_of, hint_line, labels_of
-from localspec.tui.palette import Palette
-from localspec.tui.race import Lane, Race, lane_line, lanes, verdict, waiting_line
-from localspec.tui.race_actions import RACE_ACTIONS
-from localspec.tui.recorded_race import RECORDED
-from localspec.tui.truth import Mode, Trace
-from localspec.tui.widgets.token_view import TokenView
+from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
+from localspec.tui.keys.race_actions import RACE_ACTIONS
+from localspec.tui.textual_fixes.compositor import RowScreen
+from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.token_view import TokenView
 
 STATEMENT = "The same message twice, at temperature 0: with guesses first, then without."
 REPLAY = "Side by side on one clock, each at the speed it had."

@@ -12,15 +12,15 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localspec.errors import StoreError
+from localspec.base.errors import StoreError
+from localspec.base.visible import visible_line
 from localspec.store import Hit, Store
-from localspec.tui.compositor import RowScreen
-from localspec.tui.keys import bindings_of, both, labels_of
-from localspec.tui.search_actions import SEARCH_ACTIONS
+from localspec.tui.keys.bindings import bindings_of, both, labels_of
+from localspec.tui.keys.search_actions import SEARCH_ACTIONS
+from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.row_list import QuietList
-from localspec.visible import visible_line
 
 WHAT_TO_TYPE = 'Type words that were said; the last one may be unfinished. "Quotes" keep words together.'
 NOTHING_FOUND = "Nothing was said with all of these words. Fewer of them find more."

@@ -11,14 +11,14 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from localspec.base.errors import LocalSpecError
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
-from localspec.errors import LocalSpecError
-from localspec.launch import Layer
-from localspec.tui.compositor import RowScreen
-from localspec.tui.keys import bindings_of, labels_of
-from localspec.tui.setting_actions import SETTING_ACTIONS
-from localspec.tui.settings_browser import SettingsBrowser
+from localspec.runtime.launch import Layer
+from localspec.tui.keys.bindings import bindings_of, labels_of
+from localspec.tui.keys.setting_actions import SETTING_ACTIONS
+from localspec.tui.settings.browser import SettingsBrowser
+from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.setting_list import LOOKS, SettingList
@@ -106,7 +106,7 @@ class SettingsScreen(RowScreen[None]):
         self._browser.mark(event.row_id)
         self._draw()
 
-    # Actions, as named in ``tui.setting_actions``
+    # Actions, as named in ``tui.keys.setting_actions``
 
     def action_change(self) -> None:
         setting = self._browser.marked

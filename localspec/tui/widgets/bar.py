@@ -6,7 +6,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from localspec.tui.widgets.firm_list import FirmList
+from localspec.tui.textual_fixes.firm_list import FirmList
 
 _HIGHLIGHTED = "option-list--option-highlighted"
 

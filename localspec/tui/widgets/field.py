@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from localspec.visible import visible_line
+from localspec.base.visible import visible_line
 
 
 class Field(Input, inherit_bindings=False):

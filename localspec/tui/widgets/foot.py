@@ -7,18 +7,18 @@ from collections.abc import Callable
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from localspec.tui.pairs.desk import PairDesk
-from localspec.tui.palette import Palette
-from localspec.tui.preferences import Preferences
-from localspec.tui.quiet_line import QuietLine
-from localspec.tui.session import Session
-from localspec.tui.status import live_state
-from localspec.tui.truth import Mode
-from localspec.tui.turn_notes import context_note
+from localspec.chat.session import Session
+from localspec.chat.status import live_state
+from localspec.chat.tokens.truth import Mode
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.conversation.quiet_line import QuietLine
+from localspec.tui.conversation.turn_notes import context_note
+from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.settings.preferences import Preferences
+from localspec.tui.tokens.palette import Palette
 from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.live_line import LiveLine
 from localspec.tui.widgets.notice import Notice
-from localspec.tui.widgets.prompt import Prompt
 from localspec.tui.widgets.tour_line import TourLine
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS
-from localspec.tui.keymap import Keymap
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.keymap import Keymap
 
 _STOP = next(action for action in ACTIONS if action.id == "stop")
 """Leaves a turn that is chosen, too."""

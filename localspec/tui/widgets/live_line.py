@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
-from localspec.tui.live import GAP, Activity, Figures, bars, count_fields, figures_line
-from localspec.tui.palette import Palette
+from localspec.chat.tokens.live import GAP, Activity, Figures, bars, count_fields, figures_line
+from localspec.tui.tokens.palette import Palette
 
 _BAR_CELLS = 20
 

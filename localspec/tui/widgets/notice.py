@@ -11,7 +11,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.visible import visible_line
+from localspec.base.visible import visible_line
 
 _MARGIN_CELLS = 2
 """Between a sentence and what stands beside it."""

@@ -7,11 +7,11 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.keys import labels_of
-from localspec.tui.pair_actions import PAIR_ACTIONS
-from localspec.tui.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
-from localspec.tui.pairs.entry import Entry
-from localspec.visible import visible_line
+from localspec.base.visible import visible_line
+from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
+from localspec.chat.pairs.entry import Entry
+from localspec.tui.keys.bindings import labels_of
+from localspec.tui.keys.pair_actions import PAIR_ACTIONS
 
 _LOOKS = {FACT: "", NEWS: "", ERROR: "$error", STRONG: "bold"}
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from localspec.pairs.suitability import AMBER, GREEN, RED
-from localspec.tui.pairs.entry import QUIET, TEXT, Entry, row
+from localspec.base.visible import visible_line
+from localspec.chat.pairs.entry import QUIET, TEXT, Entry, row
+from localspec.models.pairs.suitability import AMBER, GREEN, RED
 from localspec.tui.widgets.row_list import RowList
-from localspec.visible import visible_line
 
 _LOOKS = {QUIET: "$quiet", TEXT: "", GREEN: "$success", AMBER: "$warning", RED: "$error"}
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from localspec.tui.settings_browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, Row
+from localspec.base.visible import visible_line
+from localspec.tui.settings.browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, Row
 from localspec.tui.widgets.row_list import RowList
-from localspec.visible import visible_line
 
 LOOKS = {QUIET: "$quiet", TEXT: "", STRONG: "bold", WARNING: "$warning"}
 

@@ -16,14 +16,14 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from localspec.tui.actions import ACTIONS
-from localspec.tui.history import History, Row, age
-from localspec.tui.history_actions import HISTORY_ACTIONS
-from localspec.tui.keys import bindings_of, labels_of
+from localspec.base.visible import visible_line
+from localspec.chat.history import History, Row, age
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import bindings_of, labels_of
+from localspec.tui.keys.history_actions import HISTORY_ACTIONS
 from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
-from localspec.visible import visible_line
 
 
 def utc_now() -> datetime:
@@ -148,7 +148,7 @@ class Sidebar(Vertical):
     def on_click(self, event: events.Click) -> None:
         event.stop()
 
-    # Actions, as named in ``tui.history_actions``
+    # Actions, as named in ``tui.keys.history_actions``
 
     def action_open(self) -> None:
         if self._renaming is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localspec.tui.stats.rows import Row
+from localspec.chat.stats.rows import Row
 from localspec.tui.widgets.row_list import RowList
 from localspec.tui.widgets.stats_page import drawn
 

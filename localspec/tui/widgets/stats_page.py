@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.stats.page import Line
+from localspec.insight.stats.page import Line
 
 _CHARTS = "[▁-▏]+"
 

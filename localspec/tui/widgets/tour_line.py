@@ -7,9 +7,9 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.actions import ACTIONS
-from localspec.tui.keymap import Keymap
-from localspec.tui.tour import Tour
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.keymap import Keymap
+from localspec.tui.keys.tour import Tour
 
 
 class TourLine(Horizontal):

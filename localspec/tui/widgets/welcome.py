@@ -10,11 +10,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from localspec.base.visible import visible_line
 from localspec.engine.events import Origin
-from localspec.launch import Launch
-from localspec.tui.palette import MEANINGS, Palette
-from localspec.tui.tour import QUESTION
-from localspec.visible import visible_line
+from localspec.runtime.launch import Launch
+from localspec.tui.keys.tour import QUESTION
+from localspec.tui.tokens.palette import MEANINGS, Palette
 
 TOUR_EXAMPLES = (
     QUESTION,

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
-from localspec.chat import Message
 from localspec.engine.settings import Sampling
+from localspec.runtime.messages import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from localspec.chat import Message
-from localspec.engine.backends.cores import physical_cores
-from localspec.engine.backends.llama import LlamaModel
-from localspec.engine.backends.llama_load import LoadSettings
+from localspec.engine.backends.llama.cores import physical_cores
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
-from localspec.prompt import Prompter
+from localspec.runtime.messages import Message
+from localspec.runtime.prompting import Prompter
 from tests.benchmarks.engine import machine, memory, prices, replayed, report, suite
 from tests.benchmarks.engine.case import Case, Contestant, Pair, Ready, matches
 from tests.benchmarks.engine.grid import Grid, Plan, Row, sampling_at

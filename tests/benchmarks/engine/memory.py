@@ -6,8 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from localspec.chat import Message, Role
 from localspec.engine.settings import Sampling
+from localspec.runtime.messages import Message, Role
 from tests.benchmarks.engine import machine
 from tests.benchmarks.engine.case import Pair
 from tests.benchmarks.engine.own import OwnEngine, parse_own

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localspec.chat import Message, ReplyOptions
 from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafters import drafter_names
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Started
 from localspec.engine.settings import Sampling
-from localspec.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.messages import Message, ReplyOptions
 from tests.benchmarks.engine.case import Case, Pair, Run
 
 PREFIX = "own:"

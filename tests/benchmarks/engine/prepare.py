@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from localspec.chat import Message, Role
 from localspec.engine.backends.llama_vocab import LlamaVocab
 from localspec.engine.backends.native import native
-from localspec.prompt import Prompter
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.prompting import Prompter
 from tests.benchmarks.engine.case import Ready
 from tests.benchmarks.engine.suite import Prompt
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from localspec.engine.backends.llama_sampler import make_sampler
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.dist import Dist, SeededChance
 from localspec.engine.model import Logits, Model
 from localspec.engine.settings import Sampling

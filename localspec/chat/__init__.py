@@ -1,0 +1,1 @@
+"""The application without a screen: conversations, replies, pairs, and messages being written."""

@@ -1,0 +1,65 @@
+"""What becomes of a session, as facts for whoever draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localspec.base.errors import LocalSpecError
+from localspec.chat.turn import Exchange
+from localspec.engine.events import Proposal, Round
+from localspec.runtime.load import PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A message that waited is being answered."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """The reply grew."""
+
+    exchange: Exchange
+    rounds: tuple[Round, ...]
+    rejected: tuple[Proposal, ...]
+    """What the last round threw away, as long as it is news."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The reply is complete, stopped or broken off: see its ``finished`` and ``error``."""
+
+    exchange: Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """There is no pair to talk to; messages are kept."""
+
+    error: LocalSpecError
+
+
+@dataclass(frozen=True, slots=True)
+class PairReady:
+    """The pair is loaded."""
+
+    info: PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The engine's answer to ``count_tokens``; None if it could not say."""
+
+    token_n: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """More is known about the tokens of a reply, or it cannot be known: see ``Session.insights``."""
+
+    exchange: Exchange
+
+
+Change = Began | Wrote | Ended | LoadFailed | PairReady | Counted | Learned

@@ -1,0 +1,94 @@
+"""Reading what a message mentions, beside the typing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.chat.compose.attachment import Attachment, read_attachment
+from localspec.chat.compose.mentions import Mention, readings
+from localspec.chat.compose.message import Enclosures
+
+
+class Attaching:
+    """Each mention is tried once for a message; what cannot be attached stays in it as text."""
+
+    def __init__(self, enclosures: Enclosures) -> None:
+        self.message_n = 0
+        """Which message is being written: what is read for another one does not count."""
+        self._enclosures = enclosures
+        self._tried: set[str] = set()
+        self._open: set[str] = set()
+        """Claimed and not read yet."""
+        self._turn = asyncio.Lock()
+
+    def claim(self, text: str) -> list[str]:
+        """What ``text`` mentions that was not looked for yet; it counts as tried from now on."""
+        untried = [path for path in self._enclosures.unknown(text) if path not in self._tried]
+        self._tried.update(untried)
+        self._open.update(untried)
+        return untried
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is still being read."""
+        return bool(self._open)
+
+    def claim_path(self, path: str) -> None:
+        """It is looked for already."""
+        self._tried.add(path)
+        self._open.add(path)
+
+    def clear(self) -> None:
+        """Another message is being written from now on."""
+        self.message_n += 1
+        self._tried.clear()
+        self._open.clear()
+
+    def refuse(self, path: str) -> None:
+        """Take it off again."""
+        self._tried.add(path)
+        self._enclosures.detach(path)
+
+    async def attach(
+        self, paths: Iterable[str], message_n: int, n_ctx: int | None, *, meant: bool
+    ) -> list[LocalSpecError]:
+        """Read them for a message; what cannot be attached comes back as errors.
+
+        Unless it is ``meant`` as a file for sure, a name that no file has is no error: it is only text.
+        """
+        errors: list[LocalSpecError] = []
+        async with self._turn:
+            for path in paths:
+                found = await asyncio.to_thread(_read, path, n_ctx)
+                if message_n != self.message_n:
+                    return []
+                if isinstance(found, Attachment):
+                    self._enclosures.attach(found)
+                elif meant or not isinstance(found, NotFoundError):
+                    errors.append(found)
+                self._open.discard(path)
+        return errors
+
+
+def _read(path: str, n_ctx: int | None) -> Attachment | LocalSpecError:
+    """What lies there; a sign that may end a sentence is taken for one if no file is called so."""
+    refused: LocalSpecError | None = None
+    for reading in readings(Mention(0, len(path), path)):
+        try:
+            return read_attachment(_place(reading.path), reading.path, n_ctx)
+        except LocalSpecError as error:
+            refused = refused or error
+            if not isinstance(error, NotFoundError):
+                return error
+    assert refused is not None, "a mention has at least one reading"
+    return refused
+
+
+def _place(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # the home of somebody unknown
+        raise NotFoundError(f"There is no file {path}.", "Type @ and a part of its name to search.") from None

@@ -1,0 +1,159 @@
+"""The messages sent before: kept on disk, walked through with Up and Down, searched.
+
+The file has one JSON object a line, oldest first: ``{"text": ..., "pasted": {mark: text}}``. A line that cannot be
+read is passed over, and a file that cannot be written costs the history alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from localspec.base.shared_file import alone, replace_file
+from localspec.chat.compose.fuzzy import best
+from localspec.chat.compose.message import Written
+from localspec.chat.compose.sizes import size_bytes
+
+SENT_MESSAGES = "sent-messages.jsonl"
+"""Name of the file in the data folder, which the chat screen and the line mode share."""
+MAX_MESSAGES = 1000
+MAX_FILE_BYTES = 2_000_000
+MAX_PASTED_BYTES = 64_000
+"""What was pasted into a message is kept with it up to this; beyond, its mark is left."""
+
+
+class PromptHistory:
+    """The history of one user. The file is read when it is first asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._messages: list[Written] | None = None
+
+    @property
+    def messages(self) -> Sequence[Written]:
+        """Oldest first, none like the one before it."""
+        if self._messages is None:
+            self._messages = list(self._read())
+        return self._messages
+
+    def add(self, written: Written) -> None:
+        """Keep a message, unless it is the same as the last."""
+        kept = _without_bulk(written)
+        known = self.messages
+        if kept.blank or (known and known[-1] == kept):
+            return
+        self._messages = [*known, kept][-MAX_MESSAGES:]
+        with suppress(OSError), alone(self._path):
+            self._append(kept)
+
+    def forget(self, texts: Collection[str]) -> None:
+        """Leave none of the messages that said one of these, attached files apart. Raises OSError."""
+        if not self._path.exists():
+            return
+        with alone(self._path):
+            kept = [written for written in self._read() if not any(map(written.says, texts))]
+            replace_file(self._path, b"".join(map(_line, kept)), private=True)
+        self._messages = None
+
+    def _append(self, written: Written) -> None:
+        line = _line(written)
+        # One write at the end of the file: whatever happens, the lines that are there stay whole.
+        handle = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(handle, "r+b", buffering=0) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 1))
+            cut_short = size > 0 and stream.read(1) != b"\n"
+            stream.write(b"\n" * cut_short + line)
+        if size + len(line) > MAX_FILE_BYTES:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Write the file anew at half its size at most, so that not every message does."""
+        lines = [_line(written) for written in self._read()][-MAX_MESSAGES:]
+        while len(lines) > 1 and sum(map(len, lines)) > MAX_FILE_BYTES // 2:
+            del lines[: max(1, len(lines) // 10)]
+        replace_file(self._path, b"".join(lines), private=True)
+
+    def _read(self) -> Iterable[Written]:
+        try:
+            with self._path.open("rb") as stream:
+                stream.seek(max(0, stream.seek(0, os.SEEK_END) - 2 * MAX_FILE_BYTES))
+                rows = stream.read(2 * MAX_FILE_BYTES).splitlines()
+        except OSError:
+            return []
+        read: list[Written] = []
+        for row in rows:
+            with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                written = Written.from_dict(json.loads(row))
+                if not read or read[-1] != written:
+                    read.append(written)
+        return read[-MAX_MESSAGES:]
+
+
+class Walk:
+    """One walk back through the history, and forth again to what was being written."""
+
+    def __init__(self, messages: Sequence[Written]) -> None:
+        self._messages = messages
+        self._at = len(messages)
+        self._unsent = Written("")
+
+    @property
+    def begun(self) -> bool:
+        return self._at < len(self._messages)
+
+    def older(self, current: Written) -> Written | None:
+        """The message before; None at the oldest. ``current`` is what stands there now."""
+        if not self._at:
+            return None
+        if not self.begun:
+            self._unsent = current
+        self._at -= 1
+        return self._messages[self._at]
+
+    def newer(self) -> Written | None:
+        """The message after, at last what was being written; None if that is there."""
+        if not self.begun:
+            return None
+        self._at += 1
+        return self._messages[self._at] if self.begun else self._unsent
+
+
+class Recall:
+    """Steps through a history from the text that stands there; another text begins another walk."""
+
+    def __init__(self, history: PromptHistory) -> None:
+        self._history = history
+        self._walk = Walk(())
+        self._led_to: str | None = None
+
+    def step(self, direction: int, current: Written) -> Written | None:
+        """The message before (-1) or after (1); None if there is none."""
+        if current.text != self._led_to:
+            self._walk = Walk(self._history.messages)
+        found = self._walk.older(current) if direction < 0 else self._walk.newer()
+        if found is not None:
+            self._led_to = found.text
+        return found
+
+
+def search(messages: Sequence[Written], query: str, n: int) -> list[Written]:
+    """Messages that contain ``query``, the newest first, each once; if none does, those with its letters in order."""
+    newest = {message.text: message for message in messages}
+    newest = {message.text: message for message in reversed(messages) if newest[message.text] is message}
+    wanted = query.lower()
+    hits = [text for text in newest if wanted in text.lower()][:n]
+    return [newest[text] for text in hits or best(query, newest, n)]
+
+
+def _without_bulk(written: Written) -> Written:
+    kept = {mark: text for mark, text in written.pasted.items() if size_bytes(text) <= MAX_PASTED_BYTES}
+    text = written.text if size_bytes(written.text) <= MAX_PASTED_BYTES else written.text[: MAX_PASTED_BYTES // 4]
+    return Written(text, kept)
+
+
+def _line(written: Written) -> bytes:
+    return json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii") + b"\n"

@@ -1,0 +1,173 @@
+"""A message as it is written: text, in which marks stand for pasted text and mentions for attached files.
+
+What the model reads is made when it is sent. A mark that is deleted takes with it what it stood for; the same mark
+typed or undone back brings it back, until the message is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from localspec.chat.compose.attachment import Attachment, as_folder, attached_in, with_files
+from localspec.chat.compose.mentions import Mention, mentions, readings
+from localspec.chat.compose.sizes import kilobytes, line_n, lines, size_bytes
+
+FOLD_CHARS = 2000
+FOLD_LINES = 20
+"""A paste with more of either than this is folded into a mark."""
+UNFOLD_CHARS = 50_000
+UNFOLD_LINE_CHARS = 8_000
+"""The most text, and the longest line, that is written on in the prompt; more is for an editor."""
+
+_MARK = re.compile(r"\[pasted text(?: \d+)?: [\d,.]+ kB, [\d,]+ lines?\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A message ready to be sent, or kept for later."""
+
+    text: str
+    """As it stood there, marks and mentions in it."""
+    pasted: Mapping[str, str] = field(default_factory=dict)
+    """What the marks in it stand for."""
+    attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def unfolded(self) -> str:
+        """The text with what was pasted in place of its marks."""
+        return _MARK.sub(lambda mark: self.pasted.get(mark[0], mark[0]), self.text)
+
+    @property
+    def content(self) -> str:
+        """What the model reads; see ``attachment`` for its form."""
+        return with_files(self.attachments, self.unfolded.strip())
+
+    @property
+    def shown(self) -> str:
+        """What a transcript shows: the marks, and a chip for each attachment."""
+        return "\n".join([*(f"[{attachment.chip}]" for attachment in self.attachments), self.text.strip()])
+
+    @property
+    def blank(self) -> bool:
+        return not self.text.strip()
+
+    def says(self, text: str) -> bool:
+        """Whether this is what it says, whatever marks stand for that are not known any more."""
+        first, *others = _MARK.split(self.unfolded.strip())
+        if not others:
+            return first == text
+        at = len(first) if text.startswith(first) else -1
+        for part in others:
+            at = text.find(part, at) + len(part) if 0 <= at <= text.find(part, at) else -1
+        return at >= 0 and text.endswith(others[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a file; attachments are named in the text and read again."""
+        return {"text": self.text, "pasted": dict(self.pasted)} if self.pasted else {"text": self.text}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Written:
+        """Undo ``to_dict``. Raises ValueError, KeyError or TypeError."""
+        text, pasted = data["text"], data.get("pasted", {})
+        if not isinstance(text, str) or not all(isinstance(part, str) for pair in pasted.items() for part in pair):
+            raise ValueError("no message")
+        return Written(text, dict(pasted))
+
+
+class Enclosures:
+    """What the marks and mentions of the message being written stand for."""
+
+    def __init__(self) -> None:
+        self._pasted: dict[str, str] = {}
+        self._attached: dict[str, Attachment] = {}
+
+    def take_over(self, written: Written) -> None:
+        """Know what an earlier message's marks stood for, besides what is known."""
+        self._pasted.update(written.pasted)
+        for attachment in written.attachments:
+            self.attach(attachment)
+
+    def clear(self) -> None:
+        """The message was sent."""
+        self._pasted.clear()
+        self._attached.clear()
+
+    def fold(self, pasted: str) -> str:
+        """The mark that stands for ``pasted`` from now on."""
+        amounts = f"{kilobytes(size_bytes(pasted))}, {lines(line_n(pasted))}"
+        mark, n = f"[pasted text: {amounts}]", 1
+        while self._pasted.get(mark, pasted) != pasted:
+            n += 1
+            mark = f"[pasted text {n}: {amounts}]"
+        self._pasted[mark] = pasted
+        return mark
+
+    def attach(self, attachment: Attachment) -> None:
+        """Its mention stands for it from now on."""
+        self._attached[attachment.path] = attachment
+
+    def detach(self, path: str) -> None:
+        """The mention is text again."""
+        self._attached.pop(path, None)
+
+    def knows(self, path: str) -> bool:
+        return path in self._attached
+
+    def attachments(self, text: str) -> tuple[Attachment, ...]:
+        """Those mentioned in ``text``, in order, each once."""
+        found = map(self._attached_for, mentions(text))
+        return tuple(dict.fromkeys(attachment for attachment in found if attachment))
+
+    def unknown(self, text: str) -> list[str]:
+        """What ``text`` mentions, with white space behind it, that nothing is attached for."""
+        return [
+            mention.path
+            for mention in mentions(text)
+            if mention.end < len(text) and self._attached_for(mention) is None
+        ]
+
+    def written(self, text: str) -> Written:
+        """The message that ``text`` is."""
+        marks = {mark[0]: self._pasted[mark[0]] for mark in marks_in(text) if mark[0] in self._pasted}
+        return Written(text, marks, self.attachments(text))
+
+    def mark_around(self, text: str, at: int) -> re.Match[str] | None:
+        """The mark of a paste that the place ``at`` is in or next to."""
+        return next(
+            (mark for mark in marks_in(text) if mark.start() <= at <= mark.end() and mark[0] in self._pasted), None
+        )
+
+    def pasted(self, mark: str) -> str:
+        """What a mark stands for."""
+        return self._pasted[mark]
+
+    def _attached_for(self, mention: Mention) -> Attachment | None:
+        paths = (path for reading in readings(mention) for path in (reading.path, as_folder(reading.path)))
+        return next((self._attached[path] for path in paths if path in self._attached), None)
+
+
+def taken_apart(content: str) -> tuple[Written, tuple[Attachment, ...]]:
+    """Undo ``Written.content``: the message with the files that it mentions, and files that went with it besides."""
+    attachments, text = attached_in(content)
+    enclosures = Enclosures()
+    enclosures.take_over(Written(text, attachments=attachments))
+    written = enclosures.written(text)
+    return written, tuple(attachment for attachment in attachments if attachment not in written.attachments)
+
+
+def marks_in(text: str) -> Iterator[re.Match[str]]:
+    """Everything that looks like the mark of a paste."""
+    return _MARK.finditer(text)
+
+
+def is_too_long(text: str) -> bool:
+    """Whether a text is too long to be written on in the prompt."""
+    return len(text) > UNFOLD_CHARS or max(map(len, text.split("\n"))) > UNFOLD_LINE_CHARS
+
+
+def is_long(text: str) -> bool:
+    """Whether a paste is better folded."""
+    return len(text) > FOLD_CHARS or text.count("\n") >= FOLD_LINES

@@ -1,0 +1,57 @@
+"""What was being written when the app ended, for each conversation: it is there again when that is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from localspec.base.shared_file import alone, replace_file
+from localspec.chat.compose.message import Written
+
+UNSENT = "unsent"
+"""Name of the folder in the data folder."""
+
+
+class UnsentMessages:
+    """One file a conversation, in a folder of their own; a disk that is full or read-only costs the text alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: dict[Path, bytes] = {}
+        """What was loaded or saved here last: another app may have put something else there since."""
+
+    def load(self, key: str) -> Written:
+        """What was last saved under ``key``; blank if there is nothing to be read."""
+        try:
+            path = self._path(key)
+            data = self._seen[path] = path.read_bytes()
+            return Written.from_dict(json.loads(data))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Written("")
+
+    def save(self, key: str, written: Written) -> None:
+        """Keep it; or, if it is blank, take away what was kept, unless that is another app's."""
+        path = self._path(key)
+        with suppress(OSError):
+            if written.blank:
+                self._forget(path)
+            else:
+                data = self._seen[path] = json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii")
+                replace_file(path, data, private=True)
+
+    def drop(self, key: str) -> None:
+        """Take away what was kept, whoever kept it. Raises OSError."""
+        self._path(key).unlink(missing_ok=True)
+
+    def _forget(self, path: Path) -> None:
+        if not path.exists():
+            return
+        with alone(path):
+            if path.read_bytes() == self._seen.get(path):
+                path.unlink()
+
+    def _path(self, key: str) -> Path:
+        name = hashlib.sha256(key.encode("utf-8", errors="replace")).hexdigest()[:16] if key else "new"
+        return self._folder / f"{name}.json"

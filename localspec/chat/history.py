@@ -1,0 +1,142 @@
+"""The list of conversations: what of it is shown, and what is done to one of them.
+
+A plain object over the store. What is done returns a sentence for the reader; what the disk refuses, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from localspec.base.errors import StoreError
+from localspec.store import Heading, Store, Summary, fuzzy
+
+EMPTY = "No conversations yet. What you say is kept, and will be listed here."
+NO_MATCH = "No title has these letters."
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A conversation in the list."""
+
+    heading: Heading
+    messages_n: int
+    positions: tuple[int, ...] = ()
+    """Letters of the title that the filter found."""
+
+    @property
+    def id(self) -> str:
+        return self.heading.id
+
+
+class History:
+    """Pinned conversations first, then the latest; with a filter, the best match first."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._summaries: list[Summary] = []
+        self._text = ""
+        self._marked: str | None = None
+        self._deleted: list[str] = []
+        self.refresh()
+
+    def refresh(self) -> str:
+        """Read what there is; a sentence if that fails."""
+        try:
+            self._summaries = self._store.conversations()
+        except StoreError as error:
+            return str(error)
+        return ""
+
+    @property
+    def rows(self) -> list[Row]:
+        """What is shown."""
+        if not self._text.strip():
+            return [Row(summary.heading, summary.messages_n) for summary in self._summaries]
+        found = fuzzy(self._text, [summary.heading.title for summary in self._summaries])
+        hits = ((self._summaries[match.index], match.positions) for match in found)
+        return [Row(summary.heading, summary.messages_n, positions) for summary, positions in hits]
+
+    def empty(self, search: str) -> str:
+        """Why nothing is listed, and what to do next; ``search`` is the key that searches."""
+        return f"{NO_MATCH} {search} searches what was said." if self._summaries else EMPTY
+
+    @property
+    def marked(self) -> Row | None:
+        """The conversation that keys are about: the first, unless the reader went to another."""
+        rows = self.rows
+        return next((row for row in rows if row.id == self._marked), rows[0] if rows else None)
+
+    def filter(self, text: str) -> None:
+        """Show those whose titles have these letters; the best is marked."""
+        if text != self._text:
+            self._text, self._marked = text, None
+
+    def mark(self, conversation: str) -> None:
+        self._marked = conversation
+
+    def move(self, step: int) -> None:
+        """Mark another one, and stay at the ends."""
+        rows = self.rows
+        if rows:
+            at = next((n for n, row in enumerate(rows) if row.id == self._marked), 0)
+            self._marked = rows[max(0, min(len(rows) - 1, at + step))].id
+
+    def rename(self, conversation: str, title: str) -> str:
+        """Give a title; an empty one is made from the first question again."""
+        return self._do(lambda: self._store.rename(conversation, title), "")
+
+    def pin(self) -> str:
+        """Keep the marked one at the top, or no more."""
+        row = self.marked
+        if row is None:
+            return ""
+        self._marked = row.id
+        pinned = not row.heading.pinned
+        return self._do(lambda: self._store.pin(row.id, pinned), "Pinned." if pinned else "No longer pinned.")
+
+    def delete(self, undo: str) -> str:
+        """Delete the marked one; the next takes its place. ``undo`` is the key that brings it back, if any does."""
+        row, rows = self.marked, self.rows
+        if row is None:
+            return ""
+        at = [each.id for each in rows].index(row.id)
+        said = self._do(lambda: self._store.delete(row.id), _deleted(undo))
+        if all(summary.heading.id != row.id for summary in self._summaries):
+            self._deleted.append(row.id)
+            rest = self.rows
+            self._marked = rest[min(at, len(rest) - 1)].id if rest else None
+        return said
+
+    def undo(self) -> str:
+        """Bring back the one deleted last."""
+        if not self._deleted:
+            return "There is nothing to bring back."
+        self._marked = conversation = self._deleted.pop()
+        return self._do(lambda: self._store.restore(conversation), "It is back.")
+
+    def _do(self, change: Callable[[], None], done: str) -> str:
+        try:
+            change()
+        except StoreError as error:
+            self.refresh()
+            return str(error)
+        return self.refresh() or done
+
+
+def _deleted(undo: str) -> str:
+    return f"Deleted; {undo} brings it back, for 30 days." if undo else "Deleted, for good after 30 days."
+
+
+def age(then: datetime, now: datetime) -> str:
+    """How long ago, in at most four characters; a date where that is long.
+
+    >>> age(datetime(2026, 5, 1, 12), datetime(2026, 5, 1, 14))
+    '2 h'
+    """
+    seconds = max(0, int((now - then).total_seconds()))
+    for length, unit in ((7 * 86400, ""), (86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= length:
+            return f"{seconds // length} {unit}" if unit else then.strftime("%b %d" if now.year == then.year else "%Y")
+    return "now"

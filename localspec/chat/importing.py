@@ -1,0 +1,127 @@
+"""Bringing in conversations from a file, beside whatever else goes on.
+
+The file is read in a process of its own, and what is in it stored a little at a time: neither the screen nor the reply
+being written waits for it. A file of which anything cannot be read adds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from localspec.base.errors import InputError, LocalSpecError
+from localspec.store import Store
+from localspec.store.adding import Added
+from localspec.store.files import apart
+from localspec.store.files.importing import file_meant, imported
+
+STOP = "stop"
+"""In place of a file: ends the import that is under way."""
+SLICE_BYTES = 128_000
+"""About how much is stored at once, meanwhile nobody else can store anything: some 30 ms."""
+
+
+class Importing:
+    """One file at a time. Belongs to the screen's thread."""
+
+    def __init__(self, store: Store, say: Callable[[str], None]) -> None:
+        self._store = store
+        self._say = say
+        self._file: Path | None = None
+        self._process: Process | None = None
+        self._stopped = False
+        self._added = Added((), ())
+        self._all_n: int | None = None
+
+    async def obey(self, argument: str) -> None:
+        """Import the file that is named, and say what became of it; or say how far the one under way is, or end it."""
+        if self._file is not None:
+            self._say(self._stop(self._file) if argument == STOP else self._progress(self._file))
+            return
+        self._added, self._all_n, self._stopped = Added((), ()), None, False
+        try:
+            if argument == STOP:
+                self._say("Nothing is being imported.")
+                return
+            self._file = file_meant(argument)
+            self._say(f"Reading {self._file.name}; /import says how far it is, /import stop ends it.")
+            await self._bring_in(self._file)
+            self._say(imported(self._added))
+        except LocalSpecError as error:
+            before = f"{imported(self._added)} Then: " if self._added.new else ""
+            self._say(f"{before}{error}")
+        finally:
+            self._file = None
+
+    def _stop(self, file: Path) -> str:
+        self._stopped = True
+        if self._process is not None:
+            _kill(self._process)
+        return f"Stopping to import {file.name}."
+
+    def _progress(self, file: Path) -> str:
+        if self._all_n is None:
+            return f"{file.name} is still being read; /import stop ends it."
+        done_n = len(self._added.new) + len(self._added.known)
+        return f"{done_n} of {self._all_n} conversations of {file.name} are done; /import stop ends it."
+
+    async def _bring_in(self, file: Path) -> None:
+        """Raises StoreError, or what the file is refused with."""
+        await asyncio.to_thread(self._store.add, ())  # where nothing can be stored, nothing need be read
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *apart.command(file), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+            )
+        except OSError as error:
+            raise InputError(
+                f"No process can be started to read {file.name}: {error.strerror or error}.",
+                "Close something else and try again.",
+            ) from None
+        assert process.stdout is not None
+        self._process = process
+        try:
+            if self._stopped:
+                _kill(process)
+            await self._take_in(process.stdout)
+        except asyncio.IncompleteReadError:
+            if not self._stopped:
+                raise InputError(
+                    f"Reading {file.name} broke off.", "There may be too little memory for a file of this size."
+                ) from None
+            raise InputError(f"Importing {file.name} was stopped.", "The same command goes on with it.") from None
+        finally:
+            self._process = None
+            _kill(process)
+            await process.communicate()  # with what it had still to say, or it would be waited for in vain
+
+    async def _take_in(self, reader: asyncio.StreamReader) -> None:
+        first = apart.unpacked(await _frame(reader))
+        if isinstance(first, LocalSpecError):
+            raise first
+        self._all_n = first
+        held: list[bytes] = []
+        for number in range(1, first + 1):
+            held.append(await _frame(reader))
+            if self._stopped:
+                raise asyncio.IncompleteReadError(b"", None)  # what has come in already is of no use either
+            if number == first or sum(map(len, held)) >= SLICE_BYTES:
+                added = await asyncio.to_thread(self._add, held)
+                self._added = Added(self._added.new + added.new, self._added.known + added.known)
+                held = []
+
+    def _add(self, frames: Sequence[bytes]) -> Added:
+        return self._store.add([apart.unpacked(frame) for frame in frames])
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    (length,) = apart.LENGTH.unpack(await reader.readexactly(apart.LENGTH.size))
+    return await reader.readexactly(length)
+
+
+def _kill(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()

@@ -1,0 +1,130 @@
+"""What is known of a pair, in words: one wording for the command line and the app. Pure functions."""
+
+from __future__ import annotations
+
+from localspec.models.pairs.description import FileDescription, PairDescription
+from localspec.models.pairs.estimate import N_CTX
+from localspec.models.pairs.pair import DRAFT, DRAFTERS
+from localspec.models.pairs.state import MISSING
+from localspec.models.pairs.suitability import GREEN
+from localspec.runtime.figures import size
+
+Facts = list[tuple[str, str]]
+"""Each with its name; an empty name continues the fact above."""
+
+FIT_MEANING = (
+    f"Fit is weights, caches and buffers for a context of {N_CTX} tokens, against the memory that is free; "
+    "~ is reckoned from the size of files that are not here."
+)
+NOTHING_FITS = "No pair fits this machine as it is now; `localspec run` still may."
+
+
+def mentions(pair: PairDescription, text: str) -> bool:
+    """Whether a pair has ``text`` in what a listing shows of it."""
+    places = (pair.id, pair.title, pair.family, pair.target, pair.draft or "", pair.licence)
+    return text.lower() in "\n".join(places).lower()
+
+
+def need(pair: PairDescription) -> str:
+    """The memory it takes: "~8.02 GB" where that is reckoned."""
+    if pair.fit is None or pair.fit.need_bytes is None:
+        return ""
+    about = "" if pair.memory and pair.memory.from_headers else "~"
+    return f"{about}{size(pair.fit.need_bytes)}"
+
+
+def fit(pair: PairDescription) -> str:
+    """In a word and a number against what there is: "fits: ~8.02 GB of 22.3 GB"."""
+    taken = need(pair)
+    return f"{pair.fit.word}: {taken} of {size(pair.fit.room_bytes)}" if pair.fit and taken else "unknown"
+
+
+def arrived(pair: PairDescription) -> str:
+    """The part of the missing files that an interrupted download has left: "29.8 MB of 54.1 MB"; empty if none."""
+    if not pair.arrived_bytes:
+        return ""
+    return size(pair.arrived_bytes) + (f" of {size(pair.missing_bytes)}" if pair.missing_bytes else "")
+
+
+def drawbacks(pair: PairDescription) -> list[str]:
+    """What speaks against it here, in words without a full stop; empty if nothing does."""
+    reasons = []
+    if not pair.recommended:
+        reasons.append("gains little")
+    if not pair.available and pair.drafter != DRAFT:
+        reasons.append(f"waits for a drafter: {pair.drafter}")
+    elif pair.state == MISSING:
+        reasons.append(pair.reason.rstrip("."))
+    if pair.fit and pair.fit.colour != GREEN:
+        reasons.append(pair.fit.reason[0].lower() + pair.fit.reason[1:].rstrip("."))
+    return reasons
+
+
+def facts(pair: PairDescription) -> Facts:
+    """All there is to say, in the order of what a choice depends on; what is not known is left out."""
+    held = sum(file.disk_bytes or 0 for file in pair.files)
+    told = [
+        ("id", pair.id),
+        ("state", f"{pair.state}: {pair.reason}" if pair.reason else pair.state),
+        ("to get it", pair.hint),
+        ("arrived", arrived(pair)),
+        ("recommended", pair.recommended_because),
+        *files(pair),
+        ("size", size(pair.size_bytes) if pair.size_bytes else ""),
+        ("on disk", size(held) if held else ""),
+        ("fit", f"{fit(pair)}. {pair.fit.reason}" if pair.fit else ""),
+        ("memory", memory(pair)),
+        ("suits", f"a machine with {pair.memory_gb} GB" if pair.memory_gb else ""),
+        ("licence", pair.licence),
+        ("note", pair.note),
+        ("speed-up", speed_up(pair)),
+        ("source", pair.source),
+        ("verified", unverified(pair)),
+    ]
+    return [(name, text) for name, text in told if text]
+
+
+def files(pair: PairDescription) -> Facts:
+    """Its files, where they lie, and what has been proved of them."""
+    rows: Facts = []
+    for name, file in zip(("target", "draft"), pair.files, strict=False):
+        rows.append((name, f"{file.label}, {size(file.size_bytes)}"))
+        rows.append(("", f"lies at {file.path}" if file.path and file.path != file.label else ""))
+        rows.append(("", _proof(file)))
+    if len(pair.files) == 2:
+        return rows
+    return [*rows, ("draft", "none" if pair.drafter == DRAFT else f"none: the target brings {DRAFTERS[pair.drafter]}")]
+
+
+def unverified(pair: PairDescription) -> str:
+    """The reason why not all of its files are verified; empty if they are."""
+    unseen = [file for file in pair.files if not file.verified]
+    if all(file.sha256 for file in unseen):
+        return "by its download: size and sha256 are pinned, and nothing else is taken" if unseen else ""
+    return "no: the name of a file follows its publisher's habit, unseen"
+
+
+def memory(pair: PairDescription) -> str:
+    """What it takes in memory, by use."""
+    if pair.memory is None:
+        return ""
+    taken = pair.memory
+    how = "from the files' headers" if taken.from_headers else "from sizes, roughly"
+    return f"weights {size(taken.weights)}, caches {size(taken.cache)}, buffers {size(taken.compute)} ({how})"
+
+
+def speed_up(pair: PairDescription) -> str:
+    """What its source reports."""
+    if pair.speedup_high is None:
+        return ""
+    low = f"{pair.speedup_low:g} to " if pair.speedup_low not in (None, pair.speedup_high) else ""
+    return f"{low}{pair.speedup_high:g} times plain speed, as reported by others"
+
+
+def _proof(file: FileDescription) -> str:
+    if file.verified_on is None:
+        return ""
+    marks = [f"sha256 {file.sha256[:12]}..." if file.sha256 else ""]
+    marks.append("" if file.size_bytes is None else f"{file.size_bytes:,} bytes")
+    marks.append(f"vocabulary {file.fingerprint[:12]}..." if file.fingerprint else "")
+    return f"verified at its download on {file.verified_on}: {', '.join(filter(None, marks))}"

@@ -1,0 +1,118 @@
+"""Where the app's pairs come from: the catalogue, this machine, the Hub. All of it may take its time.
+
+What it needs is imported when it is called: the first screen has none of it to wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from threading import Event
+from typing import TYPE_CHECKING, Protocol
+
+from localspec.base.errors import NotFoundError
+from localspec.runtime.launch import Launch, Settings
+
+if TYPE_CHECKING:
+    from localspec.doctor.native_probe import NativeReport
+    from localspec.models.download.events import DownloadEvent
+    from localspec.models.pairs import PairDescription
+
+
+class PairWorld(Protocol):
+    """What the app asks about pairs; called from threads of its own, one at a time for each method."""
+
+    def listed(self) -> Sequence[PairDescription]:
+        """Every pair and what of it is here, at once; whether it fits, if that is known. Raises LocalSpecError."""
+        ...
+
+    def judged(self) -> Sequence[PairDescription]:
+        """The same with whether they fit, and one recommended; takes a second. Raises LocalSpecError."""
+        ...
+
+    def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
+        """Fetch what is missing. Raises LocalSpecError."""
+        ...
+
+    def place(self) -> str:
+        """Where downloads are put."""
+        ...
+
+    def launch(self, pair_id: str) -> Launch:
+        """What to load for a pair. Raises LocalSpecError."""
+        ...
+
+    def remember(self, pair_id: str) -> None:
+        """Begin with this pair the next time. Raises LocalSpecError."""
+        ...
+
+
+class LocalPairs:
+    """The pairs of this machine and its user."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._native: NativeReport | None = None
+
+    def listed(self) -> Sequence[PairDescription]:
+        from localspec.models.pairs import describe, load_catalogue
+
+        return [describe(pair) for pair in load_catalogue().pairs]
+
+    def judged(self) -> Sequence[PairDescription]:
+        from localspec.doctor.native_probe import probe_native, room_of
+        from localspec.models.pairs import describe_all, load_catalogue
+
+        if self._native is None:
+            # Asked once: later, the pair in use would take the room that another is to be judged by.
+            self._native = probe_native()
+        return describe_all(load_catalogue().pairs, room_of(self._native))
+
+    def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
+        from localspec.models.download import Hub, Stopped, Surroundings
+        from localspec.models.download.pull import Planner, fetch
+        from localspec.models.pairs import load_catalogue
+        from localspec.models.pairs.hub_cache import hub_cache
+
+        pair = load_catalogue().find(pair_id)
+        try:
+            with Hub() as hub:
+                around = Surroundings(hub=hub, cache=hub_cache(), stop=stop)
+                yield from fetch([Planner(around).plan(pair)], around)
+        except Stopped:
+            return
+
+    def place(self) -> str:
+        from localspec.models.pairs.hub_cache import hub_cache
+
+        return str(hub_cache())
+
+    def launch(self, pair_id: str) -> Launch:
+        return self._settings.for_pair(pair_id).settle(self._settings.config)
+
+    def remember(self, pair_id: str) -> None:
+        from localspec.config import setting
+        from localspec.config.file import write_value
+
+        write_value(setting("pair"), pair_id)
+
+
+class NoPairs:
+    """For an app that has none to choose from: one over a pair that was named by its files."""
+
+    def listed(self) -> Sequence[PairDescription]:
+        return ()
+
+    def judged(self) -> Sequence[PairDescription]:
+        return ()
+
+    def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
+        yield from ()
+
+    def place(self) -> str:
+        return ""
+
+    def launch(self, pair_id: str) -> Launch:
+        raise NotFoundError(f"There is no pair {pair_id!r} here.", "Start LocalSpec with --pair.")
+
+    def remember(self, pair_id: str) -> None:
+        pass

@@ -1,0 +1,32 @@
+"""What a reply is made with, put down with it for those who read it later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import PairInfo
+from localspec.store import Arm, ModelFile, ReplyAbout
+
+
+def reply_about(
+    launch: Launch, info: PairInfo | None, *, trial: str | None = None, arm: Arm | None = None
+) -> ReplyAbout:
+    """``info`` is None while no pair is loaded; ``trial`` and ``arm`` where the reply counts for a trial."""
+    if info is None:
+        return ReplyAbout(launch.reply, pair_id=launch.pair_id, trial=trial, arm=arm)
+    target = ModelFile(info.target.name, info.target_sha256, info.target_size_bytes, info.target_sample)
+    draft = (
+        ModelFile(info.draft.name, info.draft_sha256, info.draft_size_bytes, info.draft_sample) if info.draft else None
+    )
+    about = ReplyAbout(launch.reply, target, draft, launch.pair_id, info.plain_per_second)
+    return replace(about, template=info.template_digest, trial=trial, arm=arm)
+
+
+def made_by_another(about: ReplyAbout | None, launch: Launch) -> bool:
+    """Whether a reply was made by another pair than this one; not where a trial had another speak once."""
+    if about is None or about.arm is Arm.CANDIDATE:
+        return False
+    if about.pair_id is not None and launch.pair_id is not None:
+        return about.pair_id != launch.pair_id
+    return about.target is not None and about.target.name != launch.load.target.name

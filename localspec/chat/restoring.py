@@ -1,0 +1,75 @@
+"""Exchanges of an earlier day: made of what is stored, their replies read when they are wanted, and let go again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from localspec.base.errors import StoreError
+from localspec.chat.compose.attachment import brief
+from localspec.chat.reply_metadata import reply_about
+from localspec.chat.tokens.truth import Source, Trace
+from localspec.chat.turn import Exchange
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import PairInfo
+from localspec.runtime.messages import Message
+from localspec.runtime.worker.messages import Generate
+from localspec.store import ModelFile, Node, Recap, ReplyState, StoredConversation
+
+SHOWN_ROWS = 19
+SHOWN_CHARS = 8_000
+"""More of a question is left out where it is shown again; with the row that says so it fills a turn's own limit."""
+
+
+def restored(question: Node | None, answer: Node | None) -> Exchange:
+    """A message and its reply, as text."""
+    return Exchange(
+        question.content if question else "",
+        question.id if question else None,
+        answer.id if answer else None,
+        lead=answer.content if answer else "",
+        shown=brief(question.content, SHOWN_ROWS, SHOWN_CHARS) if question else "",
+        loaded=answer is None,
+        cut_off=answer is not None and answer.state is ReplyState.CUT_OFF,
+    )
+
+
+def restored_summary(recap: Recap) -> Exchange:
+    """What stands for the turns before it, as text."""
+    turns_n = recap.turns_n
+    return Exchange("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
+
+
+def read_reply(exchange: Exchange, stored: StoredConversation) -> None:
+    """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
+    if exchange.loaded or exchange.answer is None:
+        return
+    exchange.loaded = True
+    try:
+        found = stored.reply(exchange.answer)
+    except (StoreError, ValueError):
+        return
+    if found is None:
+        return
+    reply = found.to_reply()
+    if exchange.lead.endswith(reply.text):
+        exchange.lead = exchange.lead.removesuffix(reply.text)
+        exchange.reply, exchange.trace = reply, Trace(reply.rounds)
+        exchange.continued = len(found.parts) > 1
+        exchange.about = found.parts[0].about if len(found.parts) == 1 and not exchange.lead else None
+
+
+def recall_source(
+    exchange: Exchange, messages: Callable[[], Sequence[Message]], launch: Launch, info: PairInfo | None
+) -> None:
+    """Know again that a restored reply was asked for with these messages, if the pair that wrote it is loaded now."""
+    about, now = exchange.about, reply_about(launch, info)
+    if about is None or exchange.trace.sources or now.target is None or exchange.is_summary:
+        return
+    if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
+        asked = Generate(0, tuple(messages()), about.options)
+        exchange.trace.sources.append(Source(0, asked, launch.load))
+
+
+def _agree(one: ModelFile | None, other: ModelFile | None) -> bool:
+    """Whether both may be the same file, or are none."""
+    return other is None if one is None else one.agrees_with(other)

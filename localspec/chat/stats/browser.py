@@ -1,0 +1,144 @@
+"""The figures of all replies: which of them are shown, and which group the reader has gone to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import tzinfo
+
+from localspec.chat.stats.reading import Counted, Reading, Watched, counting, watching
+from localspec.chat.stats.rows import Row, group_rows, missed_said, notice_rows, progress_said
+from localspec.insight.stats.objectives import Objectives
+from localspec.insight.stats.page import Line, Sheet, page
+from localspec.insight.stats.wording import basis, replies_said
+from localspec.store import Store
+
+BY = ("pair", "drafter", "subject", "temperature", "context", "day")
+WATCH = "watch"
+VIEWS = (*BY, WATCH)
+"""What replies are told apart by, and last what became worse."""
+ALL = "all replies"
+
+EMPTY = (
+    "There are no figures yet. Each reply of the chat is kept with its figures, unless the setting record_figures "
+    "is no; then they are shown here."
+)
+NO_OBJECTIVES = (
+    "No objectives are set. The settings ttft_p95_s and min_speedup say what is wanted of a pair, and the days on "
+    "which it was missed are then listed here."
+)
+ALL_MET = "Every objective was met on every day."
+
+
+class StatsBrowser:
+    """Belongs to the screen's thread; what it gives to be read may be read in another."""
+
+    def __init__(self, store: Store, objectives: Objectives, zone: tzinfo | None = None) -> None:
+        """Days begin at midnight in ``zone``; None is the system's."""
+        self.view = VIEWS[0]
+        self._store = store
+        self._objectives = objectives
+        self._zone = zone
+        self._counts: dict[str, Reading[Counted]] = {}
+        self._watched = watching(store, objectives, zone)
+        self._marked: dict[str, str] = {}
+
+    # What is read
+
+    @property
+    def unread(self) -> Reading[Counted] | Reading[Watched] | None:
+        """What to read a slice of next, in another thread: what is shown, then the watch, whose notices always count.
+
+        None when all is read.
+        """
+        return next((reading for reading in (self._shown, self._watched) if not reading.done), None)
+
+    def again(self) -> None:
+        """See what has come since."""
+        self._shown.again()
+        self._watched.again()
+
+    @property
+    def _shown(self) -> Reading[Counted] | Reading[Watched]:
+        return self._watched if self.view == WATCH else self._count
+
+    @property
+    def _count(self) -> Reading[Counted]:
+        if self.view not in self._counts:
+            self._counts[self.view] = counting(self._store, self.view, self._zone)
+        return self._counts[self.view]
+
+    # What the reader does
+
+    def turn(self, step: int) -> None:
+        """Go to another view."""
+        self.view = VIEWS[(VIEWS.index(self.view) + step) % len(VIEWS)]
+
+    def mark(self, row_id: str) -> None:
+        """Go to a row of the list."""
+        self._marked[self.view] = row_id
+
+    # What there is to show
+
+    @property
+    def heading(self) -> str:
+        """How much has been read."""
+        shown = self._shown
+        with shown.look() as taken:
+            replies_n = taken.replies_n if isinstance(taken, Watched) else taken.whole.whole.replies_n
+        return progress_said(replies_n, reading=not shown.done)
+
+    @property
+    def notices_n(self) -> int:
+        """How often a pair became worse, as far as has been read."""
+        return len(self._watched.taken.notices)
+
+    @property
+    def empty(self) -> str:
+        """Why nothing is shown, in a sentence; empty if something is."""
+        shown = self._shown
+        if shown.trouble:
+            return shown.trouble
+        with shown.look() as taken:
+            if isinstance(taken, Watched):
+                return "" if taken.replies_n or not shown.done else EMPTY
+            return "" if taken.whole.whole.replies_n or not shown.done else EMPTY
+
+    def marked(self, rows: list[Row]) -> str | None:
+        """The row that the page is about: the first, unless the reader went to another."""
+        known = self._marked.get(self.view)
+        ids = [row.id for row in rows]
+        return known if known in ids else ids[0] if ids else None
+
+    def rows(self, width: int) -> tuple[str, list[Row]]:
+        """The heads of the columns, and the rows, all of ``width`` characters at most."""
+        if self.view == WATCH:
+            with self._watched.look() as taken:
+                return "", notice_rows(taken.notices, taken.misses(), width)
+        with self._count.look() as counted:
+            groups = {ALL: counted.whole, **counted.groups()} if counted.whole.whole.replies_n else {}
+            return group_rows(groups, self.view.upper(), width)
+
+    def page(self, row_id: str | None, sheet: Sheet) -> list[Line]:
+        """All about a row; about all of them, where there is none."""
+        if self.view == WATCH:
+            with self._watched.look() as taken:
+                return list(self._watch_page(taken, row_id))
+        with self._count.look() as counted:
+            overview = counted.groups().get(row_id or ALL, counted.whole)
+            if not overview.whole.replies_n:
+                return []
+            return [(basis(overview), False), ("", False), *page(overview, sheet)]
+
+    def _watch_page(self, taken: Watched, row_id: str | None) -> Iterator[Line]:
+        misses = taken.misses()
+        if row_id is not None:
+            place = int(row_id)
+            notices = taken.notices
+            yield (notices[place].text if place < len(notices) else missed_said(misses[place - len(notices)])), False
+            yield "", False
+        if not taken.notices:
+            yield f"No pair has become worse, as far as {replies_said(taken.replies_n)} tell.", False
+        if not self._objectives.any:
+            yield NO_OBJECTIVES, False
+        elif not misses:
+            yield ALL_MET, False

@@ -1,0 +1,135 @@
+"""Passes over all replies on record, a slice at a time, each shown from its first slice on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from threading import Lock
+from typing import Generic, Protocol, TypeVar
+
+from localspec.base.errors import StoreError
+from localspec.insight.stats.groups import BY, NEED_ROUNDS, NEED_TEXTS, Group
+from localspec.insight.stats.objectives import Miss, Objectives, ObjectiveWatch
+from localspec.insight.stats.overview import Overview
+from localspec.insight.stats.watch import Notice, Watch
+from localspec.store import Asked, Run, Store
+
+SLICE_S = 0.1
+"""How long a slice takes."""
+_STEP_ASIDE_S = 0.001
+
+
+class Taker(Protocol):
+    """Counts replies."""
+
+    def add(self, run: Run) -> None:
+        """Count a reply."""
+        ...
+
+
+T = TypeVar("T", bound=Taker)
+
+
+class Counted:
+    """All replies together, and group by group."""
+
+    def __init__(self, by: str, zone: tzinfo | None = None) -> None:
+        self.whole = Overview(zone=zone)
+        self._by = by
+        self._zone = zone
+        self._groups: dict[Group, Overview] = {}
+
+    def add(self, run: Run) -> None:
+        """Count a reply."""
+        self.whole.add(run)
+        group = BY[self._by](run, self._zone)
+        if group not in self._groups:
+            self._groups[group] = Overview(zone=self._zone)
+        self._groups[group].add(run)
+
+    def groups(self) -> dict[str, Overview]:
+        """By name, in their order."""
+        return {name: overview for (_, name), overview in sorted(self._groups.items(), key=lambda item: item[0])}
+
+
+class Watched:
+    """When pairs became worse, and on which days they missed what is wanted of them."""
+
+    def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
+        self.replies_n = 0
+        self.notices: list[Notice] = []
+        self._watch = Watch()
+        self._wanted = ObjectiveWatch(objectives, zone)
+
+    def add(self, run: Run) -> None:
+        """Count a reply."""
+        self.replies_n += 1
+        self.notices += self._watch.receive(run)
+        self._wanted.add(run)
+
+    def misses(self) -> list[Miss]:
+        """Oldest first."""
+        return list(self._wanted.misses())
+
+
+class Reading(Generic[T]):
+    """One pass over the store. ``read`` is for a thread of its own; whoever looks at ``taken`` does so in ``look``."""
+
+    def __init__(self, store: Store, taken: T, asked: Asked) -> None:
+        self.taken = taken
+        self.done = False
+        """Whether all there was has been read."""
+        self.trouble = ""
+        """Why it could not be."""
+        self._lock = Lock()
+        self._looks = False
+        """Whether somebody wants to look."""
+        self._store = store
+        self._asked = asked
+        self._place = 0
+        self._runs: Iterator[Run] | None = None
+
+    def read(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        """The next slice. Raises nothing: see ``trouble``."""
+        until_s = clock() + SLICE_S
+        try:
+            if self._runs is None:
+                self._runs = self._store.runs(self._place, asked=self._asked)
+            for run in self._runs:
+                with self._lock:
+                    self.taken.add(run)
+                self._place = run.place
+                if self._looks:
+                    time.sleep(_STEP_ASIDE_S)  # a lock is not fair: it would be taken again before they wake
+                if clock() >= until_s:
+                    return
+        except StoreError as error:
+            self.trouble = str(error)
+        self._runs = None
+        self.done = True
+
+    @contextmanager
+    def look(self) -> Iterator[T]:
+        """What has been taken in, which stays as it is meanwhile."""
+        self._looks = True
+        with self._lock:
+            self._looks = False
+            yield self.taken
+
+    def again(self) -> None:
+        """Go on with what has come since."""
+        if self.done:
+            self.done, self.trouble = False, ""
+
+
+def counting(store: Store, by: str, zone: tzinfo | None = None) -> Reading[Counted]:
+    """A pass that tells replies apart; ``by`` is a key of ``groups.BY``."""
+    asked = Asked(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
+    return Reading(store, Counted(by, zone), asked)
+
+
+def watching(store: Store, objectives: Objectives, zone: tzinfo | None = None) -> Reading[Watched]:
+    """A pass that looks for what became worse."""
+    return Reading(store, Watched(objectives, zone), Asked(texts=True, settled=True))

@@ -1,0 +1,104 @@
+"""Groups of replies, notices and missed days as rows of a list, with as many columns as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from localspec.insight.stats.charts import bar
+from localspec.insight.stats.digest import Digest
+from localspec.insight.stats.objectives import Miss
+from localspec.insight.stats.overview import Overview
+from localspec.insight.stats.watch import WATCHED, Notice
+from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, wanted
+
+_BAR = GroupColumn("", lambda digest: bar(digest.acceptance or 0.0, 8).ljust(8))
+_TABLE = [column for each in GROUP_COLUMNS for column in ((each, _BAR) if each.head == "ACCEPT" else (each,))]
+_FIRST = ("ACCEPT", "REPLIES", "SPEED-UP", "", "LENGTH", "TTFT P95", "TOKENS/S P50", "VERIFY", "IGNORED", "TTFT P99")
+"""Heads of columns, the ones that are worth most first."""
+_GAP = "  "
+_LEAST_NAME, _MOST_NAME = 7, 28
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the list."""
+
+    id: str
+    text: str
+
+
+def group_rows(groups: Mapping[str, Overview], head: str, width: int) -> tuple[str, list[Row]]:
+    """The heads of the columns, and a row for each group; its id is its name."""
+    longest = max(map(len, (head, *groups)))
+    columns, name_width = _fitting(longest, width)
+    return (
+        _line(head, [column.head.rjust(_room(column)) for column in columns], name_width, width),
+        [
+            Row(name, _line(name, [_cell(column, overview.whole) for column in columns], name_width, width))
+            for name, overview in groups.items()
+        ],
+    )
+
+
+def _fitting(longest: int, width: int) -> tuple[list[GroupColumn], int]:
+    """The columns there is room for, in their order, and the room that names have."""
+    name_width = min(max(longest, _LEAST_NAME), _MOST_NAME, max(_LEAST_NAME, width // 2))
+    left = width - name_width
+    chosen = set()
+    for head in _FIRST:
+        room = len(_GAP) + _room(next(column for column in _TABLE if column.head == head))
+        if room > left:
+            break
+        left -= room
+        chosen.add(head)
+    return [column for column in _TABLE if column.head in chosen], name_width
+
+
+def _room(column: GroupColumn) -> int:
+    return 8 if column is _BAR else max(6, len(column.head))
+
+
+def _cell(column: GroupColumn, digest: Digest) -> str:
+    return column.text(digest).rjust(_room(column))
+
+
+def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
+    return _GAP.join([cut(name, name_width).ljust(name_width), *cells])[:width].rstrip()
+
+
+def notice_rows(notices: Sequence[Notice], misses: Sequence[Miss], width: int) -> list[Row]:
+    """What became worse and what was missed, the latest first; an id is a place among all of both."""
+    lines = [(f"{notice.at.astimezone():%Y-%m-%d %H:%M}", _fell(notice)) for notice in notices]
+    lines += [(f"{miss.day}      ", _missed(miss)) for miss in misses]
+    order = sorted(range(len(lines)), key=lambda place: lines[place][0].strip(), reverse=True)
+    return [Row(str(place), cut(f"{lines[place][0]}  {lines[place][1]}", width)) for place in order]
+
+
+def _fell(notice: Notice) -> str:
+    watched = WATCHED[notice.measure]
+    return f"{notice.pair}: {watched.said} from {watched.written(notice.before)} to {watched.written(notice.since)}"
+
+
+def _missed(miss: Miss) -> str:
+    name, _, written = OBJECTIVES[miss.objective]
+    return f"{miss.pair}: {name} {written(miss.was)}, wanted {wanted(miss)}"
+
+
+def missed_said(miss: Miss) -> str:
+    """All of a missed day in a sentence."""
+    name, _, written = OBJECTIVES[miss.objective]
+    return (
+        f"{miss.pair} missed an objective on {miss.day}: the {name} of {miss.replies_n:,} replies was "
+        f"{written(miss.was)}; {wanted(miss)} is wanted."
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """``text`` in at most so many characters."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+def progress_said(replies_n: int, *, reading: bool) -> str:
+    """How many replies there are, as far as is known."""
+    return f"reading, {replies_n:,} so far" if reading else f"{replies_n:,} replies" if replies_n != 1 else "1 reply"

@@ -1,0 +1,115 @@
+"""What there is to say about a session at this moment. Pure: session in, words and figures out."""
+
+from __future__ import annotations
+
+from localspec.chat.session import Phase, Session
+from localspec.chat.tokens.live import Activity, Figures, latest_of, paused, reply_summary
+from localspec.chat.tokens.truth import MODES, Mode, Showing
+from localspec.chat.turn import Exchange
+from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
+from localspec.runtime import figures
+from localspec.runtime.load import PairInfo
+from localspec.runtime.messages import Reply
+
+_MOSTLY = 0.5
+"""So large a share of guesses was accepted that what they cost must be why they do not pay."""
+
+
+def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures:
+    """What the live line is to show, while tokens are marked in this mode."""
+    if session.phase is Phase.LOADING:
+        detail = "your message waits for it" if session.waiting else "you can type already"
+        return Activity(session.load_progress.what, session.load_progress.fraction, detail)
+    if session.phase is Phase.BROKEN:
+        return Activity("the engine is not running", detail="the next message starts it again")
+    exchange = session.current or session.last
+    if exchange is None:
+        return Activity("ready", detail=_about(session.info))
+    progress = exchange.reply.progress
+    if progress is not None and progress.total_n:
+        detail = f"{progress.done_n} of {progress.total_n} tokens"
+        return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
+    why_off = session.launch.why_no_speculation or _why_fallen_back(exchange.reply)
+    return _figures(exchange, mode, why_off, toy=session.launch.tour)
+
+
+def pace_note(session: Session) -> str:
+    """Where the screen is slower than the engine, both speeds; otherwise empty."""
+    pacer, exchange = session.pacer, session.current
+    if exchange is None or not pacer.limited or not pacer.waiting:
+        return ""
+    made = figures.speed(exchange.reply.timings.predicted_per_second)
+    return f"shown at {pacer.tokens_per_second:.0f} tokens/s; the engine made {made}/s"
+
+
+def pause_note(session: Session) -> str:
+    """That the depth policy has the draft pause, while it does, or that one of several drafters failed."""
+    exchange = session.current
+    if exchange is not None and (failed := failure_said(exchange.reply)):
+        return "" if _why_fallen_back(exchange.reply) else failed
+    if exchange is None or session.launch.why_no_speculation or not paused(exchange.reply.rounds):
+        return ""
+    accepted = exchange.reply.timings.draft_acceptance_rate or 0.0
+    why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"
+    return f"no guesses for now: {why}; tried again within 64 tokens"
+
+
+def failure_said(reply: Reply) -> str:
+    """That a drafter failed in mid-reply, and why; otherwise empty."""
+    return failure_note(reply.rounds[-1]) if reply.rounds else ""
+
+
+def _why_fallen_back(reply: Reply) -> str | None:
+    """For the live line, once nobody proposes any more because of a failure."""
+    if not reply.rounds or fallback_of(reply.rounds[-1]) is not Fallback.FAILED:
+        return None
+    return "; ".join(f"{name} failed: {message.rstrip('.')}" for name, message in failures_of(reply.rounds[-1]).items())
+
+
+def closing_note(reply: Reply, *, toy: bool = False) -> str:
+    """The quiet line under a reply that is over, by a pair of a real size or by a toy."""
+    timings = reply.timings
+    ended = figures.ENDED_EARLY.get(reply.finished, "") if reply.finished else ""
+    said = " · ".join(part for part in (ended, reply_summary(timings)) if part)
+    why = figures.why_slower(timings, toy=toy)
+    return f"{said}: {why}" if why else said
+
+
+def opening_note(reply: Reply) -> str:
+    """What is to be said about the prompt of a reply: that not all of the conversation fitted."""
+    dropped_n = reply.prompt.dropped_n if reply.prompt else 0
+    if not dropped_n:
+        return ""
+    messages = "message was" if dropped_n == 1 else f"{dropped_n} messages were"
+    return f"the context is full: the oldest {messages} left out"
+
+
+def showing_note(showing: Showing, *, one: bool) -> str:
+    """How replies are shown from now on; ``one`` is about the chosen one only."""
+    whose = "This reply is" if one else "Replies are"
+    if showing.marks is Mode.OFF:
+        return f"{whose} shown as {'Markdown' if showing.markdown else 'tokens, without marks'}."
+    return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
+
+
+def _figures(exchange: Exchange, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
+    reply, rounds = exchange.reply, exchange.reply.rounds
+    return Figures(
+        reply.timings,
+        depth=rounds[-1].depth if rounds else None,
+        drafter=next((round_.drafter for round_ in reversed(rounds[-8:]) if round_.drafter), None),
+        why_off=why_off,
+        paused=paused(rounds),
+        toy=toy,
+        mode=mode,
+        counts=exchange.trace.counts(mode),
+        latest=latest_of(rounds),
+    )
+
+
+def _about(info: PairInfo | None) -> str:
+    if info is None:
+        return ""
+    if info.plain_per_second is None:
+        return info.device
+    return f"plain speed {figures.speed(info.plain_per_second)} tokens/s on {info.device}"

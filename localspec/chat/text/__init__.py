@@ -1,0 +1,1 @@
+"""Parts of a reply's text: reasoning, code blocks and links."""

@@ -1,0 +1,235 @@
+"""A stored conversation as the exchanges that the reader sees, and what can be done to them.
+
+What a change leaves in place stays the same object, so that nobody has to draw it again. Nothing is ever
+destroyed: what is answered anew, edited or deleted stays in the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
+from localspec.chat.turn import Exchange
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import PairInfo
+from localspec.runtime.messages import Message, Role
+from localspec.store import Node, OldTurns, Recap, Recorder, ReplyAbout, StoredConversation, SummaryRecorder
+from localspec.store.summaries import later
+
+
+class Talk:
+    """Works on the conversation's own path; its exchanges follow."""
+
+    def __init__(self, stored: StoredConversation) -> None:
+        self.stored = stored
+        self.exchanges: list[Exchange] = []
+        """Those that have been said, oldest first; what waits is not among them."""
+        self._recap: Recap | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """See what the path is now."""
+        known = {(exchange.question, exchange.answer): exchange for exchange in self.exchanges}
+        self.exchanges, self._recap = [], self.stored.recap
+        if self._recap is not None:
+            self.exchanges.append(known.get((None, self._recap.node.id)) or restored_summary(self._recap))
+        for question, answer in pairs_of(later(self.stored.path, self._recap)):
+            ids = (question.id if question else None, answer.id if answer else None)
+            self.exchanges.append(known.get(ids) or restored(question, answer))
+
+    def holding(self, message: str) -> Exchange | None:
+        """The exchange on the path that a message belongs to, or the summary that stands for it."""
+        if self._recap is not None and any(node.id == message for node in self._recap.covered):
+            return self.exchanges[0]
+        return next((e for e in self.exchanges if message in (e.question, e.answer)), None)
+
+    def came_later(self, one: Exchange, other: Exchange) -> bool:
+        """Whether a reply was begun after another one."""
+        tree = self.stored.tree
+        if one.answer is None or other.answer is None or one.answer not in tree or other.answer not in tree:
+            return False
+        return tree.node(one.answer).created > tree.node(other.answer).created
+
+    def deleted_since(self, exchange: Exchange) -> int:
+        """Characters of the messages that led to a reply when it was begun and have been deleted since."""
+        tree = self.stored.tree
+        if exchange.answer is None or exchange.answer not in tree:
+            return 0
+        reply = node = tree.node(exchange.answer)
+        chars_n = 0
+        while node.parent is not None:
+            node = tree.node(node.parent)
+            if node.deleted is not None and node.deleted > reply.created:
+                chars_n += len(node.content)
+        return chars_n
+
+    def load(self, exchange: Exchange) -> None:
+        """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
+        read_reply(exchange, self.stored)
+
+    def recall(self, exchange: Exchange, launch: Launch, info: PairInfo | None) -> None:
+        """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
+        recall_source(exchange, partial(self.messages, exchange), launch, info)
+
+    def unload(self, exchange: Exchange) -> None:
+        """Forget a reply that can be read again."""
+        stays = exchange.looked_into or self.stored.trouble is not None or exchange.answer is None
+        if not stays and exchange in self.exchanges:
+            exchange.unload()
+
+    # What is to be answered
+
+    def begin(self, exchange: Exchange, about: ReplyAbout) -> Recorder | SummaryRecorder:
+        """Say the message, if it has not been said, and begin or go on with its reply."""
+        if exchange.old is not None:
+            return self._begin_summary(exchange, exchange.old, about)
+        if exchange.continued and exchange.answer is not None:
+            recorder = self.stored.continue_reply(exchange.answer, about)
+        else:
+            recorder = self.stored.begin_reply(about, under=self.say(exchange))
+            exchange.answer = recorder.node.id
+        if exchange not in self.exchanges:
+            self.exchanges.append(exchange)
+        self.refresh()
+        return recorder
+
+    def say(self, exchange: Exchange) -> str:
+        """Say the message, if it has not been said; its id."""
+        if exchange.question is None:
+            exchange.question = self.stored.ask(exchange.prompt).id
+        return exchange.question
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was replied in this conversation."""
+        return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
+
+    def _begin_summary(self, exchange: Exchange, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
+        recorder = self.stored.begin_summary(old, about)
+        exchange.answer = recorder.message
+        return recorder
+
+    def messages(self, exchange: Exchange) -> Sequence[Message]:
+        """What the model is to be asked for this reply."""
+        if exchange.old is not None:
+            return exchange.old.asked
+        above = exchange.question
+        if above is None and exchange.answer is not None:
+            above = self.stored.tree.parent(exchange.answer)
+        return self.stored.messages(above) if above else ()
+
+    def again(self, exchange: Exchange) -> Exchange:
+        """An empty reply beside the one there is. Raises ValueError for a reply without a question."""
+        if exchange.question is None:
+            raise ValueError("nothing was asked")
+        self.stored.go_to(exchange.question)
+        self.refresh()
+        return self.exchanges[-1]
+
+    def resend(self, exchange: Exchange, text: str) -> Exchange:
+        """Another version of a question, not answered yet. Raises ValueError for a reply without a question."""
+        if exchange.question is None:
+            raise ValueError("nothing was asked")
+        self.stored.edit(exchange.question, text)
+        self.refresh()
+        return self.exchanges[-1]
+
+    def rewrite(self, exchange: Exchange, text: str) -> Exchange:
+        """Another version of a reply, by hand. Raises ValueError if there is no reply."""
+        if exchange.answer is None:
+            raise ValueError("nothing was answered")
+        self.stored.edit(exchange.answer, text)
+        self.refresh()
+        return self.exchanges[-1]
+
+    def carry_on(self, exchange: Exchange) -> Exchange:
+        """The same reply, to be gone on with; what followed it becomes a branch. Raises ValueError without a reply."""
+        if exchange.answer is None:
+            raise ValueError("nothing was answered")
+        self.load(exchange)
+        exchange.go_on()
+        self.stored.go_to(exchange.answer)
+        self.refresh()
+        return exchange
+
+    # What is shown
+
+    def versions(self, exchange: Exchange) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
+        if exchange.is_summary:
+            return (1, 1), (1, 1)
+        question = self.stored.tree.position(exchange.question) if exchange.question else (1, 1)
+        replies, at = self._replies(exchange)
+        # A question that is answered anew has replies beside the one to come.
+        return question, (at + 1, max(at + 1, len(replies)))
+
+    def turn_to(self, exchange: Exchange, step: int) -> Exchange | None:
+        """Show the reply before or after this one, or past the last of them the question; None if there is neither."""
+        replies, at = self._replies(exchange)
+        if self._show_one_of(replies, at + step):
+            return self.holding(exchange.question or replies[at + step])
+        if exchange.question is None:
+            return None
+        questions = [node.id for node in self.stored.tree.siblings(exchange.question)]
+        place = questions.index(exchange.question) + step
+        return self.holding(questions[place]) if self._show_one_of(questions, place) else None
+
+    def _replies(self, exchange: Exchange) -> tuple[list[str], int]:
+        """All versions of the reply, and the place of this one; one that has not begun stands behind them.
+
+        Where a question was left without a reply, what was said next is the last version.
+        """
+        tree, question, answer = self.stored.tree, exchange.question, exchange.answer
+        below = tree.children(question) if question else tree.siblings(answer) if answer else ()
+        replies = [node.id for node in below if node.role is Role.ASSISTANT]
+        said_next = [node.id for node in below if node.role is Role.USER]
+        versions = replies + said_next[-1:]
+        if answer in replies:
+            return versions, replies.index(answer)
+        goes_on = bool(said_next) and any(node.id in said_next for node in self.stored.path)
+        return versions, len(replies) if goes_on else len(versions)
+
+    def _show_one_of(self, versions: Sequence[str], place: int) -> bool:
+        """Have it on the path, if there is one in this place."""
+        there = 0 <= place < len(versions)
+        if there:
+            self.show(versions[place])
+        return there
+
+    def show(self, message: str) -> None:
+        """Have a message on the path."""
+        self.stored.choose(message)
+        self.refresh()
+
+    # Deleting
+
+    def delete(self, exchange: Exchange) -> None:
+        """Delete the turn; ``undo`` brings it back."""
+        node = exchange.answer or exchange.question
+        if node is not None:
+            self.stored.delete(node)
+            self.refresh()
+
+    def undo(self) -> Exchange | None:
+        """Bring back what was deleted last, or what a summary stands for; None if there is neither."""
+        undone = self.stored.undo()
+        if undone is None:
+            return None
+        self.refresh()
+        return self.holding(undone.parent or undone.id if undone.role is Role.SYSTEM else undone.id)
+
+
+def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
+    """Each question with the reply that follows it; either may be missing."""
+    question: Node | None = None
+    for node in path:
+        if node.role is Role.USER:
+            if question is not None:
+                yield question, None
+            question = node
+        elif node.role is Role.ASSISTANT:
+            yield question, node
+            question = None
+    if question is not None:
+        yield question, None

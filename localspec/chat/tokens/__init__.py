@@ -1,0 +1,1 @@
+"""The tokens of a reply: their origin, the facts about each, and the figures of the live line."""

@@ -1,0 +1,148 @@
+"""All there is to say about one token, in words. Pure: what is known in, rows of text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from rich.cells import cell_len, set_cell_size
+
+from localspec.base.visible import visible
+from localspec.chat.tokens.truth import Place, Trace
+from localspec.engine.events import Origin
+from localspec.engine.inspection import Candidate, Inspection, Opinion
+
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A label and what there is to say."""
+
+    label: str
+    text: str
+
+
+def quoted(text: str) -> str:
+    """A token's text in quotes, with signs for what has none."""
+    if not text:
+        return "(no text of its own)"
+    shown = visible(text.replace("\n", "⏎").replace("\t", "⇥"))
+    return f"“{shown}”"
+
+
+def thought_of(trace: Trace, index: int, waiting: str) -> list[Fact]:
+    """What a token is and how likely it was to be kept; ``waiting`` says why the latter is not known."""
+    place = trace.place(index)
+    inspection = trace.inspections.get(index)
+    token = f"{quoted(_text(place, inspection))} id {place.token.id}, {index + 1} of {len(trace.tokens)}"
+    told = [Fact("", token), Fact("", _origin(place))]
+    if inspection is None:
+        return [*told, Fact("", waiting)]
+    told += [Fact("kept", kept) for kept in [acceptance(place, inspection)] if kept]
+    if not inspection.exact_context:
+        told += [Fact("context", "made anew from the messages; the prompt may have had other tokens")]
+    return told
+
+
+def came_about(trace: Trace, index: int) -> list[Fact]:
+    """How a token came about: its round, what was thrown away, how long it took, why so deep."""
+    place = trace.place(index)
+    round_ = place.round
+    told = []
+    if round_.rejected:
+        told.append(Fact("rejected", _rejected(place)))
+    which = f"{round_.index + 1} of {trace.rounds[-1].index + 1}, place {place.position + 1} of {len(round_.tokens)}"
+    told.append(Fact("round", f"{which}, {round_.proposed_n} guessed"))
+    draft_ms, verify_ms, total_ms = round_.draft_s * 1e3, round_.verify_s * 1e3, round_.total_s * 1e3
+    told.append(Fact("took", f"{draft_ms:.1f} ms to draft, {verify_ms:.1f} to verify, {total_ms:.1f} in all"))
+    if round_.why:
+        told.append(Fact("depth", round_.why))
+    return told
+
+
+def acceptance(place: Place, inspection: Inspection) -> str:
+    """How likely the token is kept when it is proposed; empty where that cannot be said."""
+    p = inspection.target.filtered
+    if p is None:
+        return ""
+    if inspection.greedy:
+        return f"{p:.0f}: a greedy target keeps its favourite and nothing else"
+    if place.token.origin is Origin.ACCEPTED and place.token.drafter not in (None, "draft"):
+        return f"{p:.2f} = p, since {place.token.drafter} names its guess"
+    if inspection.acceptance is None:
+        return f"{p:.2f} = p if named; the draft would never draw it"
+    return f"{inspection.acceptance:.2f} = min(1, p/q) if drawn, {p:.2f} = p if named"
+
+
+def legend(inspection: Inspection) -> str:
+    """What the letters among the facts stand for; empty where there are none."""
+    if inspection.target.filtered is None:
+        return ""
+    q = "; q: the draft's" if inspection.draft is not None else ""
+    return f"p: the target's probability as sampled{q}; kept: chance to stay"
+
+
+def packed(told: Iterable[Fact], width: int) -> list[str]:
+    """Facts on as few lines as they fit on, in order."""
+    lines: list[str] = []
+    for fact in told:
+        text = f"{fact.label} {fact.text}".strip()
+        if lines and cell_len(f"{lines[-1]} · {text}") <= width:
+            lines[-1] += f" · {text}"
+        else:
+            lines.append(text)
+    return lines
+
+
+def top_rows(inspection: Inspection, width: int) -> list[tuple[str, str]]:
+    """What target and draft think, side by side: this token's probability and rank, then the likeliest tokens."""
+    half = (width - 2) // 2
+    target = _top("target", "p", inspection.target, inspection.token, half)
+    if inspection.draft is None:
+        return [(row, "") for row in target]
+    return list(zip_longest(target, _top("draft", "q", inspection.draft, inspection.token, half), fillvalue=" " * half))
+
+
+def bar(prob: float, cells: int) -> str:
+    """A probability as a bar, always ``cells`` wide; what is not nothing shows."""
+    eighths = max(round(prob * cells * 8), 1 if prob > 0 else 0)
+    full, rest = divmod(eighths, 8)
+    return (_BLOCKS[8] * full + (_BLOCKS[rest] if rest else "")).ljust(cells)
+
+
+def _top(model: str, letter: str, opinion: Opinion, token: int, width: int) -> list[str]:
+    """The model's own probability and rank of the token, what the sampler makes of it, then the likeliest tokens."""
+    head = f"{model} {opinion.prob:.0%}, rank {opinion.rank}"
+    if opinion.filtered is not None:
+        head += f" {letter} {opinion.filtered:.2f}"
+    return [
+        set_cell_size(head, width),
+        *(_candidate(candidate, candidate.id == token, width) for candidate in opinion.top),
+    ]
+
+
+def _candidate(candidate: Candidate, chosen: bool, width: int) -> str:
+    start = f"{'›' if chosen else ' '}{candidate.prob:.2f} {bar(candidate.prob, 8)} "
+    return set_cell_size(start + quoted(candidate.text), width)
+
+
+def _text(place: Place, inspection: Inspection | None) -> str:
+    """The token's text; for one without, what the vocabulary calls it, if it is among the likeliest."""
+    if place.token.text or inspection is None:
+        return place.token.text
+    return next((c.text for c in inspection.target.top if c.id == place.token.id), "")
+
+
+def _origin(place: Place) -> str:
+    if place.token.origin is Origin.ACCEPTED:
+        return f"accepted from {place.token.drafter or place.round.drafter or 'a drafter'}"
+    return f"{place.token.origin}"
+
+
+def _rejected(place: Place) -> str:
+    guesses = " ".join(quoted(proposal.text) for proposal in place.round.rejected)
+    drafters = "+".join(dict.fromkeys(p.drafter for p in place.round.rejected if p.drafter))
+    by = f" from {drafters}" if drafters else ""
+    return f"{guesses}{by}" if place.refused else f"{guesses}{by}, further on"

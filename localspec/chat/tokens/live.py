@@ -1,0 +1,120 @@
+"""What the live line says, in order: how fast, how much faster than plain, and why.
+
+Pure text of fixed widths: a figure changes in place and never moves its neighbours; what does not fit is
+left out from the right. The numbers themselves are worded by ``localspec.runtime.figures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from localspec.chat.tokens.sparkline import sparkline
+from localspec.chat.tokens.truth import Mode
+from localspec.engine.events import Origin, Round
+from localspec.engine.tally import Timings
+from localspec.runtime import figures
+
+GAP = "  "
+PAUSED_AFTER_N = 4
+"""So many rounds in a row without proposals are a pause rather than chance."""
+_MOST_BARS, _FEWEST_BARS = 30, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Something other than writing that is going on; ``fraction`` is None where there is no telling."""
+
+    what: str
+    fraction: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What there is to show about a reply."""
+
+    timings: Timings
+    depth: int | None = None
+    """Proposals asked for in the last round; None before the first."""
+    drafter: str | None = None
+    why_off: str | None = None
+    """Why speculation is off, in a few words; None while it is on."""
+    paused: bool = False
+    """Whether the depth policy has proposed nothing for a while."""
+    mode: Mode = Mode.ORIGIN
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Tokens by kind, in the words of ``mode``."""
+    latest: tuple[Round, ...] = ()
+    """The latest rounds, at most as many as are shown."""
+    toy: bool = False
+    """Whether the pair is too small to gain speed, so that what became of its guesses comes first."""
+
+
+def latest_of(rounds: Sequence[Round]) -> tuple[Round, ...]:
+    """The rounds that there may be bars for."""
+    return tuple(rounds[-_MOST_BARS:])
+
+
+def paused(rounds: Sequence[Round]) -> bool:
+    """Whether the latest rounds went without proposals."""
+    latest = rounds[-PAUSED_AFTER_N:]
+    return len(latest) == PAUSED_AFTER_N and not any(round_.depth for round_ in latest)
+
+
+def figures_line(shown: Figures, width: int) -> str:
+    """The figures in order of importance, as many as fit into ``width`` cells."""
+    timings = shown.timings
+    speed = [
+        f"{figures.speed(timings.predicted_per_second, fixed=True)} tokens/s",
+        figures.speedup(timings, fixed=True),
+    ]
+    if shown.why_off:
+        return _off_line(speed, shown.why_off, width)
+    guesses = [
+        f"{figures.percent(timings.draft_acceptance_rate, fixed=True)} accepted",
+        f"{figures.length(timings.mean_acceptance_length, fixed=True)}/round",
+        f"depth {figures.MISSING if shown.depth is None else shown.depth:>2}",
+        f"{'paused' if shown.paused else shown.drafter or figures.MISSING:<7}",
+    ]
+    line = ""
+    for text in [*guesses, *speed] if shown.toy else [*speed, *guesses]:
+        longer = f"{line}{GAP}{text}" if line else text
+        if len(longer) > width:
+            break
+        line = longer
+    return line
+
+
+def _off_line(speed: Sequence[str], why: str, width: int) -> str:
+    """There is nothing to say of acceptance, so there is room to say why."""
+    lines = (
+        (*speed, f"speculation off: {why}"),
+        (*speed, f"off: {why}"),
+        (speed[0], f"off: {why}"),
+        (speed[0], "speculation off"),
+    )
+    return next((line for fields in lines if len(line := GAP.join(fields)) <= width), speed[0][:width])
+
+
+def count_fields(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Tokens by kind, as (kind, text); each text has a fixed width."""
+    return [(kind, f"{figures.count(n, fixed=True)} {kind}") for kind, n in counts.items()]
+
+
+def bars(shown: Figures, width: int) -> str:
+    """The sparkline that fits beside the counts into ``width`` cells, as wide at all times; empty if none does."""
+    taken = len(GAP.join(text for _, text in count_fields(shown.counts))) + len(GAP)
+    room = min(width - taken, _MOST_BARS)
+    return sparkline(shown.latest, room) if room >= _FEWEST_BARS else ""
+
+
+def reply_summary(timings: Timings) -> str:
+    """One quiet line under a finished reply; empty if there is nothing to count."""
+    if not timings.predicted_n:
+        return ""
+    counts = [f"{n} {origin}" for origin in Origin if (n := timings.origins.get(origin, 0))]
+    parts = [f"{figures.tokens(timings.predicted_n)}: {', '.join(counts)}"]
+    if timings.speedup_vs_plain is not None or timings.busy:
+        parts.append(figures.speedup(timings))
+    return " · ".join(parts)

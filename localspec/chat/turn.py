@@ -1,0 +1,99 @@
+"""A message and its reply, as they stand below one another on the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from localspec.chat.tokens.truth import Trace
+from localspec.engine.events import Event, Finished, FinishReason, Round
+from localspec.runtime.messages import Reply
+from localspec.runtime.worker.messages import Generate
+from localspec.store import OldTurns, ReplyAbout
+
+
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """A message and what became of it; ``reply`` is empty while it waits its turn.
+
+    The ids name the two in the conversation that stores them.
+    """
+
+    prompt: str
+    question: str | None = None
+    """Id of the message; None while it waits, and for a reply that no message stands above."""
+    answer: str | None = None
+    """Id of the reply; None as long as there is none."""
+    reply: Reply = field(default_factory=Reply)
+    trace: Trace = field(default_factory=Trace)
+    """What is known about the reply's tokens."""
+    lead: str = ""
+    """Text of the reply before its first token: what a person or another program wrote, or all that is not loaded."""
+    shown: str = ""
+    """The message in short, with the names of its attachments in place of their text; empty if it is short itself."""
+    asked: Generate | None = None
+    """What the engine was asked; None while the message waits, and for what was restored."""
+    about: ReplyAbout | None = None
+    """What a restored reply was made with, if one run of the engine made all of it."""
+    loaded: bool = True
+    """Whether the reply has been read from where it is stored."""
+    looked_into: bool = False
+    """Whether somebody looks at its single tokens, so that they must stay."""
+    cut_off: bool = False
+    """Whether the program ended in the middle of the reply."""
+    continued: bool = False
+    """Whether the reply was gone on with, so that its figures are those of several runs."""
+    old: OldTurns | None = None
+    """What the reply is to tell in short, while it is a summary that is not stored yet."""
+    stands_for_n: int = 0
+    """Turns that the reply stands for, if it is their summary; the model is told it in their place."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a reply, if only an empty one."""
+        return self.asked is not None or self.answer is not None
+
+    @property
+    def text(self) -> str:
+        """The reply so far."""
+        return self.lead + self.reply.text
+
+    @property
+    def is_summary(self) -> bool:
+        return self.stands_for_n > 0
+
+    @property
+    def size(self) -> int:
+        """Characters of the message and its reply."""
+        return len(self.prompt) + len(self.text)
+
+    def rows(self, width: int) -> int:
+        """About how high it is on the screen, before it was ever drawn."""
+        return _rows(self.shown or self.prompt, width) + _rows(self.text, width) + 4
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model itself ended the reply."""
+        return self.reply.finished is FinishReason.STOP and not self.cut_off
+
+    def receive(self, event: Event) -> None:
+        """Take in the next event of the reply."""
+        self.reply.receive(event)
+        match event:
+            case Round():
+                self.trace.extend((event,))
+            case Finished() if self.continued:
+                # The engine's figures are about its last run alone; the tally has them all.
+                self.reply.final_timings = None
+
+    def go_on(self) -> None:
+        """The reply is no longer at its end: more is to come."""
+        self.reply.finished = self.reply.error = self.reply.final_timings = None
+        self.continued, self.cut_off, self.asked = True, False, None
+
+    def unload(self) -> None:
+        """Forget the reply, which can be read again."""
+        self.lead, self.reply, self.trace, self.loaded = self.text, Reply(), Trace(), False
+
+
+def _rows(text: str, width: int) -> int:
+    return sum(len(line) // width + 1 for line in text.split("\n")) if text else 0

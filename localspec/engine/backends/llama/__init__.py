@@ -1,0 +1,1 @@
+"""The backend of llama.cpp, through its C API."""

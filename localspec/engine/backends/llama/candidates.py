@@ -1,0 +1,103 @@
+"""The tokens a sampler chain is given to choose among, in llama.cpp's own form.
+
+A chain that keeps the k most likely tokens never sees the others, so it need not be given them: finding
+the few that matter costs a tenth of listing a whole vocabulary.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.base.errors import ModelFileError
+from localspec.engine.model import Logits
+
+Ids = NDArray[np.int64]
+Kept = NDArray[np.void]
+"""Records of ``CANDIDATE``."""
+
+CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+"""llama_token_data."""
+
+_GROUPS = 32
+
+
+class Candidates:
+    """Room for every token of a vocabulary, used again for every choice."""
+
+    def __init__(self, c: Any, n_vocab: int) -> None:
+        self.n_vocab = n_vocab
+        self._ids = np.arange(n_vocab, dtype=np.int32)
+        self._room = np.zeros(2 * n_vocab, dtype=CANDIDATE)
+        self._start = self._room.ctypes.data
+        self._pointer = self._room.ctypes.data_as(c.llama_token_data_p)
+        self._array = c.llama_token_data_array
+        self._apply = c.llama_sampler_apply
+
+    def take(self, row: Logits, ids: Ids | None = None) -> Any:
+        """Put in the tokens ``ids``, ascending, of a row of scores, or all of them; a llama_token_data_array."""
+        # Samplers reorder the candidates, so the ids are written anew each time.
+        room = self._room[: len(row) if ids is None else len(ids)]
+        room["id"] = self._ids[: len(row)] if ids is None else ids
+        room["logit"] = row if ids is None else row[ids]
+        return self._view(len(room))
+
+    def put(self, kept: Kept) -> Any:
+        """Put in candidates as ``kept`` returned them; a llama_token_data_array."""
+        self._room[: len(kept)] = kept
+        return self._view(len(kept))
+
+    def kept(self, view: Any) -> Kept:
+        """What samplers left in ``view``; valid until the next ``take`` or ``put``."""
+        # XTC drops the most likely tokens by moving the pointer past them.
+        first = (ctypes.cast(view.data, ctypes.c_void_p).value - self._start) // CANDIDATE.itemsize  # type: ignore[operator]
+        return self._room[first : first + view.size]
+
+    def _view(self, n: int) -> Any:
+        return self._array(self._pointer, n, -1, False)
+
+
+def most_likely(row: Logits, k: int) -> Ids | None:
+    """At least the ``k`` tokens with the highest scores, ascending, and every token that ties with the last of them.
+
+    None if k is too large for this to be worth while. Raises ModelFileError if the scores are not numbers.
+    """
+    width = len(row) // _GROUPS
+    if 4 * k > width:
+        return None
+    # The k-th highest of the groups' maxima is a score that at least k tokens reach.
+    grouped = row[: width * _GROUPS].reshape(_GROUPS, width)
+    maxima = grouped.max(axis=0)
+    if not np.isfinite(maxima.max()):
+        raise not_numbers()
+    least = np.partition(maxima, width - k)[width - k]
+    columns = np.flatnonzero(maxima >= least)
+    at, column = np.nonzero(grouped[:, columns] >= least)
+    ids: Ids = at * width + columns[column]
+    rest = row[width * _GROUPS :]
+    if not len(rest):
+        return ids
+    if not rest.max() < np.inf:
+        raise not_numbers()
+    return np.concatenate((ids, width * _GROUPS + np.flatnonzero(rest >= least)))
+
+
+def within_share(row: Logits, share: float) -> Ids:
+    """All tokens with at least this share of the best one's probability, ascending, and perhaps a few more.
+
+    Raises ModelFileError if the scores are not numbers.
+    """
+    best = float(row.max())
+    if not np.isfinite(best):
+        raise not_numbers()
+    rounding = 1e-5 * (1 + abs(best))
+    return np.flatnonzero(row >= best + log(share) - rounding)
+
+
+def not_numbers() -> ModelFileError:
+    """The error for scores with NaN or infinity among them."""
+    return ModelFileError("The model's scores are not numbers.", "Its file may be damaged; check or replace it.")

@@ -1,0 +1,110 @@
+"""GBNF texts, read by llama.cpp. Its complaints go to standard error and to its log; both are caught."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from localspec.base.errors import UsageError
+from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.native import native, reason
+
+_ROOT = b"root"
+_COMPLAINT = "error parsing grammar: "
+_PLACE = " at "
+_NEEDS_VOCABULARY = "no vocab to parse token"
+_SHOWN = 24
+_DEEPEST = 200
+_LONGEST = 2_000_000
+_MOST_PARTS = 50_000
+"""Literals, alternatives and rules: llama.cpp's time grows with their square."""
+_LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*')
+_COUNTS = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
+
+
+def check_grammar(text: str) -> None:
+    """Raise UsageError, with the place, if llama.cpp cannot read a grammar.
+
+    One that names tokens (``<think>``) is only read up to the first of them: they take a model.
+    """
+    native_ = native()
+    made, why = _read(text, None)
+    if made:
+        native_.c.llama_sampler_free(made)
+    elif _NEEDS_VOCABULARY not in why:
+        raise _refused(text, why)
+
+
+def parsed(text: str, vocab: LlamaVocab) -> Any:
+    """A native grammar sampler that nobody owns yet. Raises UsageError as ``check_grammar`` does."""
+    made, why = _read(text, vocab)
+    if not made:
+        raise _refused(text, why)
+    return made
+
+
+def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:
+    """The native sampler, or None and what llama.cpp said."""
+    if wrong := _beyond_llama(text):
+        return None, wrong
+    native_ = native()
+    handle = vocab.handle if vocab else None
+    with native_.log.heard() as lines, _standard_error() as file:
+        made = native_.c.llama_sampler_init_grammar(handle, text.encode(), _ROOT)
+        file.seek(0)
+        said = file.read().decode(errors="replace")
+    complaint = said.partition(_COMPLAINT)[2].removesuffix(f"\n\n{text}\n")
+    return made, complaint or reason(lines) or "llama.cpp does not say why"
+
+
+def _beyond_llama(text: str) -> str | None:
+    """What llama.cpp would not refuse, but hang or crash over."""
+    if not text.strip() or "\0" in text:
+        return "a grammar has rules, and no zero bytes"
+    if len(text) > _LONGEST:
+        return f"it has {len(text):,} characters, and {_LONGEST:,} are read"
+    bare = _LITERAL.sub('""', text)
+    if bare.count('""') + bare.count("|") + bare.count("::=") > _MOST_PARTS:
+        return f"it has more than {_MOST_PARTS:,} literals, alternatives and rules"
+    for least, most in _COUNTS.findall(bare):
+        if int(least) > int(most):
+            return f"{{{least},{most}}} counts from more to less"
+    depth = deepest = 0
+    for character in bare:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    return f"more than {_DEEPEST} brackets within each other" if deepest > _DEEPEST else None
+
+
+def _refused(text: str, why: str) -> UsageError:
+    what, at, rest = why.partition(_PLACE)
+    hint = "llama.cpp's grammars/README.md describes the form."
+    if not at or not text.endswith(rest):
+        return UsageError(f"The grammar cannot be used: {why}.", hint)
+    before = text[: len(text) - len(rest)]
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    found = repr(rest.split("\n")[0][:_SHOWN]) if rest else "the end"
+    return UsageError(f"The grammar cannot be used: line {line}, column {column}, at {found}: {what}.", hint)
+
+
+@contextmanager
+def _standard_error() -> Iterator[IO[bytes]]:
+    """What is written to the descriptor of standard error meanwhile, by any thread."""
+    with tempfile.TemporaryFile() as file:
+        try:
+            kept = os.dup(2)
+        except OSError:  # it is closed
+            yield file
+            return
+        sys.stderr.flush()
+        os.dup2(file.fileno(), 2)
+        try:
+            yield file
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)

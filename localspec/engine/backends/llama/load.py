@@ -1,0 +1,284 @@
+"""A GGUF file into memory: weights, a context to evaluate in, and where they ended up.
+
+Knows what can go wrong on the way and says so in a sentence; llama.cpp itself tells only its log.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from localspec.base.errors import CapacityError, ModelFileError
+from localspec.engine.backends.llama.cores import default_threads
+from localspec.engine.backends.llama.devices import Device
+from localspec.engine.backends.llama.large_pages import ask_for_large_pages
+from localspec.engine.backends.llama.report import (
+    OUT_OF_MEMORY,
+    all_offloaded,
+    cache_types,
+    describe_device,
+    flash_attn_enabled,
+    is_locked,
+    offloaded_layers,
+    only_cuda,
+)
+from localspec.engine.backends.native import Native, reason
+from localspec.engine.cancel import Cancellation
+from localspec.engine.model import Cancelled
+
+_BATCH_TOKENS = 512
+_UNFUSED_BATCH_TOKENS = 128
+"""At once without flash attention, where the scores of a whole batch against the whole cache are kept; no slower."""
+_DEFAULT_N_CTX = 8192
+_MANY_TOKENS = 16_384
+"""In a vocabulary of so many, fetching all scores and looking through them takes a good part of a draft's step."""
+
+CACHE_TYPES = {
+    "f32": 0,
+    "f16": 1,
+    "bf16": 30,
+    "q8_0": 8,
+    "q5_1": 7,
+    "q5_0": 6,
+    "q4_1": 3,
+    "q4_0": 2,
+    "iq4_nl": 20,
+}
+"""ggml's numbers of the types a cache may have."""
+_FLASH_ATTN = {None: -1, False: 0, True: 1}
+_LOAD_MODES = {(False, False): 0, (True, False): 1, (False, True): 2, (True, True): 3}
+"""llama_load_mode by whether weights are mapped and locked."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What to load, and how."""
+
+    path: Path
+    max_outputs: int
+    """The most rows of scores that one evaluation may give."""
+    n_ctx: int | None = None
+    """None takes what the model was trained for, at most 8192."""
+    threads: int | None = None
+    """None takes the number of physical cores, or one for a toy."""
+    gpu_layers: int | None = None
+    """None offloads all layers where there is a GPU."""
+    devices: tuple[Device, ...] | None = None
+    """Where to offload to; empty for the CPU, None leaves it to llama.cpp."""
+    require_gpu: bool = False
+    cache_type_k: str = "f16"
+    """One of ``CACHE_TYPES``."""
+    cache_type_v: str = "f16"
+    flash_attn: bool | None = None
+    """None leaves it to llama.cpp, which turns it on where the device has it; a quantised ``cache_type_v`` needs it."""
+    mmap: bool | None = None
+    mlock: bool = False
+    repack: bool = True
+    """Whether weights are copied into the order this CPU reads fastest; without, mapped ones stay in their file."""
+    large_pages: bool = True
+    """Whether memory is asked for in large pages, where the system has them."""
+    swa_full: bool = True
+    """Whether layers that see a window keep what lies behind it, so that a context can be taken back far."""
+    ranked_on_device: bool | None = None
+    """Whether a device is asked for the likeliest tokens instead of all scores; None where that pays."""
+    read_singly: bool | None = None
+    """Whether a few tokens are read one by one; None where that pays."""
+    snapshots: int = 0
+    """How many tokens a recurrent state can be taken back by, where the architecture can at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The native handles, and what there is to say about them. Whoever holds it calls ``free`` once."""
+
+    native: Native
+    path: Path
+    model: Any = field(repr=False)
+    context: Any = field(repr=False)
+    max_outputs: int
+    n_ctx: int
+    said: tuple[str, ...] = field(repr=False)
+    """What llama.cpp said while loading the weights."""
+    cache_type_k: str | None
+    """As llama.cpp reports it; None if the model keeps no keys."""
+    cache_type_v: str | None
+    flash_attn: bool | None
+    swa_full: bool
+    ranked_on_device: bool
+    read_singly: bool
+
+    def device(self, threads: int) -> str:
+        """What evaluates the model with so many threads, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
+        return describe_device(self.said, threads)
+
+    def free(self) -> None:
+        self.native.c.llama_free(self.context)
+        self.native.c.llama_model_free(self.model)
+
+
+def load(
+    native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None = None
+) -> Loaded:
+    """Load the weights and make a context.
+
+    Raises ModelFileError, CapacityError, or Cancelled if ``cancel`` is set meanwhile.
+    """
+    c = native.c
+    with native.log.heard() as lines:
+        model = _load_weights(native, settings, cancel, progress)
+        if not model:
+            if cancel.is_set():
+                raise Cancelled
+            raise _refused(settings.path, reason(lines))
+    said = [line for _, line in lines]
+    threads = settings.threads or default_threads(c.llama_model_size(model))
+    try:
+        _check_generates(c, model, settings.path)
+        _check_wishes(settings, said)
+        n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
+        context, said_then = _make_context(native, model, settings, n_ctx, threads)
+        if settings.large_pages:
+            ask_for_large_pages()  # for what evaluations work in
+    except BaseException:
+        c.llama_model_free(model)
+        raise
+    c.llama_set_abort_callback(context, native.abort_if_set, ctypes.c_void_p(cancel.address))
+    type_k, type_v = cache_types(said_then)
+    return Loaded(
+        native=native,
+        path=settings.path,
+        model=model,
+        context=context,
+        max_outputs=settings.max_outputs,
+        n_ctx=n_ctx,
+        said=tuple(said),
+        cache_type_k=type_k,
+        cache_type_v=type_v,
+        flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
+        swa_full=_swa_full(c, model, settings),
+        ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, said)),
+        read_singly=_or_else(settings.read_singly, only_cuda(said)),
+    )
+
+
+def _load_weights(
+    native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None
+) -> Any:
+    """The native model, or None."""
+    c = native.c
+    pages_due = settings.large_pages
+
+    def on_progress(fraction: float, _: object) -> bool:
+        nonlocal pages_due
+        if pages_due:
+            # The first call comes when all memory for weights is allocated, and none of it written.
+            ask_for_large_pages()
+            pages_due = False
+        if progress:
+            progress(fraction)
+        return not cancel.is_set()
+
+    params = c.llama_model_default_params()
+    if settings.gpu_layers is not None:
+        params.n_gpu_layers = settings.gpu_layers
+    if settings.mmap is not None or settings.mlock:
+        params.load_mode = _LOAD_MODES[settings.mmap is not False, settings.mlock]
+    params.use_extra_bufts = settings.repack
+    if settings.devices is not None:
+        handles = [device.handle for device in settings.devices]
+        device_list = (ctypes.c_void_p * (len(handles) + 1))(*handles, None)  # must outlive the call
+        params.devices = ctypes.cast(device_list, ctypes.c_void_p)
+    callback = c.llama_progress_callback(on_progress)  # must outlive the call
+    params.progress_callback = callback
+    return c.llama_model_load_from_file(os.fsencode(settings.path), params)
+
+
+def _make_context(
+    native: Native, model: Any, settings: LoadSettings, n_ctx: int, threads: int
+) -> tuple[Any, list[str]]:
+    """The context, and what llama.cpp said while making it."""
+    c = native.c
+    params = c.llama_context_default_params()
+    params.n_ctx = n_ctx
+    params.n_batch = _BATCH_TOKENS
+    params.n_ubatch = _UNFUSED_BATCH_TOKENS if _wanted_flash_attn(settings) is False else _BATCH_TOKENS
+    # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
+    params.n_outputs_max = settings.max_outputs
+    # A batch of more than one token, hence every verification, uses n_threads_batch.
+    params.n_threads = params.n_threads_batch = threads
+    params.type_k, params.type_v = CACHE_TYPES[settings.cache_type_k], CACHE_TYPES[settings.cache_type_v]
+    params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
+    params.swa_full = _swa_full(c, model, settings)
+    params.n_rs_seq = settings.snapshots
+    with native.log.heard() as lines:
+        context = c.llama_init_from_model(model, params)
+    if context and not c.llama_get_memory(context):
+        c.llama_free(context)
+        raise _no_generator(settings.path)
+    if not context:
+        raise CapacityError(
+            f"llama.cpp cannot prepare a context of {n_ctx} tokens: {reason(lines) or 'it does not say why'}.",
+            f"Choose a smaller one, for example --ctx {max(512, n_ctx // 2)}.",
+        )
+    return context, [line for _, line in lines]
+
+
+def _wanted_flash_attn(settings: LoadSettings) -> bool | None:
+    """llama.cpp turns it on for a quantised cache by itself; here it is said, so that it can be told."""
+    if settings.flash_attn is None and settings.cache_type_v not in ("f32", "f16", "bf16"):
+        return True
+    return settings.flash_attn
+
+
+def _swa_full(c: Any, model: Any, settings: LoadSettings) -> bool:
+    """A recurrent state beside a window is copied with it, and nothing is known of a window's cells after that."""
+    return settings.swa_full or bool(c.llama_model_is_recurrent(model) or c.llama_model_is_hybrid(model))
+
+
+def _or_else(wish: bool | None, default: bool) -> bool:
+    return default if wish is None else wish
+
+
+def ranks_on_device(c: Any, model: Any, said: Sequence[str]) -> bool:
+    """Whether a device had better rank the scores: it has them, for the last layer gives them, and they are many."""
+    return all_offloaded(said) and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
+
+
+def _check_wishes(settings: LoadSettings, said: list[str]) -> None:
+    """What llama.cpp only warns of, or does not mention, though it was asked for."""
+    if settings.require_gpu and not offloaded_layers(said):
+        raise CapacityError(
+            f"A GPU is required, and llama.cpp put no layer of {settings.path.name} on one.",
+            "Check --device and --gpu-layers, or leave --require-gpu out.",
+        )
+    if settings.mlock and not is_locked(said):
+        raise CapacityError(
+            f"The system does not let {settings.path.name} be locked in memory.",
+            "Raise the limit of locked memory (ulimit -l), or leave --mlock out.",
+        )
+
+
+def _check_generates(c: Any, model: Any, path: Path) -> None:
+    if c.llama_model_has_encoder(model) or not c.llama_model_has_decoder(model):
+        raise _no_generator(path)
+
+
+def _no_generator(path: Path) -> ModelFileError:
+    """An embedding model keeps no cache, a translation model reads with an encoder: neither goes token by token."""
+    return ModelFileError(f"{path.name} is not a model that writes text.", "Choose a chat or text model.")
+
+
+def _refused(path: Path, why: str) -> ModelFileError | CapacityError:
+    if OUT_OF_MEMORY.search(why):
+        return CapacityError(
+            f"There is not enough memory to load {path.name}: {why}.",
+            "Close other programs, offload fewer layers with --gpu-layers, or choose a smaller model.",
+        )
+    return ModelFileError(
+        f"llama.cpp cannot load {path.name}: {why or 'it does not say why'}.",
+        "It may need a newer LocalSpec, or be damaged; try another file of the same model.",
+    )

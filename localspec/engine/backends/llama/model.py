@@ -1,0 +1,310 @@
+"""A GGUF model evaluated by llama.cpp, behind the engine's ``Model``."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localspec.base.errors import CapacityError, EngineError, ModelFileError
+from localspec.engine.backends.llama.batch import Batch
+from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.device_ranking import DeviceRanking
+from localspec.engine.backends.llama.load import Loaded, LoadSettings, load
+from localspec.engine.backends.llama.memory import Rollback, make_memory
+from localspec.engine.backends.llama_saved import Restored, restore_cache, save_cache
+from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.native import native
+from localspec.engine.cancel import Cancellation
+from localspec.engine.model import Cancelled, Likeliest, Logits
+
+_NO_SLOT, _ABORTED = 1, 2
+_MOST_VIEWS = 256
+_FEW = 4
+"""So many tokens are read one by one where a change of shape is dear.
+
+CUDA replays what it recorded of an evaluation as long as its shape stays the same. A draft reads one token at a time
+but after a round whose proposals were all accepted, when it reads two: as a batch these cost as much as four or five
+single ones, since recording begins anew (figures in tests/benchmarks/README.md).
+"""
+
+
+class LlamaModel:
+    """One model and one context; its KV cache follows whatever context it is asked about.
+
+    Not thread-safe. Several of llama.cpp's limits end the process when crossed (more tokens in a batch
+    than prepared, more outputs than prepared, a token it does not have), so they are kept here.
+    """
+
+    def __init__(self, loaded: Loaded, cancel: Cancellation, n_vocab: int | None = None) -> None:
+        self._loaded = loaded
+        self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
+        self._c = loaded.native.c
+        self._context = loaded.context
+        self._memory = make_memory(loaded)
+        self._vocab = LlamaVocab(loaded.native, loaded.model)
+        self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
+        self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
+        self._ranking = DeviceRanking.of(loaded, self._n_scores)
+        self._padded_n: Mapping[int, int] = {}
+        self._views: dict[tuple[int, int], Logits] = {}
+        self._closed = False
+
+    @staticmethod
+    def open(
+        settings: LoadSettings,
+        cancel: Cancellation,
+        progress: Callable[[float], None] | None = None,
+        *,
+        n_vocab: int | None = None,
+    ) -> LlamaModel:
+        """Load a model; ``cancel`` stops the load and, later, any evaluation.
+
+        ``n_vocab`` is for a draft whose vocabulary is padded otherwise than the target's: scores of
+        tokens past it are left out. Raises ModelFileError, CapacityError or Cancelled.
+        """
+        return LlamaModel(load(native(), settings, cancel, progress), cancel, n_vocab)
+
+    @property
+    def vocab(self) -> LlamaVocab:
+        return self._vocab
+
+    @property
+    def n_ctx(self) -> int:
+        return self._loaded.n_ctx
+
+    @property
+    def threads(self) -> int:
+        return int(self._c.llama_n_threads(self._context))
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        if n < 1:
+            raise ValueError(f"{n} threads")
+        # A batch of more than one token, hence every verification, uses the second number.
+        self._c.llama_set_n_threads(self._context, n, n)
+
+    @property
+    def singly_n(self) -> int:
+        """Up to how many tokens are read one by one, where one score is asked for."""
+        return _FEW if self._loaded.read_singly else 1
+
+    @property
+    def can_pad(self) -> bool:
+        """Whether batches can be evaluated as larger ones."""
+        return self._memory.can_pad
+
+    def pad(self, padded_n: Mapping[int, int]) -> None:
+        """From now on evaluate batches of these sizes as larger ones, because they are quicker so on this machine."""
+        self._padded_n = dict(padded_n) if self.can_pad else {}
+
+    @property
+    def device(self) -> str:
+        """What evaluates the model, in words."""
+        return self._loaded.device(self.threads)
+
+    @property
+    def cache_type_k(self) -> str | None:
+        """What keys are kept as; None if none are."""
+        return self._loaded.cache_type_k
+
+    @property
+    def cache_type_v(self) -> str | None:
+        return self._loaded.cache_type_v
+
+    @property
+    def flash_attn(self) -> bool | None:
+        """Whether attention is the fused one; None without attention."""
+        return self._loaded.flash_attn
+
+    @property
+    def rollback(self) -> Rollback:
+        """Whether taking back tokens just evaluated costs nothing ("cheap"), or reading ``replay_n`` tokens again."""
+        return self._memory.rollback
+
+    @property
+    def replay_n(self) -> int:
+        return self._memory.replay_n
+
+    @property
+    def forgets_freely(self) -> bool:
+        """Whether the latest tokens can be forgotten at no cost, however often and without regard to what was asked."""
+        return self._memory.forgets_freely
+
+    @property
+    def size_bytes(self) -> int:
+        """All its tensors together."""
+        return int(self._c.llama_model_size(self._loaded.model))
+
+    @property
+    def held_tokens(self) -> Sequence[int]:
+        """What the cache holds; to be read, not changed."""
+        return self._memory.held
+
+    def held(self, context: Sequence[int]) -> int:
+        return self._memory.reach(common_prefix(self._memory.held, list(context)))
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        self._check(context, last)
+        # Scores exist only for what is evaluated now, so the last positions are evaluated again if need be.
+        known_n = min(common_prefix(self._memory.held, list(context)), len(context) - last)
+        if last and self._ranking:
+            self._ranking.detach()
+        if known_n < len(context):
+            self._evaluate(context, known_n, last)
+        if not last:
+            self._c.llama_synchronize(self._context)
+            return np.empty((0, self._n_scores), dtype=np.float32)
+        return self._rows(last)
+
+    def likeliest(self, context: Sequence[int]) -> Likeliest | None:
+        self._check(context, 1)
+        if self._ranking is None:
+            return None
+        self._ranking.attach()
+        self._evaluate(context, min(common_prefix(self._memory.held, list(context)), len(context) - 1), 1)
+        few = self._ranking.read(self._batch.used - 1)
+        if few is None:
+            self._ranking.free()
+            self._ranking = None
+        elif not isfinite(few.scores.max()):  # as for rows: one that is not a number shows, minus infinity does not
+            raise self._not_numbers()
+        return few
+
+    def go_back(self, context: Sequence[int]) -> None:
+        """Hold no more than a beginning of ``context``, at no cost: what was evaluated past it is forgotten."""
+        self._memory.rewind(common_prefix(self._memory.held, list(context)))
+
+    def save(self, path: Path, cancel: Cancellation | None = None) -> None:
+        """Keep in a file what the context holds. Raises EngineError if that is not possible, or Cancelled."""
+        if not self._memory.can_be_saved:
+            raise EngineError(
+                "This model's cache cannot be kept: its windows were cut to fit the memory.",
+                "Choose a smaller context.",
+            )
+        save_cache(self._loaded, self._memory.held, path, cancel)
+
+    def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
+        """Hold what a file kept by ``save`` holds; nothing, and the reason, if it is not of this model or damaged.
+
+        Raises Cancelled, holding nothing, if ``cancel`` is set while the file is checked.
+        """
+        self._memory.forget()
+        if not self._memory.can_be_saved:
+            return Restored((), "windows were cut to fit the memory")
+        restored = restore_cache(self._loaded, path, cancel)
+        if restored.reason:
+            self._memory.forget()
+        else:
+            self._memory.restored(list(restored.tokens))
+        return restored
+
+    def close(self) -> None:
+        """Free the native memory; rows given out before must not be touched any more."""
+        if not self._closed:
+            self._closed = True
+            self._batch.free()
+            if self._ranking:
+                self._ranking.free()
+            self._loaded.free()
+
+    def _check(self, context: Sequence[int], last: int) -> None:
+        if self._closed:
+            raise ValueError("the model is closed")
+        if not 0 <= last <= len(context):
+            raise ValueError(f"{last} rows asked for of a context of {len(context)} tokens")
+        if last > self._loaded.max_outputs:
+            raise ValueError(f"{last} rows asked for, {self._loaded.max_outputs} prepared")
+        if len(context) > self.n_ctx:
+            raise ValueError(f"a context of {len(context)} tokens, {self.n_ctx} prepared")
+
+    def _evaluate(self, context: Sequence[int], known_n: int, last: int) -> None:
+        """Evaluate what is not held; the final batch contains all of the ``last`` positions.
+
+        The first ``known_n`` tokens were evaluated before, but the memory may have to go back further.
+        """
+        memory = self._memory
+        rewound = known_n < len(memory.held)
+        memory.rewind(known_n)
+        start = len(memory.held)
+        if known_n - start > memory.fold_n:
+            self._decode_all(context[:known_n], 0)
+        self._decode_all(context, last)
+        memory.after(len(context) - start, last, rewound=rewound)
+
+    def _decode_all(self, context: Sequence[int], last: int) -> None:
+        singly = last == 1 and len(context) - len(self._memory.held) <= self.singly_n
+        most = 1 if singly else max(last, self._memory.batch_n(self._batch.capacity))
+        while (missing_n := len(context) - (at := len(self._memory.held))) > 0:
+            if missing_n <= most:
+                self._decode(context[at:], last)
+            else:
+                # Scores belong to the shape, also those that nobody reads.
+                self._decode(context[at : at + min(most, missing_n - last)], last if singly else 0)
+
+    def _decode(self, tokens: Sequence[int], last: int) -> None:
+        self._memory.before(len(tokens), last)
+        at = len(self._memory.held)
+        padding_n = self._padding_n(len(tokens), at)
+        self._batch.fill(tokens, at, last, self._vocab.n_vocab, padding_n)
+        code = self._c.llama_decode(self._context, self._batch.native)
+        if code != 0:
+            self._memory.broke_off()
+            raise self._failure(code)
+        self._memory.added(list(tokens))
+        if padding_n:
+            self._memory.drop_padding()
+
+    def _padding_n(self, n: int, at: int) -> int:
+        """How many tokens of no meaning to evaluate behind ``n`` tokens at this position."""
+        padded_n = self._padded_n.get(n, n)
+        return padded_n - n if padded_n <= min(self._batch.capacity, self.n_ctx - at) else 0
+
+    def _failure(self, code: int) -> Exception:
+        if code == _ABORTED:
+            return Cancelled()
+        why = self._loaded.native.log.last_error()
+        if code == _NO_SLOT:
+            return CapacityError("The context is full.", "Start a new chat, or choose a larger context with --ctx.")
+        return EngineError(f"llama.cpp failed (code {code}): {why or 'it does not say why'}.", "Try the prompt again.")
+
+    def _rows(self, last: int) -> Logits:
+        """The scores of the last evaluation, where llama.cpp keeps them."""
+        first = self._c.llama_get_logits_ith(self._context, self._batch.used - last)
+        if not first:
+            raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
+        rows = self._view(first, last)
+        # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
+        if not isfinite(rows.max(axis=1).sum() if last > 1 else rows.max()):
+            raise self._not_numbers()
+        return rows[:, : self._n_scores]
+
+    def _not_numbers(self) -> ModelFileError:
+        self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
+        return not_numbers()
+
+    def _view(self, first: Any, last: int) -> Logits:
+        """The numbers that begin at ``first``; they lie at the same few places each time."""
+        place = ctypes.addressof(first.contents), last
+        view = self._views.get(place)
+        if view is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            view = self._views[place] = np.ctypeslib.as_array(first, (last, self._vocab.n_vocab))
+        return view
+
+
+def common_prefix(a: list[int], b: list[int]) -> int:
+    """How many leading elements are equal. Compares slices, which is a hundred times a loop's speed."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,197 @@
+"""llama.cpp's own samplers as a distribution: its chain, in its order, without the final draw."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.candidates import (
+    CANDIDATE,
+    Candidates,
+    Ids,
+    Kept,
+    most_likely,
+    not_numbers,
+    within_share,
+)
+from localspec.engine.backends.llama.chain import Chain
+from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
+from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.mirostat import MirostatSampler
+from localspec.engine.backends.native import native
+from localspec.engine.backends.spelling import tail
+from localspec.engine.backends.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
+from localspec.engine.dist import Dist
+from localspec.engine.model import Likeliest, Logits
+from localspec.engine.sampling import Greedy, Sampler, mixture
+from localspec.engine.settings import BANNED, Sampling
+
+
+def make_sampler(
+    settings: Sampling, n_vocab: int, vocab: LlamaVocab | None = None, prompt: Sequence[int] = (), prefix: str = ""
+) -> Sampler:
+    """The sampler for these settings, at the end of ``prompt``; plain greedy needs no library.
+
+    ``prefix`` is the text at the end of the prompt with which the reply has begun, and its grammar.
+    ``vocab`` is the target's; DRY and a grammar need it, and so does knowing the tokens that a model must
+    never say. Raises UsageError for settings that make no sense, or a ``prefix`` that does not fit the grammar.
+    """
+    settings.check()
+    biased = biases(settings, n_vocab, vocab)
+    if takes_the_best(settings) and not (biased or settings.penalises or settings.dry or settings.grammar is not None):
+        return Greedy()
+    c = native().c
+    candidates = Candidates(c, n_vocab)
+    if settings.mirostat:
+        return MirostatSampler(c, settings, candidates, bias_chain(c, n_vocab, biased))
+    recent_n, remembering = memory(c, settings, n_vocab, vocab)
+    chain = ChainSampler(Stages.of(c, settings, candidates, biased), remembering, deque(maxlen=recent_n))
+    for token in prompt[-recent_n:] if recent_n else ():
+        chain.accept(token)
+    if settings.grammar is None:
+        return chain
+    grammar = Grammar.of(settings, needed(vocab))
+    if prefix:
+        grammar.begin_with(tail(prompt, prefix, needed(vocab)), prefix)
+    return GrammarSampler(chain, grammar, n_vocab)
+
+
+class ChainSampler:
+    """The samplers that choose among scores, less the draw. Equal rows give equal distributions, bit for bit.
+
+    Only penalties and DRY remember what was accepted; without them a fork is the sampler itself.
+    """
+
+    def __init__(self, stages: Stages, memory: Chain | None, recent: deque[int]) -> None:
+        self._stages = stages
+        self._memory = memory
+        self._recent = recent
+        self._touched = stages.biased
+
+    @property
+    def stateless(self) -> bool:
+        return self._memory is None
+
+    def dist(self, row: Logits) -> Dist:
+        # A draft's rows may be shorter than the target's.
+        return self._law(self._stages.candidates.take(row, self._likely(row)))
+
+    def guess(self, few: Likeliest) -> Dist:
+        records = np.zeros(len(few.ids), dtype=CANDIDATE)
+        records["id"], records["logit"] = few.ids, few.scores
+        return self._law(self._stages.candidates.put(records))
+
+    def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
+        """The same after ``grammar`` has ruled tokens out; None if it rules out all.
+
+        A grammar takes a while to look at a whole vocabulary. ``roughly`` does with the first tokens that fit.
+        """
+        needed = self._stages.choices
+        wanted = 4 * needed + 64 if needed else None
+        while wanted and (likely := most_likely(row, wanted)) is not None:
+            fitting = self._fitting(row, self._with_touched(likely, row), grammar)
+            if len(fitting):
+                law = self._law(self._stages.candidates.put(fitting))
+                if roughly or self._tail_is_idle(fitting, row[likely].min(), law):
+                    return law
+            wanted *= 8
+        self._check(row)
+        fitting = self._fitting(row, None, grammar)
+        if not (fitting["logit"] > BANNED).any():
+            return None
+        return self._law(self._stages.candidates.put(fitting))
+
+    def accept(self, token: int) -> None:
+        if self._memory:
+            self._memory.accept(token)
+            self._recent.append(token)
+            self._touched = np.union1d(self._stages.biased, np.array(self._recent, dtype=np.int64))
+
+    def fork(self) -> ChainSampler:
+        if not self._memory:
+            return self
+        fork = ChainSampler(self._stages, self._memory.clone(), self._recent.copy())
+        fork._touched = self._touched
+        return fork
+
+    def _likely(self, row: Logits) -> Ids | None:
+        """Tokens among which are all that can be chosen; None for all there are."""
+        # Penalties and biases move no token but those they touch: past the best of the others nothing is chosen.
+        choices, share = self._stages.choices, self._stages.share
+        if share and not len(self._touched):
+            return within_share(row, share)
+        likely = most_likely(row, choices + len(self._touched)) if choices else None
+        if likely is None:
+            self._check(row)
+            return None
+        return self._with_touched(likely, row)
+
+    def _with_touched(self, likely: Ids, row: Logits) -> Ids:
+        return np.union1d(likely, self._touched[self._touched < len(row)]) if len(self._touched) else likely
+
+    def _check(self, row: Logits) -> None:
+        if not np.isfinite(row.max()):
+            raise not_numbers()
+
+    def _fitting(self, row: Logits, ids: Ids | None, grammar: Grammar) -> Kept:
+        """Of these tokens those that ``grammar`` allows; of a whole row all, since some samplers count the others."""
+        view = self._stages.candidates.take(row, ids)
+        grammar.apply(view)
+        kept = self._stages.candidates.kept(view)
+        if ids is None:
+            return kept.copy()
+        fits = kept["logit"] > BANNED
+        if len(self._stages.banned):
+            fits &= ~np.isin(kept["id"], self._stages.banned)
+        return kept[fits]
+
+    def _tail_is_idle(self, fitting: Kept, highest: float, law: Dist) -> bool:
+        """Whether ``law`` stays as it is if tokens that score no more than ``highest`` fit as well.
+
+        Top-p keeps the more the heavier the tail is, and no other filter looks at it: so what the heaviest tail
+        does not change, none does. Typical-p is another matter.
+        """
+        needed = self._stages.choices
+        if needed is None or len(self._stages.filters) > 1:
+            return False
+        if len(fitting) >= needed + len(self._touched):
+            return True
+        tail = np.zeros(needed, dtype=fitting.dtype)
+        tail["id"], tail["logit"] = self._stages.candidates.n_vocab, highest
+        heaviest = self._law(self._stages.candidates.put(np.concatenate((fitting, tail))))
+        return np.array_equal(heaviest.ids, law.ids) and np.array_equal(heaviest.probs, law.probs)
+
+    def _law(self, view: Any) -> Dist:
+        stages = self._stages
+        if len(stages.biased):
+            stages.bias.apply(view)
+        if self._memory:
+            self._memory.apply(view)
+        for number, chain in enumerate(stages.filters):
+            if number:
+                kept = stages.candidates.kept(view)
+                view = stages.candidates.put(kept[kept["logit"] > BANNED])
+            chain.apply(view)
+        if len(stages.ends) == 1:
+            stages.ends[0][1].apply(view)
+            return _dist(stages.candidates.kept(view))
+        before = stages.candidates.kept(view).copy()
+        return mixture([(weight, self._ended(chain, before)) for weight, chain in stages.ends])
+
+    def _ended(self, chain: Chain, before: Kept) -> Dist:
+        view = self._stages.candidates.put(before)
+        chain.apply(view)
+        return _dist(self._stages.candidates.kept(view))
+
+
+def _dist(kept: Kept) -> Dist:
+    """Samplers leave scores that are scaled but not normalised."""
+    logits = kept["logit"].astype(np.float64)
+    best = logits.max()
+    if not np.isfinite(best):
+        raise UsageError("Every token is ruled out.", "Relax --logit-bias.") if best == BANNED else not_numbers()
+    return Dist.of(kept["id"].astype(np.int64), np.exp(logits - best))

@@ -1,0 +1,49 @@
+"""Prompts drawn from what the user asked before: what a benchmark says of them it says of their own work."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from localspec.base.errors import NotFoundError
+from localspec.insight.prompt_sets import Prompt
+from localspec.insight.stats.subjects import subject_of
+from localspec.runtime.messages import Message, Role
+from localspec.store import Heading, Node, Store
+
+LONGEST_CHARS = 6000
+"""Questions after more talk than this are passed over: reading it would take longer than the reply."""
+UNANSWERED = "own"
+"""The subject of a question that has no reply to tell it by."""
+
+
+def drawn_prompts(store: Store, n: int, seed: int) -> tuple[Prompt, ...]:
+    """``n`` questions with what was said before them, or all if there are fewer; the same for the same seed.
+
+    A question's subject is that of the reply that is shown to it, and its id that of its message. Raises NotFoundError
+    if there is none, and StoreError.
+    """
+    found = {prompt.id: prompt for summary in store.conversations() for prompt in _of(store, summary.heading)}
+    if not found:
+        raise NotFoundError("There are no questions in the history to draw from.", "Leave --from-history out.")
+    ids = sorted(found)
+    chosen = random.Random(seed).sample(ids, min(n, len(ids)))
+    return tuple(found[each] for each in chosen)
+
+
+def _of(store: Store, heading: Heading) -> Iterator[Prompt]:
+    """The questions on the way to where the conversation stands."""
+    path = store.document(heading.id).tree.path()
+    said = [Message(Role.SYSTEM, heading.system)] if heading.system else []
+    chars_n = sum(len(message.content) for message in said)
+    for place, node in enumerate(path):
+        said.append(Message(node.role, node.content))
+        chars_n += len(node.content)
+        if chars_n > LONGEST_CHARS:
+            return
+        if node.role is Role.USER and node.content.strip():
+            yield Prompt(node.id, _subject(path[place + 1 : place + 2]), tuple(said))
+
+
+def _subject(reply: tuple[Node, ...]) -> str:
+    return str(subject_of(reply[0].content)) if reply and reply[0].content else UNANSWERED

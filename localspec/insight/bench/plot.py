@@ -1,0 +1,84 @@
+"""A picture of the speed-ups, drawn by matplotlib, which is an optional extra and imported only here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from localspec.base.errors import OutputError, UsageError, refused
+from localspec.base.extras import install_extra
+from localspec.insight.bench.summary import ALL, Cell
+
+SUFFIXES = (".svg", ".png")
+_COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#D55E00", "#009E73", "#CC79A7")
+"""Okabe and Ito's, which people tell apart who see few colours."""
+
+
+def check_plot(path: Path) -> None:
+    """Raise UsageError, before anything is measured, for what cannot be drawn."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path.name} names no kind of picture.", f"Let it end with {' or '.join(SUFFIXES)}.")
+    try:
+        import matplotlib as _  # noqa: F401
+    except ImportError:
+        text = "Plots need matplotlib, which is not installed."
+        raise UsageError(text, f"Install it: {install_extra('plot')}") from None
+
+
+def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
+    """Speed-up by subject and acceptance by position, a row for each pair. Raises OutputError."""
+    # The object interface: no window, no global state.
+    from matplotlib.figure import Figure
+
+    shown = {name: cells for name, cells in pairs.items() if cells}
+    figure = Figure(figsize=(10, 3.6 * max(1, len(shown))), layout="constrained")
+    axes = figure.subplots(max(1, len(shown)), 2, squeeze=False, width_ratios=(3, 2))
+    for (name, cells), (left, right) in zip(shown.items(), axes, strict=False):
+        _speedups(left, name, cells)
+        _acceptance(right, cells)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise OutputError(*refused(f"{path} cannot be written", error, "choose another file")) from error
+
+
+def _series(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Cells by what a bar of one colour stands for."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(f"{cell.way}, temperature {cell.temperature:g}", []).append(cell)
+    return found
+
+
+def _speedups(axes: Any, name: str, cells: Sequence[Cell]) -> None:
+    subjects = list(dict.fromkeys(cell.subject for cell in cells))
+    series = _series(cells)
+    width = 0.8 / len(series)
+    for index, (label, own) in enumerate(series.items()):
+        places = [subjects.index(cell.subject) + (index - (len(series) - 1) / 2) * width for cell in own]
+        spreads = [
+            [cell.speedup - cell.interval.low if cell.interval else 0 for cell in own],
+            [cell.interval.high - cell.speedup if cell.interval else 0 for cell in own],
+        ]
+        heights = [cell.speedup for cell in own]
+        colour = _COLOURS[index % len(_COLOURS)]
+        axes.bar(places, heights, width * 0.92, yerr=spreads, label=label, color=colour, capsize=2)
+    axes.axhline(1, color="0.3", linewidth=1)
+    axes.set_xticks(range(len(subjects)), subjects)
+    axes.set_ylabel("speed-up over plain")
+    axes.set_title(name)
+    axes.legend(fontsize="small", frameon=False)
+
+
+def _acceptance(axes: Any, cells: Sequence[Cell]) -> None:
+    for index, (label, own) in enumerate(_series(cells).items()):
+        for cell in own:
+            if cell.subject == ALL and cell.acceptance_per_pos:
+                positions = range(1, len(cell.acceptance_per_pos) + 1)
+                colour = _COLOURS[index % len(_COLOURS)]
+                axes.plot(positions, cell.acceptance_per_pos, marker="o", color=colour, label=label)
+                axes.set_xticks(positions)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("position in the draft")
+    axes.set_ylabel("accepted of those judged")

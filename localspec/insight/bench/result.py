@@ -1,0 +1,91 @@
+"""What was measured, and its file: JSON with every single reply, so that later questions can still be asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from localspec.base.bounded_file import UnfitFileError, read_file
+from localspec.base.errors import InputError, NotFoundError
+from localspec.insight.bench.sample import Sample
+
+FORMAT = 1
+_MOST_BYTES = 64_000_000
+
+
+@dataclass(slots=True)
+class PairResult:
+    """One pair, or why there is nothing of it."""
+
+    pair: str
+    """Its id, or the names of its files."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Device, threads, sizes and memory, as JSON knows them."""
+    samples: list[Sample] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Prompts that could not be asked, with the reason."""
+    notes: list[str] = field(default_factory=list)
+    """What else the machine did meanwhile."""
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pair": self.pair,
+            "facts": self.facts,
+            "samples": [sample.to_dict() for sample in self.samples],
+            "left_out": self.left_out,
+            "notes": self.notes,
+            "error": self.error,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> PairResult:
+        samples = [Sample.from_dict(each) for each in data["samples"]]
+        return PairResult(
+            str(data["pair"]),
+            dict(data["facts"]),
+            samples,
+            dict(data["left_out"]),
+            list(data["notes"]),
+            data.get("error"),
+        )
+
+
+@dataclass(slots=True)
+class BenchResult:
+    """One run of ``localspec bench``."""
+
+    pairs: list[PairResult] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+    created: str = ""
+    cut_short: str | None = None
+    """Why it ended before everything was measured, if it did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "created": self.created,
+            "cut_short": self.cut_short,
+            "settings": self.settings,
+            "pairs": [pair.to_dict() for pair in self.pairs],
+        }
+
+
+def read_result(path: Path) -> BenchResult:
+    """What an earlier run wrote. Raises NotFoundError, InputError."""
+    hint = "Name a file that localspec bench --out has written."
+    try:
+        data = json.loads(read_file(path, _MOST_BYTES))
+        if data["format"] != FORMAT:
+            raise InputError(f"{path} is of another version of LocalSpec (format {data['format']}).", "Measure again.")
+        pairs = [PairResult.from_dict(pair) for pair in data["pairs"]]
+        return BenchResult(pairs, dict(data["settings"]), str(data["created"]), data.get("cut_short"))
+    except UnfitFileError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.", hint) from error
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", hint) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} is no result of localspec bench.", hint) from error

@@ -1,0 +1,182 @@
+"""A whole benchmark: pair after pair, in this process, until all is measured, time is up, or Ctrl-C is pressed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from localspec.base.errors import CapacityError, LocalSpecError
+from localspec.engine.model import Cancelled
+from localspec.insight.bench.measure import LeftOut, Measured, Setup, measure
+from localspec.insight.bench.result import BenchResult, PairResult
+from localspec.insight.bench.sample import Clock, Sample
+from localspec.insight.bench.surroundings import Snapshot, notes, resident_bytes
+from localspec.insight.bench.trials import Condition, schedule
+from localspec.insight.prompt_sets import Prompt
+from localspec.runtime.interruptible import InterruptibleThread, Opener
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import OpenPair, PairInfo, Progress
+
+INTERRUPTED = "stopped by Ctrl-C"
+OUT_OF_TIME = "its time was up"
+_FEWEST_TOKENS = 4
+"""The speed of a shorter reply is that of its first round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What to measure, of every pair."""
+
+    prompts: Sequence[Prompt]
+    conditions: Sequence[Condition]
+    repeats: int
+    tokens: int
+    seed: int
+    limit_s: float
+    """For all pairs together; loading counts."""
+
+    def settings(self) -> dict[str, Any]:
+        return {
+            "prompts": [prompt.id for prompt in self.prompts],
+            "ways": [[condition.way, condition.temperature] for condition in self.conditions],
+            "repeats": self.repeats,
+            "tokens": self.tokens,
+            "seed": self.seed,
+            "minutes": self.limit_s / 60,
+        }
+
+
+@dataclass(slots=True)
+class Bench:
+    """Carries out orders; ``result`` can be looked at whenever it ends."""
+
+    orders: Orders
+    opener: Opener
+    progress: Progress
+    """Told which pair is measured, and how far all of them have come, 0..1."""
+    loading: Progress
+    """Told how far the loading of a pair has come; called from any thread."""
+    clock: Clock = time.perf_counter
+    result: BenchResult = field(default_factory=BenchResult)
+    errors: list[LocalSpecError] = field(default_factory=list)
+    """Of the pairs that could not be measured."""
+
+    def run(self, launches: Sequence[Launch]) -> None:
+        """Measure all pairs. Ctrl-C ends it early; what there is by then is in ``result``."""
+        self.result.settings = self.orders.settings()
+        self.result.created = datetime.now().astimezone().isoformat(timespec="seconds")
+        began_s = self.clock()
+        try:
+            with InterruptibleThread() as thread:
+                for number, launch in enumerate(launches):
+                    pair = PairResult(launch.pair_id or launch.title)
+                    self.result.pairs.append(pair)
+                    share = _Share(began_s, self.orders.limit_s, number, len(launches))
+                    _OnePair(self, thread, launch, pair, share).measure()
+        except KeyboardInterrupt:
+            self.result.cut_short = INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A pair's part of the time and of the work."""
+
+    began_s: float
+    """When the first pair was begun."""
+    limit_s: float
+    number: int
+    pairs_n: int
+
+    @property
+    def until_s(self) -> float:
+        return self.began_s + self.limit_s * (self.number + 1) / self.pairs_n
+
+    def done(self, part: float, now_s: float) -> float:
+        """How far everything has come when ``part`` of this pair is done: by work or by time, whichever ends it."""
+        return min(1.0, max((self.number + part) / self.pairs_n, (now_s - self.began_s) / self.limit_s))
+
+
+@dataclass(frozen=True, slots=True)
+class _OnePair:
+    """One of the pairs."""
+
+    bench: Bench
+    thread: InterruptibleThread
+    launch: Launch
+    result: PairResult
+    share: _Share
+
+    def measure(self) -> None:
+        """Fill ``result``. Raises KeyboardInterrupt after Ctrl-C."""
+        bench, thread = self.bench, self.thread
+        try:
+            pair = thread.call(lambda: bench.opener(self.launch.load, thread.cancel, bench.loading))
+        except Cancelled:
+            raise KeyboardInterrupt from None
+        except LocalSpecError as error:
+            self.result.error = str(error)
+            bench.errors.append(error)
+            return
+        try:
+            self._measure(pair)
+        except LocalSpecError as error:
+            # What was measured before stays.
+            self.result.error = str(error)
+            bench.errors.append(error)
+        finally:
+            thread.call(pair.close)
+
+    def _measure(self, pair: OpenPair) -> None:
+        bench, orders = self.bench, self.bench.orders
+        before = Snapshot.take()
+        trials = schedule(orders.prompts, orders.conditions, orders.repeats, orders.seed)
+        setup = Setup(
+            self.launch.reply.sampling,
+            orders.tokens,
+            orders.seed,
+            bench.clock,
+            lambda: bench.clock() < self.share.until_s,
+        )
+        done_n = 0
+        try:
+            for step in self.thread.stream(lambda: measure(pair, trials, setup)):
+                self._take(step)
+                done_n = step.done_n
+                share = self.share.done(done_n / len(trials), bench.clock())
+                bench.progress(f"measuring {self.result.pair}", share)
+        finally:
+            self.result.facts = _facts(pair.info)
+            self.result.notes = notes(before, Snapshot.take())
+        if self.thread.interrupted:
+            raise KeyboardInterrupt
+        if done_n < len(trials):
+            bench.result.cut_short = OUT_OF_TIME
+        elif not self.result.samples:
+            raise CapacityError("No prompt could be measured.", "Choose a larger context with --ctx, or other prompts.")
+
+    def _take(self, step: Measured) -> None:
+        match step.result:
+            case Sample(prompt=prompt) if step.result.predicted_n < _FEWEST_TOKENS:
+                self.result.left_out[prompt] = "replies too short to be timed"
+            case Sample():
+                self.result.samples.append(step.result)
+            case LeftOut(prompt, reason):
+                self.result.left_out[prompt] = reason
+
+
+def _facts(info: PairInfo) -> dict[str, Any]:
+    return {
+        "target": info.target_name,
+        "draft": info.draft_name,
+        "device": info.device,
+        "draft_device": info.draft_device,
+        "threads": info.threads,
+        "n_ctx": info.n_ctx,
+        "load_s": info.load_s,
+        "target_size_bytes": info.target_size_bytes,
+        "draft_size_bytes": info.draft_size_bytes,
+        "resident_bytes": resident_bytes(),
+    }

@@ -1,0 +1,80 @@
+"""What is asked, in which order.
+
+Whatever drifts, the machine's temperature or what else runs on it, drifts slowly; so all ways of answering one
+prompt come right after each other, in an order that is drawn anew each time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.base.errors import UsageError
+from localspec.insight.prompt_sets import Prompt
+
+PLAIN = "plain"
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A way to make replies."""
+
+    spec: tuple[str, ...] | None
+    """Drafters by name; None is auto, an empty tuple is plain decoding."""
+    depth: int | None
+    """None is auto."""
+    temperature: float
+
+    @property
+    def plain(self) -> bool:
+        return self.spec == ()
+
+    @property
+    def way(self) -> str:
+        """The condition without its temperature, in words: "plain", "auto", "draft+suffix", "draft at 3"."""
+        if self.plain:
+            return PLAIN
+        name = AUTO if self.spec is None else "+".join(self.spec)
+        return name if self.depth is None else f"{name} at {self.depth}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One reply to measure."""
+
+    prompt: Prompt
+    condition: Condition
+    repetition: int
+
+
+def conditions(
+    specs: Sequence[tuple[str, ...] | None], depths: Sequence[int | None], temperatures: Sequence[float]
+) -> list[Condition]:
+    """Plain decoding and every combination, for each temperature, each once.
+
+    Raises UsageError for what would only be plain decoding again.
+    """
+    if () in specs or 0 in depths:
+        raise UsageError("Plain decoding is measured anyway.", "Leave --spec off and --depth 0 out.")
+    listed = []
+    for temperature in temperatures:
+        listed.append(Condition((), 0, temperature))
+        listed += [Condition(spec, depth, temperature) for spec in specs for depth in depths]
+    return list(dict.fromkeys(listed))
+
+
+def schedule(prompts: Sequence[Prompt], listed: Sequence[Condition], repeats: int, seed: int) -> list[Trial]:
+    """All trials; those of one prompt and temperature stand together, and each repetition has an order of its own."""
+    chance = random.Random(seed)
+    temperatures = list(dict.fromkeys(condition.temperature for condition in listed))
+    trials: list[Trial] = []
+    for repetition in range(repeats):
+        blocks = [(prompt, temperature) for prompt in prompts for temperature in temperatures]
+        chance.shuffle(blocks)
+        for prompt, temperature in blocks:
+            ways = [condition for condition in listed if condition.temperature == temperature]
+            chance.shuffle(ways)
+            trials += [Trial(prompt, condition, repetition) for condition in ways]
+    return trials

@@ -1,0 +1,151 @@
+"""What follows from the figures of one pair, in a sentence, and what it recommends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import exp, log
+from statistics import fmean
+
+from localspec.insight.bench.summary import ALL, Cell
+from localspec.insight.bench.trials import PLAIN
+from localspec.runtime.figures import times
+
+EQUAL = 0.03
+"""Speeds that differ by less are the same to whoever waits for them."""
+_MANY = 4
+"""So many subjects are listed one by one."""
+
+
+class Judgement(StrEnum):
+    """What speculation does in a cell, or to a pair."""
+
+    PAYS = "pays"
+    COSTS = "costs"
+    EQUAL = "equal"
+    MIXED = "mixed"
+    """Pays here and costs there; only of a pair."""
+    OPEN = "open"
+    """The spread does not allow to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether to use a pair, and how."""
+
+    judgement: Judgement
+    sentence: str
+    way: str | None
+    """The best way of those that were tried; None without figures."""
+    use: bool | None
+    """Whether it is recommended; None if the figures do not say."""
+
+
+def judge(cell: Cell) -> Judgement:
+    """By the interval alone; a median that is not certain decides nothing."""
+    if cell.interval is None:
+        return Judgement.OPEN
+    low, high = cell.interval.low, cell.interval.high
+    if low >= 1 - EQUAL and high <= 1 + EQUAL:
+        return Judgement.EQUAL
+    if low > 1:
+        return Judgement.PAYS
+    return Judgement.COSTS if high < 1 else Judgement.OPEN
+
+
+def verdict(cells: Sequence[Cell]) -> Verdict:
+    """Of the best way: the one with the greatest speed-up over all subjects and temperatures."""
+    wholes = [cell for cell in cells if cell.subject == ALL]
+    if not wholes:
+        return Verdict(Judgement.OPEN, "No verdict: nothing was measured both plain and with speculation.", None, None)
+    way = max(dict.fromkeys(cell.way for cell in wholes), key=lambda name: _mean(wholes, name))
+    named = f" with {way}" if len({cell.way for cell in wholes}) > 1 else ""
+    parts = [cell for cell in cells if cell.way == way and cell.subject != ALL]
+    wholes = [cell for cell in wholes if cell.way == way]
+    by = {each: [cell for cell in parts if judge(cell) is each] for each in Judgement}
+    pays, costs = by[Judgement.PAYS], by[Judgement.COSTS]
+    if pays and costs:
+        return _mixed(pays, costs, wholes, way, named)
+    if pays:
+        rest = by[Judgement.EQUAL] + by[Judgement.OPEN]
+        end = f"; no certain difference on {', '.join(_by_name(rest, wholes))}" if rest else ""
+        return Verdict(Judgement.PAYS, f"Use it{named}: {_told(pays, wholes)}{end}.", way, True)
+    if costs:
+        return Verdict(Judgement.COSTS, f"Leave it off: {_told(costs, wholes)}.", way, False)
+    return _of_wholes(wholes, way, named)
+
+
+def _mixed(pays: Sequence[Cell], costs: Sequence[Cell], wholes: Sequence[Cell], way: str, named: str) -> Verdict:
+    """What it does over all subjects decides which half comes first."""
+    if _mean(wholes, way) >= 1:
+        off = _told(costs, wholes, subject_first=True)
+        return Verdict(Judgement.MIXED, f"Use it{named}: {_told(pays, wholes)}; leave it off for {off}.", way, True)
+    but = _told(pays, wholes, subject_first=True)
+    return Verdict(
+        Judgement.MIXED, f"Leave it off, but for {but}: elsewhere it costs, {_told(costs, wholes)}.", way, False
+    )
+
+
+def _of_wholes(wholes: Sequence[Cell], way: str, named: str) -> Verdict:
+    """Where no subject by itself is certain."""
+    kinds = {judge(cell) for cell in wholes}
+    spread = " and ".join(_spread(cell, len(wholes) > 1) for cell in wholes)
+    if kinds == {Judgement.PAYS}:
+        sentence = f"Use it{named}: {spread} over all subjects, though none is certain by itself."
+        return Verdict(Judgement.PAYS, sentence, way, True)
+    if kinds == {Judgement.COSTS}:
+        return Verdict(Judgement.COSTS, f"Leave it off: {spread} over all subjects.", way, False)
+    if kinds == {Judgement.EQUAL}:
+        return Verdict(Judgement.EQUAL, f"It makes no difference{named}: {spread}.", way, False)
+    if any(cell.interval is None for cell in wholes):
+        fewest = min(cell.n for cell in wholes)
+        few = "1 comparison is" if fewest == 1 else f"{fewest} comparisons are"
+        sentence = f"No verdict: {few} too few; measure with more --repeats or --minutes."
+        return Verdict(Judgement.OPEN, sentence, way, None)
+    sentence = f"No verdict: {spread}, which may be a gain or a loss; measure with more --repeats on a quiet machine."
+    return Verdict(Judgement.OPEN, sentence, way, None)
+
+
+def recommended(found: Verdict) -> str | None:
+    """The way to reply with from now on: that of the verdict, plain decoding, or None where nothing is certain."""
+    if found.use is None:
+        return None
+    return found.way if found.use else PLAIN
+
+
+def _mean(wholes: Sequence[Cell], way: str) -> float:
+    """The geometric mean over temperatures."""
+    return exp(fmean(log(cell.speedup) for cell in wholes if cell.way == way))
+
+
+def _spread(cell: Cell, several: bool) -> str:
+    at = f" at temperature {cell.temperature:g}" if several else ""
+    if cell.interval is None:
+        return f"{times(cell.speedup)}{at}"
+    return f"{times(cell.interval.low)} to {times(cell.interval.high)}{at}"
+
+
+def _told(cells: Sequence[Cell], wholes: Sequence[Cell], *, subject_first: bool = False) -> str:
+    """Speed-ups by subject, with the temperature where it matters; a range where there are many."""
+    entries = sorted(_by_name(cells, wholes).items(), key=lambda entry: -entry[1])
+    if len(entries) > _MANY:
+        low, high = times(entries[-1][1]), times(entries[0][1])
+        names = ", ".join(name for name, _ in entries)
+        return f"{names} ({low} to {high})" if subject_first else f"{low} to {high} on {names}"
+    return ", ".join(
+        f"{name} ({times(speedup)})" if subject_first else f"{times(speedup)} on {name}" for name, speedup in entries
+    )
+
+
+def _by_name(cells: Sequence[Cell], wholes: Sequence[Cell]) -> dict[str, float]:
+    """Speed-ups by "code", where all temperatures agree, or by "code at temperature 1"."""
+    measured = len({cell.temperature for cell in wholes})
+    found: dict[str, float] = {}
+    for subject in dict.fromkeys(cell.subject for cell in cells):
+        own = [cell for cell in cells if cell.subject == subject]
+        if len(own) == measured:
+            found[subject] = exp(fmean(log(cell.speedup) for cell in own))
+        else:
+            found |= {f"{subject} at temperature {cell.temperature:g}": cell.speedup for cell in own}
+    return found

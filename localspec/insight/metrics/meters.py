@@ -1,0 +1,169 @@
+"""From the events of replies to metrics. May be used from any thread.
+
+In a running app one ``Meters`` takes every event where the ``Recorder`` takes it::
+
+    meters = Meters()
+    meter = meters.begin(pair_id)                 # for each reply
+    meter.receive(event)                          # Started, PromptProgress, Round, Finished
+    meter.fail()                                  # instead of a Finished that does not come
+    server = MetricsServer(meters.page, port)     # or write_page(path, meters.page()) after each reply
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Lock
+
+from localspec.engine.events import Event, Finished, Round
+from localspec.engine.fallback import failures_of, fallback_of
+from localspec.engine.tally import Timings
+from localspec.insight.metrics.names import ACCEPTED_PER_POS, ACCEPTED_TOKENS, DRAFT_TOKENS, DRAFTS, SPEC_DECODE
+from localspec.insight.metrics.registry import Registry
+from localspec.store import Run
+
+OWN_FILES = "own files"
+"""The pair's name where files were named on the command line."""
+
+
+class Meters:
+    """All that is counted in one process."""
+
+    def __init__(self) -> None:
+        self._registry = Registry()
+        self._lock = Lock()
+
+    def begin(self, pair_id: str | None) -> Meter:
+        """A reply begins. It ends with ``Finished`` or ``fail``."""
+        meter = Meter(self._registry, self._lock, pair_id or OWN_FILES)
+        meter.begin()
+        return meter
+
+    def add(self, run: Run) -> None:
+        """Count a reply that is on record, with its rounds: the same as its events would have."""
+        meter = self.begin(run.about.pair_id)
+        for round_ in run.rounds:
+            meter.receive(round_)
+        if run.reason is None:
+            meter.fail()
+        else:
+            meter.receive(Finished(run.reason, "", run.timings))
+
+    def page(self) -> str:
+        """OpenMetrics text."""
+        with self._lock:
+            return self._registry.page()
+
+
+class Meter:
+    """One reply. Nothing counts after its end."""
+
+    def __init__(self, registry: Registry, lock: Lock, pair: str) -> None:
+        self._registry = registry
+        self._lock = lock
+        self._pair = pair
+        self._first_s: float | None = None
+        """Of the first round."""
+        self._positions_n = 0
+        """How many positions of a proposal have appeared on the page."""
+        self._failed: set[str] = set()
+        """Drafters that have been left out."""
+        self._ended = False
+
+    def begin(self) -> None:
+        """For ``Meters``."""
+        with self._lock:
+            self._running(1)
+
+    def receive(self, event: Event) -> None:
+        """Count what an event says."""
+        with self._lock:
+            if self._ended:
+                return
+            match event:
+                case Round():
+                    self._round(event)
+                case Finished():
+                    self._end()
+                    self._finished(event)
+
+    def fail(self) -> None:
+        """The reply broke off."""
+        with self._lock:
+            if not self._ended:
+                self._end()
+                self._count("localspec:failed_replies", 1)
+
+    def _round(self, round_: Round) -> None:
+        if self._first_s is None:
+            self._first_s = round_.total_s
+        self._count("localspec:rounds", 1)
+        self._count("localspec:ignored_tokens", len(round_.ignored))
+        for name in ("vllm:generation_tokens", "llamacpp:tokens_predicted"):
+            self._count(name, len(round_.tokens))
+        self._count("llamacpp:tokens_predicted_seconds", round_.total_s)
+        for origin, n in Counter(token.origin for token in round_.tokens).items():
+            self._count("localspec:tokens", n, origin)
+        host_s = max(round_.total_s - round_.draft_s - round_.verify_s, 0.0)
+        for phase, spent_s in (("draft", round_.draft_s), ("verify", round_.verify_s), ("host", host_s)):
+            self._count("localspec:round_seconds", spent_s, phase)
+        self._registry.observe("localspec:draft_divergence_nats", round_.divergence, self._pair)
+        if round_.proposed_n:
+            self._speculation(round_)
+        if (fallback := fallback_of(round_)) is not None:
+            self._count("localspec:fallback_rounds", 1, fallback)
+        for drafter in failures_of(round_).keys() - self._failed:
+            self._failed.add(drafter)
+            self._count("localspec:drafter_failures", 1, drafter)
+
+    def _speculation(self, round_: Round) -> None:
+        accepted_n = round_.accepted_n
+        for prefix in SPEC_DECODE:
+            self._count(prefix + DRAFTS[0], 1)
+            self._count(prefix + DRAFT_TOKENS[0], round_.proposed_n)
+            self._count(prefix + ACCEPTED_TOKENS[0], accepted_n)
+            for position in range(round_.proposed_n):
+                # One that was never accepted yet is there as well.
+                if position < accepted_n or position >= self._positions_n:
+                    self._count(prefix + ACCEPTED_PER_POS[0], position < accepted_n, str(position))
+        self._positions_n = max(self._positions_n, round_.proposed_n)
+
+    def _finished(self, finished: Finished) -> None:
+        timings, pair = finished.timings, self._pair
+        registry = self._registry
+        self._count("vllm:request_success", 1, finished.reason)
+        for prefix in ("vllm:", "llamacpp:"):
+            self._count(f"{prefix}prompt_tokens", timings.prompt_n)
+        self._count("llamacpp:prompt_seconds", timings.prompt_ms / 1e3)
+        registry.set("llamacpp:prompt_tokens_seconds", _per_second(timings.prompt_n, timings.prompt_ms), pair)
+        registry.set("llamacpp:predicted_tokens_seconds", timings.predicted_per_second, pair)
+        registry.set("localspec:speedup_vs_plain", timings.speedup_vs_plain, pair)
+        registry.observe("localspec:mean_acceptance_length", timings.mean_acceptance_length, pair)
+        self._latencies(timings)
+
+    def _latencies(self, timings: Timings) -> None:
+        prompt_s, rounds_s = timings.prompt_ms / 1e3, timings.predicted_ms / 1e3
+        first_s = None if self._first_s is None else prompt_s + self._first_s
+        per_token_s = rounds_s / timings.predicted_n if timings.predicted_n else None
+        for name, value in (
+            ("vllm:time_to_first_token_seconds", first_s),
+            ("vllm:request_time_per_output_token_seconds", per_token_s),
+            ("vllm:e2e_request_latency_seconds", prompt_s + rounds_s),
+            ("vllm:request_prefill_time_seconds", prompt_s),
+            ("vllm:request_decode_time_seconds", rounds_s),
+        ):
+            self._registry.observe(name, value, self._pair)
+
+    def _end(self) -> None:
+        self._ended = True
+        self._running(-1)
+
+    def _running(self, change: int) -> None:
+        for name in ("vllm:num_requests_running", "llamacpp:requests_processing"):
+            self._count(name, change)
+
+    def _count(self, name: str, amount: float, *labels: str) -> None:
+        self._registry.count(name, amount, self._pair, *labels)
+
+
+def _per_second(n: int, ms: float) -> float | None:
+    return n / ms * 1e3 if ms > 0 and n else None

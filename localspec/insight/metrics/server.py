@@ -1,0 +1,94 @@
+"""The page on a port of this machine, or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from localspec import __version__
+from localspec.base.errors import LocalSpecError, StoreError, UsageError, refused
+from localspec.base.shared_file import write_whole
+from localspec.insight.metrics.registry import CONTENT_TYPE
+
+LOOPBACK = "127.0.0.1"
+PATH = "/metrics"
+_STALLED_S = 5.0
+"""A client that says nothing for so long is let go."""
+
+
+class MetricsServer:
+    """Serves ``page()`` at /metrics, to this machine only, from threads of its own until ``close``.
+
+    ``page`` is called in those threads; if it raises a LocalSpecError the answer is 503 with its sentences.
+    """
+
+    def __init__(self, page: Callable[[], str], port: int) -> None:
+        """Port 0 takes a free one, see ``port``. Raises UsageError if the port is taken or not allowed."""
+        try:
+            self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(page))
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(
+                f"Metrics cannot be served on port {port} ({reason}).", "Choose another port; 0 takes a free one."
+            ) from None
+        self._server.daemon_threads = True
+        self._thread = Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}{PATH}"
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        server_version = f"localspec/{__version__}"
+        sys_version = ""
+        timeout = _STALLED_S
+
+        def do_GET(self) -> None:
+            if self.path.partition("?")[0] != PATH:
+                self._answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", f"Metrics are at {PATH}.\n")
+                return
+            try:
+                text = page()
+            except LocalSpecError as error:
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", f"{error}\n")
+                return
+            self._answer(HTTPStatus.OK, CONTENT_TYPE, text)
+
+        def _answer(self, status: HTTPStatus, kind: str, text: str) -> None:
+            body = text.encode()
+            with suppress(OSError):
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (as inherited)
+            """Nobody wants a line on the terminal for each scrape."""
+
+    return Handler
+
+
+def write_page(path: Path, text: str) -> None:
+    """Replace the file at once, as the textfile collector of node_exporter wants it. Raises StoreError."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise StoreError(*refused(f"Metrics cannot be written to {path}", error, "choose another file")) from None

@@ -1,0 +1,29 @@
+"""Has the audit log follow replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.stats.audit import AuditLog
+from localspec.store import ReplyAbout
+from localspec.store.replies_json import about_to_dict
+
+
+@dataclass(slots=True)
+class Auditing:
+    """One log; it may be changed for another between replies."""
+
+    log: AuditLog
+    _told: str = ""
+
+    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+        return self.log.begin(about_to_dict(about), message)
+
+    def news(self, wait_s: float = 0.0) -> Sequence[News]:
+        """That the log cannot be written: once, until it can be again."""
+        trouble = self.log.trouble
+        sentence = str(trouble) if trouble is not None else ""
+        told, self._told = self._told, sentence
+        return [News(f"{sentence} Replies go on without it.")] if sentence and sentence != told else []

@@ -1,0 +1,95 @@
+"""Counts replies as they are made, and gives the page to monitoring programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localspec.base.errors import LocalSpecError, StoreError
+from localspec.engine.events import Event, Finished
+from localspec.insight.metrics.meters import Meter, Meters
+from localspec.insight.observers import News, ReplyWitness
+from localspec.store import ReplyAbout
+
+if TYPE_CHECKING:
+    from localspec.insight.metrics.server import MetricsServer
+
+
+class Metering:
+    """Counts from its own beginning on, wherever the page is given."""
+
+    def __init__(self) -> None:
+        self._meters = Meters()
+        self._outlet: int | Path | None = None
+        self._server: MetricsServer | None = None
+        self._news: list[News] = []
+        self._told = ""
+
+    def give(self, outlet: int | Path | None) -> bool:
+        """Have the page at a port of this machine or in a file from now on, or with None nowhere.
+
+        Whether that is new, and somewhere. Raises UsageError for a port that is taken and StoreError for a file that
+        cannot be written; then all stays as it is.
+        """
+        if outlet == self._outlet:
+            return False
+        # A server is loaded only where one is wanted.
+        from localspec.insight.metrics.server import MetricsServer, write_page
+
+        server = MetricsServer(self._meters.page, outlet) if isinstance(outlet, int) else None
+        if isinstance(outlet, Path):
+            write_page(outlet, self._meters.page())
+        self.close()
+        self._outlet, self._server = outlet, server
+        return outlet is not None
+
+    @property
+    def where(self) -> str:
+        """Where the page is, in a sentence; empty where it is nowhere."""
+        if self._server is not None:
+            return f"Metrics are at {self._server.url}."
+        return f"Metrics are in {self._outlet}, written anew after each reply." if self._outlet is not None else ""
+
+    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+        return _Metered(self, self._meters.begin(about.pair_id))
+
+    def news(self, wait_s: float = 0.0) -> Sequence[News]:
+        news, self._news = self._news, []
+        return news
+
+    def write(self) -> None:
+        """Bring the file up to date, if it is one. What is wrong with it is said once, until it is right again."""
+        if not isinstance(self._outlet, Path):
+            return
+        from localspec.insight.metrics.server import write_page
+
+        try:
+            write_page(self._outlet, self._meters.page())
+        except StoreError as error:
+            if self._told != error.message:
+                self._news.append(News(f"{error.message} It is tried again after each reply."))
+            self._told = error.message
+        else:
+            self._told = ""
+
+    def close(self) -> None:
+        """Give the page no longer; a file stays as it is."""
+        if self._server is not None:
+            self._server.close()
+        self._outlet, self._server = None, None
+
+
+class _Metered:
+    def __init__(self, metering: Metering, meter: Meter) -> None:
+        self._metering = metering
+        self._meter = meter
+
+    def receive(self, event: Event) -> None:
+        self._meter.receive(event)
+        if isinstance(event, Finished):
+            self._metering.write()
+
+    def fail(self, error: LocalSpecError) -> None:
+        self._meter.fail()
+        self._metering.write()

@@ -1,0 +1,163 @@
+"""All witnesses of an app, as its settings have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from localspec.base.errors import LocalSpecError
+from localspec.config import Value
+from localspec.insight.observers import Everybody, News, ReplyWitness, Witness
+from localspec.insight.observers.auditing import Auditing
+from localspec.insight.observers.live_watch import LiveWatch
+from localspec.insight.observers.metering import Metering
+from localspec.insight.observers.tracing import Tracing
+from localspec.insight.stats.audit import AuditLog
+from localspec.insight.stats.objectives import Objectives, objectives_of
+from localspec.insight.stats.redaction import Redaction
+from localspec.runtime.launch import Launch
+from localspec.store import ReplyAbout, Store
+
+_MB = 10**6
+
+
+class Observers:
+    """A witness made of those that are wanted; others may be added.
+
+    Use it in one thread, and close it before the store.
+    """
+
+    def __init__(self, others: Sequence[Witness] = ()) -> None:
+        self._others = tuple(others)
+        self._metering = Metering()
+        self._auditing: Auditing | None = None
+        self._tracing: Tracing | None = None
+        self._audited: tuple[Path, tuple[Value, ...]] | None = None
+        self._watch: LiveWatch | None = None
+        self._watches = False
+        self._objectives = Objectives()
+        self._metered = False
+        self._news: list[News] = []
+
+    def use(self, launch: Launch, *, strict: bool = False) -> None:
+        """Do from the next reply on what a launch says.
+
+        Raises LocalSpecError for what cannot be, if the command line says it; what the file of settings says is only
+        news then, unless ``strict``.
+        """
+        said = _said(launch)
+        for key, change in (("metrics", self._give_metrics), ("audit_log", self._audit), ("otel", self._trace)):
+            try:
+                change(launch)
+            except LocalSpecError as error:
+                if strict or key in said:
+                    raise
+                self._news.append(News(str(error)))
+        values = _values(launch)
+        self._watches = values.get("stats.watch") is not False and launch.keeps_figures
+        self._objectives = objectives_of(launch.settings.config) if launch.settings is not None else Objectives()
+        if self._watch is not None:
+            self._watch.objectives = self._objectives
+
+    def watch(self, store: Store) -> None:
+        """Have replies that go into this store watched, if they are to be."""
+        self._watch = LiveWatch(store, self._objectives)
+
+    def listen(self, ring: Callable[[], object]) -> None:
+        """Have ``ring`` called, from another thread, when there is news while no reply is made."""
+        if self._watch is not None:
+            self._watch.listen(ring)
+
+    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+        return Everybody(self._wanted).begin(about, message)
+
+    def news(self, wait_s: float = 0.0) -> Sequence[News]:
+        news, self._news = [*self._news, *Everybody(self._wanted).news(wait_s)], []
+        return news
+
+    def close(self) -> None:
+        """No more replies come."""
+        self._metering.close()
+        self._end_tracing()
+        if self._watch is not None:
+            self._watch.close()
+
+    @property
+    def _wanted(self) -> list[Witness]:
+        wanted: list[Witness] = [*self._others]
+        if self._metered:
+            wanted.append(self._metering)
+        if self._auditing is not None:
+            wanted.append(self._auditing)
+        if self._tracing is not None:
+            wanted.append(self._tracing)
+        if self._watches and self._watch is not None:
+            wanted.append(self._watch)
+        return wanted
+
+    def _give_metrics(self, launch: Launch) -> None:
+        outlet = launch.outlets.metrics
+        if self._metering.give(outlet) and ("metrics" in _said(launch) or outlet == 0):
+            self._news.append(News(self._metering.where))
+        self._metered = outlet is not None
+
+    def _trace(self, launch: Launch) -> None:
+        if not launch.outlets.otel:
+            self._end_tracing()
+        elif self._tracing is None:
+            self._tracing = Tracing()
+
+    def _end_tracing(self) -> None:
+        if self._tracing is not None:
+            self._tracing.close()
+            self._tracing = None
+
+    def _audit(self, launch: Launch) -> None:
+        path = launch.outlets.audit_log
+        if path is None:
+            self._auditing = self._audited = None
+            return
+        wanted = (path, _limits(launch))
+        if wanted != self._audited:
+            log = audit_log(path, launch)
+            log.write([])
+            self._auditing, self._audited = Auditing(log), wanted
+            if log.trouble is not None:
+                trouble = log.trouble
+                self._auditing.news()
+                raise trouble
+
+
+def audit_log(path: Path, launch: Launch) -> AuditLog:
+    """The log with the limits and rules of the settings. The file is not touched."""
+    values = _values(launch)
+
+    def number(key: str, built_in: float) -> float:
+        value = values.get(f"audit.{key}")
+        return float(value) if isinstance(value, int | float) else built_in
+
+    rules = values.get("audit.redact")
+    patterns = [re.compile(rule) for rule in rules] if isinstance(rules, tuple) else []
+    return AuditLog(
+        path,
+        Redaction(patterns) if patterns else None,
+        max_bytes=round(number("max_mb", 16) * _MB),
+        keep_n=int(number("keep_files", 10)),
+        keep_for=timedelta(days=number("keep_days", 90)),
+    )
+
+
+def _limits(launch: Launch) -> tuple[Value, ...]:
+    values = _values(launch)
+    return tuple(value for name, value in sorted(values.items()) if name.startswith("audit."))
+
+
+def _said(launch: Launch) -> Container[str]:
+    """The keys of settings that the command line has the say over."""
+    return launch.settings.said if launch.settings is not None else ()
+
+
+def _values(launch: Launch) -> dict[str, Value]:
+    return dict(launch.settings.config.values) if launch.settings is not None else {}

@@ -1,0 +1,234 @@
+"""Sends a trace of each reply to an OpenTelemetry collector, through the official SDK, which is an optional extra.
+
+A reply is a span ``reply`` with the spans ``prompt`` and, for each round, ``draft`` (where something was looked for),
+``verify`` and ``commit``. They have figures alone, never a word of what was said. How long a span is is what the
+engine measured; where it stands in time is when the screen heard of it, so a span may stand a little late.
+
+Where spans go, how many of them, and under which name is for the SDK's own variables to say:
+OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318 unless it says otherwise), OTEL_EXPORTER_OTLP_HEADERS,
+OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*, OTEL_SDK_DISABLED. Names of attributes
+follow the semantic conventions for generative AI where they have one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from textwrap import shorten
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from localspec import __version__
+from localspec.base.errors import LocalSpecError, UsageError
+from localspec.base.extras import install_extra
+from localspec.engine.events import Event, Finished, PromptProgress, Round, Started
+from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.stats.groups import NO_PAIR
+from localspec.store import ReplyAbout
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span, Tracer
+
+_SHORT = "Traces of replies are not received; OTEL_EXPORTER_OTLP_ENDPOINT says where they go."
+_LONGEST = 200
+"""Characters of what the SDK says: it quotes whole addresses and exceptions."""
+_LEAVING_S = 2
+"""How long leaving waits for what is not sent yet."""
+
+Attributes = dict[str, str | int | float | Sequence[str]]
+
+
+def check_otel() -> None:
+    """Raise UsageError, before anything is loaded, if the SDK is not installed."""
+    try:
+        import opentelemetry.exporter.otlp.proto.http as _exporter  # noqa: F401
+        import opentelemetry.sdk.trace as _sdk  # noqa: F401
+    except ImportError:
+        text = "Traces need OpenTelemetry's SDK, which is not installed."
+        raise UsageError(text, f"Install it: {install_extra('otel')}") from None
+
+
+class Tracing:
+    """One provider of its own, never the process's; spans are sent by a thread of the SDK. ``close`` it at the end."""
+
+    def __init__(self, exporter: SpanExporter | None = None, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        """Spans go to ``exporter``; else where the environment says. Raises UsageError if the SDK is not installed."""
+        check_otel()
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        self._complaints = _Complaints()
+        self._told = ""
+        self._clock_ns = clock_ns
+        self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
+        self._exporter = exporter or OTLPSpanExporter()
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+        self._tracer = self._provider.get_tracer("localspec", __version__)
+
+    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+        return _TracedReply(self._tracer, about, message, self._clock_ns)
+
+    def news(self, wait_s: float = 0.0) -> Sequence[News]:
+        """That spans cannot be sent: once, until something else is wrong."""
+        said, told = self._complaints.latest, self._told
+        self._told = said
+        if not said or said == told:
+            return []
+        return [News(f"Traces of replies are not received. OpenTelemetry says: {said} Replies go on without.", _SHORT)]
+
+    def close(self) -> None:
+        """Send what is left, for a moment at most."""
+        # The SDK's own limit holds for each of many batches, each of which is tried again.
+        sending = Thread(target=self._provider.shutdown, name="localspec-otel", daemon=True)
+        sending.start()
+        sending.join(_LEAVING_S)
+        self._exporter.shutdown()
+        if not sending.is_alive():
+            self._complaints.close()
+
+
+def _resource() -> Any:
+    from opentelemetry.sdk.resources import Resource
+
+    said = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
+    name: dict[str, str] = {} if said else {"service.name": "localspec"}
+    return Resource.create({**name, "service.version": __version__})
+
+
+class _Complaints(logging.Handler):
+    """What the SDK has to say; without a handler Python would write it across the screen."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.latest = ""
+        logging.getLogger("opentelemetry").addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        first = record.getMessage().partition("\n")[0].strip()
+        self.latest = shorten(first, _LONGEST, placeholder=" …").rstrip(".") + "."
+
+    def close(self) -> None:
+        logging.getLogger("opentelemetry").removeHandler(self)
+        super().close()
+
+
+class _TracedReply:
+    """The spans of one reply. The SDK's spans never raise."""
+
+    def __init__(self, tracer: Tracer, about: ReplyAbout, message: str, clock_ns: Callable[[], int]) -> None:
+        from opentelemetry.trace import set_span_in_context
+
+        self._tracer = tracer
+        self._clock_ns = clock_ns
+        self._at_ns = clock_ns()
+        """Up to where in time there are spans."""
+        self._reply = tracer.start_span("reply", start_time=self._at_ns, attributes=_about(about, message))
+        self._inside = set_span_in_context(self._reply)
+        self._prompt: Span | None = None
+
+    def receive(self, event: Event) -> None:
+        """Make spans of what an event says."""
+        match event:
+            case Started():
+                self._begin_prompt(event)
+            case Round():
+                self._round(event)
+            case Finished():
+                self._finish(event)
+            case PromptProgress():
+                pass
+
+    def fail(self, error: LocalSpecError) -> None:
+        """The reply broke off. Of the reason only its kind is told: sentences may have names of files in them."""
+        from opentelemetry.trace import Status, StatusCode
+
+        self._reply.set_attributes({"error.type": type(error).__name__, "localspec.exit_code": error.exit_code})
+        self._reply.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        self._end()
+
+    def _begin_prompt(self, started: Started) -> None:
+        self._at_ns = self._clock_ns()
+        attributes: Attributes = {"localspec.prompt_n": started.prompt_n, "localspec.cache_n": started.cache_n}
+        self._prompt = self._tracer.start_span(
+            "prompt", self._inside, start_time=self._at_ns, attributes={**attributes, "localspec.seed": started.seed}
+        )
+
+    def _end_prompt(self, at_ns: int) -> None:
+        if self._prompt is not None:
+            self._prompt.end(at_ns)
+            self._prompt = None
+
+    def _round(self, round_: Round) -> None:
+        begin = max(self._at_ns, self._clock_ns() - _ns(round_.total_s))
+        self._end_prompt(begin)
+        drafted = begin + _ns(round_.draft_s)
+        verified = drafted + _ns(round_.verify_s)
+        self._at_ns = max(verified, begin + _ns(round_.total_s))
+        figures = _figures(round_)
+        if round_.draft_s > 0 or round_.depth:
+            self._span("draft", begin, drafted, figures)
+        self._span("verify", drafted, verified, figures)
+        self._span("commit", verified, self._at_ns, {**figures, "localspec.committed": len(round_.tokens)})
+
+    def _span(self, name: str, begin_ns: int, end_ns: int, attributes: Attributes) -> None:
+        self._tracer.start_span(name, self._inside, start_time=begin_ns, attributes=attributes).end(end_ns)
+
+    def _finish(self, finished: Finished) -> None:
+        timings = finished.timings
+        figures: dict[str, Any] = {
+            "gen_ai.response.finish_reasons": [str(finished.reason)],
+            "gen_ai.usage.input_tokens": timings.prompt_n + timings.cache_n,
+            "gen_ai.usage.output_tokens": timings.predicted_n,
+            "localspec.proposed": timings.draft_n,
+            "localspec.accepted": timings.draft_n_accepted,
+            "localspec.ignored": timings.draft_n_ignored,
+            "localspec.rounds": timings.rounds_n,
+            "localspec.acceptance": timings.draft_acceptance_rate,
+            "localspec.tokens_per_second": timings.predicted_per_second,
+            "localspec.speedup_vs_plain": timings.speedup_vs_plain,
+            "localspec.divergence_nats": timings.divergence,
+        }
+        self._reply.set_attributes({name: value for name, value in figures.items() if value is not None})
+        self._end()
+
+    def _end(self) -> None:
+        at_ns = max(self._at_ns, self._clock_ns())
+        self._end_prompt(at_ns)
+        self._reply.end(at_ns)
+
+
+def _about(about: ReplyAbout, message: str) -> Attributes:
+    options = about.options
+    figures: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "localspec",
+        "gen_ai.request.model": about.target.name if about.target is not None else None,
+        "gen_ai.request.temperature": options.sampling.temperature,
+        "gen_ai.request.max_tokens": options.max_tokens,
+        "localspec.pair": about.pair_id or NO_PAIR,
+        "localspec.draft": about.draft.name if about.draft is not None else None,
+        "localspec.message": message or None,
+    }
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def _figures(round_: Round) -> Attributes:
+    attributes: Attributes = {
+        "localspec.round": round_.index,
+        "localspec.depth": round_.depth,
+        "localspec.proposed": round_.proposed_n,
+        "localspec.accepted": round_.accepted_n,
+    }
+    if round_.drafter is not None:
+        attributes["localspec.drafter"] = round_.drafter
+    if round_.divergence is not None:
+        attributes["localspec.divergence_nats"] = round_.divergence
+    return attributes
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,0 +1,90 @@
+"""What a person wants of a pair, and the days on which it was missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import tzinfo
+from typing import Any
+
+from localspec.config import Config
+from localspec.insight.stats.groups import BY, pair_of
+from localspec.insight.stats.sketch import Sketch
+from localspec.runtime.figures import MISSING
+from localspec.store import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Objectives:
+    """None is no objective."""
+
+    ttft_p95_s: float | None = None
+    """At most so long until the first token, in 95 of 100 replies."""
+    min_speedup: float | None = None
+    """At least so many times plain speed, in half of the replies."""
+
+    @property
+    def any(self) -> bool:
+        return self.ttft_p95_s is not None or self.min_speedup is not None
+
+
+def objectives_of(config: Config) -> Objectives:
+    """Those that are set."""
+    values = {key: config.values.get(f"stats.{key}") for key in ("ttft_p95_s", "min_speedup")}
+    return Objectives(**{key: float(value) for key, value in values.items() if isinstance(value, int | float)})
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A day on which a pair did not meet an objective."""
+
+    day: str
+    pair: str
+    objective: str
+    """Name of the field of ``Objectives``."""
+    wanted: float
+    was: float
+    replies_n: int
+    """That were measured on that day."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in ``--json``."""
+        return asdict(self)
+
+
+def seconds(value: float | None) -> str:
+    """A duration with as many digits as it is worth.
+
+    >>> seconds(0.0123), seconds(2.5), seconds(61.2)
+    ('0.012 s', '2.50 s', '61 s')
+    """
+    if value is None:
+        return MISSING
+    return f"{value:.3f} s" if value < 1 else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+
+
+class ObjectiveWatch:
+    """Adds up replies by pair and day. Days begin at midnight in ``zone``; None is the system's."""
+
+    def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
+        self.objectives = objectives
+        """May be changed at any time."""
+        self._zone = zone
+        self._days: dict[tuple[str, str], tuple[Sketch, Sketch]] = {}
+
+    def add(self, run: Run) -> None:
+        """Count a reply."""
+        day, pair = BY["day"](run, self._zone)[1], pair_of(run)
+        ttft, speedup = self._days.setdefault((day, pair), (Sketch(), Sketch()))
+        ttft.add(run.ttft_s)
+        speedup.add(run.timings.speedup_vs_plain)
+
+    def misses(self) -> Iterator[Miss]:
+        """Oldest first."""
+        wanted_s, least = self.objectives.ttft_p95_s, self.objectives.min_speedup
+        for (day, pair), (ttft, speedup) in sorted(self._days.items()):
+            was_s, was = ttft.quantile(0.95), speedup.quantile(0.5)
+            if wanted_s is not None and was_s is not None and was_s > wanted_s:
+                yield Miss(day, pair, "ttft_p95_s", wanted_s, was_s, ttft.n)
+            if least is not None and was is not None and was < least:
+                yield Miss(day, pair, "min_speedup", least, was, speedup.n)

@@ -1,0 +1,87 @@
+"""All replies together, day by day, and group by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any
+
+from localspec.insight.stats.digest import Digest
+from localspec.insight.stats.groups import BY, Group, pair_of
+from localspec.insight.stats.sketch import Sketch
+from localspec.store import Run
+
+
+@dataclass(slots=True)
+class Day:
+    """What the trend shows of a day."""
+
+    replies_n: int = 0
+    draft_n: int = 0
+    accepted_n: int = 0
+    speedups: Sketch = field(default_factory=Sketch)
+
+    @property
+    def acceptance(self) -> float | None:
+        return self.accepted_n / self.draft_n if self.draft_n else None
+
+    @property
+    def speedup(self) -> float | None:
+        """The median."""
+        return self.speedups.quantile(0.5)
+
+
+class Overview:
+    """Made in one pass. Days begin at midnight in ``zone``; None is the system's."""
+
+    def __init__(self, by: str | None = None, zone: tzinfo | None = None) -> None:
+        """``by`` is a key of ``groups.BY``; it says what of a run must have been asked for."""
+        self.by = by
+        self.whole = Digest()
+        self.pairs: set[str] = set()
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self._groups: dict[Group, Digest] = {}
+        self._days: dict[str, Day] = {}
+        self._zone = zone
+
+    def add(self, run: Run) -> None:
+        """Count a reply."""
+        self.whole.add(run)
+        self.pairs.add(pair_of(run))
+        self.first = min(self.first or run.at, run.at)
+        self.last = max(self.last or run.at, run.at)
+        day = self._days.setdefault(BY["day"](run, self._zone)[1], Day())
+        day.replies_n += 1
+        day.draft_n += run.timings.draft_n
+        day.accepted_n += run.timings.draft_n_accepted
+        day.speedups.add(run.timings.speedup_vs_plain)
+        if self.by is not None:
+            self._groups.setdefault(BY[self.by](run, self._zone), Digest()).add(run)
+
+    def groups(self) -> list[tuple[str, Digest]]:
+        """By name, in their order."""
+        return [(name, digest) for (_, name), digest in sorted(self._groups.items(), key=lambda item: item[0])]
+
+    def days(self) -> list[tuple[str, Day]]:
+        """Those with replies, oldest first."""
+        return sorted(self._days.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in ``--json``."""
+        return {
+            "since": self.first.isoformat() if self.first else None,
+            "until": self.last.isoformat() if self.last else None,
+            "pairs": sorted(self.pairs),
+            "all": self.whole.to_dict(),
+            "by": self.by,
+            "groups": {name: digest.to_dict() for name, digest in self.groups()},
+            "days": {
+                name: {
+                    "replies_n": day.replies_n,
+                    "draft_acceptance_rate": day.acceptance,
+                    "speedup_vs_plain": day.speedup,
+                }
+                for name, day in self.days()
+            },
+        }

@@ -1,0 +1,77 @@
+"""What must not leave the store, said as regular expressions."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+
+from localspec.base.errors import InputError
+from localspec.config.texts import read_text
+
+REPLACEMENT = "[redacted]"
+
+
+class Redaction:
+    """Replaces whatever matches any of some patterns."""
+
+    def __init__(self, patterns: Sequence[re.Pattern[str]] = ()) -> None:
+        self._patterns = tuple(patterns)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where ``text`` matches, from and to, in order and without overlaps."""
+        found = sorted(
+            match.span()
+            for pattern in self._patterns
+            for match in pattern.finditer(text)
+            if match.end() > match.start()
+        )
+        merged: list[tuple[int, int]] = []
+        for begin, end in found:
+            if merged and begin < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((begin, end))
+        return merged
+
+    def clean(self, text: str) -> str:
+        """``text`` with every match replaced."""
+        return replaced(text, self.spans(text))
+
+
+def replaced(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """``text`` with these pieces of it replaced."""
+    pieces, at = [], 0
+    for begin, end in spans:
+        pieces += [text[at:begin], REPLACEMENT]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def touches(spans: Sequence[tuple[int, int]], begin: int, end: int) -> bool:
+    """Whether any of these pieces has a character from ``begin`` to before ``end``, or holds the point between."""
+    place = bisect_right(spans, (end, -1))
+    return place > 0 and spans[place - 1][1] > begin
+
+
+def read_rules(path: Path) -> Redaction:
+    """A regular expression of Python's ``re`` on each line; blank lines and those that begin with # say nothing.
+
+    Raises NotFoundError, or InputError with the line that is wrong.
+    """
+    patterns = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        rule = line.strip()
+        if not rule or rule.startswith("#"):
+            continue
+        try:
+            pattern = re.compile(rule)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"{path}, line {number}: {rule!r} is no regular expression ({error}).", "Mend it."
+            ) from None
+        patterns.append(pattern)
+    if not patterns:
+        raise InputError(f"{path} has no rules.", "Write a regular expression on a line of its own.")
+    return Redaction(patterns)

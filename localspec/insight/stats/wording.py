@@ -1,0 +1,101 @@
+"""What figures of replies are called and how they are written: one wording for the command line and the chat app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from localspec.insight.stats.digest import Digest
+from localspec.insight.stats.objectives import Miss, seconds
+from localspec.insight.stats.overview import Overview
+from localspec.runtime.figures import MISSING, length, nats, percent, speed, times
+
+
+def whole(value: float | None) -> str:
+    """A number of things."""
+    return MISSING if value is None else f"{value:.0f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A measure of ``digest.MEASURES`` in a table of quantiles."""
+
+    head: str
+    measure: str
+    written: Callable[[float | None], str]
+    is_share: bool = False
+
+
+SHOWN = (
+    Shown("acceptance", "acceptance", percent, is_share=True),
+    Shown("mean acceptance length", "mean_acceptance_length", length),
+    Shown("time to first token", "ttft_s", seconds),
+    Shown("tokens/s", "tokens_per_second", speed),
+    Shown("speed-up", "speedup_vs_plain", times),
+    Shown("rounds", "rounds_n", whole),
+    Shown("verify share", "verify_share", percent, is_share=True),
+    Shown("ignored", "ignored_share", percent, is_share=True),
+    Shown("divergence, in nats", "divergence", nats),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupColumn:
+    """A figure of a group, in a table of groups."""
+
+    head: str
+    text: Callable[[Digest], str]
+    optional: bool = False
+    """Whether it is left out first where it is narrow."""
+
+
+def _quantile(measure: str, share: float, written: Callable[[float | None], str]) -> Callable[[Digest], str]:
+    return lambda digest: written(digest.measures[measure].quantile(share))
+
+
+GROUP_COLUMNS = (
+    GroupColumn("REPLIES", lambda digest: f"{digest.replies_n:,}"),
+    GroupColumn("ACCEPT", lambda digest: percent(digest.acceptance)),
+    GroupColumn("LENGTH", lambda digest: length(digest.mean_acceptance_length)),
+    GroupColumn("SPEED-UP", _quantile("speedup_vs_plain", 0.5, times)),
+    GroupColumn("TTFT P95", _quantile("ttft_s", 0.95, seconds)),
+    GroupColumn("TOKENS/S P50", _quantile("tokens_per_second", 0.5, speed), optional=True),
+    GroupColumn("VERIFY", _quantile("verify_share", 0.5, percent), optional=True),
+    GroupColumn("IGNORED", lambda digest: f"{digest.ignored_n:,}", optional=True),
+    GroupColumn("TTFT P99", _quantile("ttft_s", 0.99, seconds), optional=True),
+)
+
+OBJECTIVES: dict[str, tuple[str, str, Callable[[float], str]]] = {
+    "ttft_p95_s": ("p95 of time to first token", "at most", seconds),
+    "min_speedup": ("median speed-up", "at least", times),
+}
+"""Fields of ``Objectives``: what of a day is looked at, in which direction, and how it is written."""
+
+
+def wanted(miss: Miss) -> str:
+    """What was wanted of a day, as in "at most 1.50 s"."""
+    _, sign, written = OBJECTIVES[miss.objective]
+    return f"{sign} {written(miss.wanted)}"
+
+
+def replies_said(n: int) -> str:
+    """A number of replies with the word."""
+    return "1 reply" if n == 1 else f"{n:,} replies"
+
+
+def span_said(overview: Overview) -> str:
+    """The first day and the last, or the only one; empty without replies."""
+    ends = [moment for moment in (overview.first, overview.last) if moment is not None]
+    return " to ".join(sorted({f"{moment.astimezone():%Y-%m-%d}" for moment in ends}))
+
+
+def basis(overview: Overview) -> str:
+    """What the figures rest on, in a sentence."""
+    digest = overview.whole
+    of = f"of {next(iter(overview.pairs))}" if len(overview.pairs) == 1 else f"of {len(overview.pairs)} pairs"
+    return (
+        f"{replies_said(digest.replies_n)} {of}, {span_said(overview)}: {digest.tokens_n:,} tokens in "
+        f"{digest.rounds_n:,} rounds; of {digest.draft_n:,} proposals {digest.accepted_n:,} were accepted "
+        f"({percent(digest.acceptance)}) and {digest.ignored_n:,} ignored, past the end of a reply; "
+        f"{length(digest.mean_acceptance_length)} tokens a round."
+    )

@@ -1,0 +1,156 @@
+"""The file of trials: ``trials.json`` beside the conversations, an array with the oldest first.
+
+It is a file, and no table among the conversations, for three reasons: a trial decides how the next turn is made, also
+where the conversations cannot be opened; what it rested on stays when conversations are deleted; and a person can read
+it. Several programs may have it open: each change is made under a lock to the file as it then is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from localspec.base.bounded_file import read_file
+from localspec.base.errors import OWN_FOLDER, NotFoundError, StoreError, UsageError, refused
+from localspec.base.paths import user_paths
+from localspec.base.shared_file import replace_file
+from localspec.insight.trials.records import trial_from_dict, trial_to_dict
+from localspec.insight.trials.trial import End, Trial
+
+_MOST_BYTES = 64_000_000
+
+
+def trials_file() -> Path:
+    return user_paths().data / "trials.json"
+
+
+def _new_id() -> str:
+    return secrets.token_hex(4)
+
+
+class TrialBook:
+    """The trials there are. Reads the file again whenever it has changed."""
+
+    def __init__(self, path: Path | None = None, new_id: Callable[[], str] = _new_id) -> None:
+        self.path = path or trials_file()
+        self._new_id = new_id
+        self._stamp: tuple[int, int] | None = None
+        self._trials: tuple[Trial, ...] = ()
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Oldest first. Raises StoreError for a file that cannot be read."""
+        stamp = self._look()
+        if stamp != self._stamp:
+            self._trials, self._stamp = self._read(), stamp
+        return self._trials
+
+    def running(self, pair: str | None) -> Trial | None:
+        """The one that is under way on a pair: there is at most one. Raises StoreError."""
+        return next((trial for trial in self.trials() if trial.end is None and trial.pair == pair), None)
+
+    def find(self, beginning: str) -> Trial:
+        """The trial whose id begins so. Raises NotFoundError for none, UsageError for several, StoreError."""
+        found = [trial for trial in self.trials() if trial.id.startswith(beginning.lower())]
+        if not found or not beginning:
+            raise NotFoundError(f"No trial has an id that begins with {beginning!r}.", "`localspec trials` lists them.")
+        if len(found) > 1:
+            raise UsageError(
+                f"{len(found)} trials begin with {beginning!r}: {', '.join(trial.id for trial in found)}.",
+                "Give more of the id.",
+            )
+        return found[0]
+
+    def begin(self, trial: Trial) -> Trial:
+        """Write a new one down, with an id of its own. Raises UsageError if one runs on that pair, StoreError."""
+        with self._changing():
+            running = self.running(trial.pair)
+            if running is not None:
+                raise UsageError(
+                    f"The trial {running.id} runs on {trial.pair} already; two at once would blur each other.",
+                    f"End it first: localspec trials stop {running.id}",
+                )
+            taken = {each.id for each in self.trials()}
+            begun = replace(trial, id=next(each for each in iter(self._new_id, "") if each not in taken))
+            self._write((*self.trials(), begun))
+        return begun
+
+    def end(self, trial_id: str, end: Callable[[Trial], End]) -> Trial | None:
+        """End a trial that is under way, whatever ``end`` does for that; None if it has ended meanwhile.
+
+        ``end`` is called under the lock, so that of several programs one alone acts. Raises StoreError, and what
+        ``end`` raises, in which case the trial goes on.
+        """
+        with self._changing():
+            trial = self.find(trial_id)
+            if trial.end is not None:
+                return None
+            return self._replaced(replace(trial, end=end(trial)))
+
+    def amend(self, trial: Trial) -> Trial:
+        """Write down what has become of a trial that has ended. Raises StoreError."""
+        with self._changing():
+            return self._replaced(trial)
+
+    def _replaced(self, trial: Trial) -> Trial:
+        self._write(tuple(trial if each.id == trial.id else each for each in self.trials()))
+        return trial
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size
+
+    def _read(self) -> tuple[Trial, ...]:
+        try:
+            records = json.loads(read_file(self.path, _MOST_BYTES))
+            if not isinstance(records, list):
+                raise TypeError("not an array")
+            return tuple(map(trial_from_dict, records))
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StoreError(
+                f"The trials in {self.path} cannot be read: {error.strerror or error}.", "Check its permissions."
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"The trials in {self.path} cannot be understood.", "Move the file away; trials then begin anew."
+            ) from error
+
+    def _write(self, trials: tuple[Trial, ...]) -> None:
+        text = json.dumps([trial_to_dict(trial) for trial in trials], indent=1) + "\n"
+        with self._explained():
+            replace_file(self.path, text.encode())
+        self._trials, self._stamp = trials, self._look()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keep other LocalSpecs from changing the file meanwhile.
+
+        By a lock beside it: one on the folder would stand in the way of settings, which a promotion writes.
+        """
+        with self._explained():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._stamp = (-1, -1)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(*refused(f"Trials cannot be stored in {self.path}", error, OWN_FOLDER)) from error

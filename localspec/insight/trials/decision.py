@@ -1,0 +1,102 @@
+"""Ending a trial: what is written, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from localspec.base.errors import LocalSpecError, UsageError
+from localspec.insight.stats.objectives import seconds
+from localspec.insight.trials.book import TrialBook
+from localspec.insight.trials.comparison import Comparison, Verdict
+from localspec.insight.trials.promotion import promote, undo
+from localspec.insight.trials.trial import End, Outcome, Trial, in_words
+from localspec.runtime.figures import speed
+from localspec.store import Arm
+
+Clock = Callable[[], datetime]
+
+
+def reason(trial: Trial, comparison: Comparison, verdict: Verdict) -> str:
+    """Why it ends so, in a sentence."""
+    ours, theirs = comparison.sides[Arm.CANDIDATE], comparison.sides[Arm.INCUMBENT]
+    basis = f"{comparison.units_n} {trial.units}, {ours.units_n} of them the candidate's"
+    if verdict.measure == "failures":
+        return f"{ours.failed_n} of its {ours.replies_n} replies failed, {theirs.failed_n} of {theirs.replies_n} else."
+    if verdict.measure == "ttft_s":
+        pair = f"{seconds(ours.median('ttft_s'))} against {seconds(theirs.median('ttft_s'))}"
+        return f"Its first token comes later: {pair} (medians; {basis})."
+    if verdict.measure == "tokens_per_second":
+        return f"{_speeds(comparison)} ({basis})."
+    return f"{basis.capitalize()}, show no difference; the incumbent stays."
+
+
+def _speeds(comparison: Comparison) -> str:
+    ours, theirs = (comparison.sides[arm].median("tokens_per_second") for arm in (Arm.CANDIDATE, Arm.INCUMBENT))
+    medians = f"medians {speed(ours)} against {speed(theirs)} tokens/s"
+    gain = comparison.gain
+    if gain is None:
+        return medians[:1].upper() + medians[1:]
+    return f"On like replies it is {abs(gain - 1) * 100:.0f} % {'faster' if gain > 1 else 'slower'}; {medians}"
+
+
+def settle(book: TrialBook, trial: Trial, comparison: Comparison, clock: Clock) -> str:
+    """End the trial if the evidence calls for it; what to tell the person, empty if nothing is to be told.
+
+    Raises StoreError if that cannot be written down, and what writing settings raises; the trial then goes on.
+    """
+    verdict = comparison.verdict()
+    if verdict is None or (verdict.outcome is Outcome.PROMOTED and not trial.promotes):
+        return ""
+    why = reason(trial, comparison, verdict)
+    return end(book, trial, verdict.outcome, why, comparison, clock)
+
+
+def end(
+    book: TrialBook,
+    trial: Trial,
+    outcome: Outcome,
+    why: str,
+    comparison: Comparison | None,
+    clock: Clock,
+    *,
+    by: str = "test",
+) -> str:
+    """End it so, unless it has ended meanwhile; what to tell the person. Raises as ``settle``."""
+    sentences: list[str] = []
+
+    def act(current: Trial) -> End:
+        figures = {} if comparison is None else comparison.to_dict()
+        ended = End(outcome, clock(), why, by, figures)
+        if outcome is Outcome.PROMOTED:
+            promoted = promote(current)
+            sentences.extend(promoted.sentences)
+            ended = replace(ended, written=promoted.written, added_pair=promoted.added_pair)
+        return ended
+
+    if book.end(trial.id, act) is None:
+        return ""
+    if outcome is Outcome.PROMOTED:
+        sentences.append(f"`localspec trials rollback {trial.id}` undoes it.")
+    return " ".join([f"Trial {trial.id}, {in_words(trial)}: {outcome}.", why, *sentences])
+
+
+def take_back(book: TrialBook, trial: Trial, clock: Clock) -> str:
+    """Undo a promotion; what became of what it wrote, in sentences. Raises UsageError if there is nothing to undo."""
+    if trial.end is None or trial.end.outcome is not Outcome.PROMOTED:
+        raise UsageError(
+            f"The trial {trial.id} has ended, and nothing was promoted by it.", "There is nothing to undo."
+        )
+    sentences = undo(trial.end.written, trial.end.added_pair)
+    why = f"{trial.end.why} Promoted {trial.end.at.astimezone():%Y-%m-%d %H:%M}, and taken back."
+    undone = replace(
+        trial.end, outcome=Outcome.ROLLED_BACK, at=clock(), why=why, by="person", written=(), added_pair=None
+    )
+    book.amend(replace(trial, end=undone))
+    return " ".join([f"Trial {trial.id}, {in_words(trial)}: taken back.", *sentences])
+
+
+def not_loaded(book: TrialBook, trial: Trial, error: LocalSpecError, comparison: Comparison, clock: Clock) -> str:
+    """The candidate cannot be loaded, for which no test is needed. Raises as ``settle``."""
+    return end(book, trial, Outcome.ROLLED_BACK, f"It cannot be loaded: {error.message}", comparison, clock)

@@ -1,0 +1,148 @@
+"""The candidate becomes what is set: in the settings of the pair, or the user's own pairs where the draft changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from localspec.config import Value, find_setting, read_config, setting
+from localspec.config.file import write_value
+from localspec.config.kinds import AUTO, shown
+from localspec.config.pair_table import name_in
+from localspec.insight.trials.trial import Change, Trial, Written
+from localspec.models.pairs import BUILTIN_ID, load_catalogue
+from localspec.models.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
+from localspec.models.pairs.pair import ModelFile, Pair
+
+_PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
+_OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What was written, for the record, and in sentences."""
+
+    written: tuple[Written, ...] = ()
+    added_pair: str | None = None
+    sentences: tuple[str, ...] = ()
+
+
+def promote(trial: Trial) -> Promoted:
+    """Write the candidate into the settings, all of it or nothing. Raises ConfigError and what naming a pair raises."""
+    written: list[Written] = []
+    added: str | None = None
+    sentences: list[str] = []
+    try:
+        pair_id = trial.pair
+        if any(change.name == "draft" for change in trial.changes):
+            pair_id = trial.candidate_pair or ""
+            if not pair_id:
+                pair_id = added = _add_pair(trial)
+                sentences.append(f"The pair {added} was added to {own_file()}.")
+            if read_config().values.get(_PAIR, BUILTIN_ID) == trial.pair:
+                written.append(_set(_PAIR, pair_id))
+            else:
+                sentences.append(f"--pair {pair_id} uses it.")
+        for name, value in _settings(trial, pair_id).items():
+            written.append(_set(name, value, pair_id))
+    except BaseException:
+        undo(tuple(written), added)
+        raise
+    lines = [
+        f"{_name(each)} = {shown(each.after)}" if each.after is not None else f"no {_name(each)}" for each in written
+    ]
+    if lines:
+        sentences.insert(0, f"Written to {read_config().path}: {', '.join(lines)}.")
+    return Promoted(tuple(written), added, tuple(sentences))
+
+
+def undo(written: tuple[Written, ...], added_pair: str | None) -> list[str]:
+    """Put back what ``promote`` wrote, where it still stands; what became of it, in sentences. Raises ConfigError."""
+    sentences = []
+    for each in reversed(written):
+        now = read_config().of_pair(each.pair).get(each.setting)
+        if now != _value(each.after):
+            sentences.append(f"{_name(each)} was changed since, and stays.")
+            continue
+        _set(each.setting, _value(each.before), each.pair)
+        sentences.append(
+            f"{_name(each)} is no longer set."
+            if each.before is None
+            else f"{_name(each)} is {shown(each.before)} again."
+        )
+    if added_pair is not None and any(pair.id == added_pair for pair in own_pairs()):
+        if read_config().values.get(_PAIR) == added_pair:
+            sentences.append(f"The pair {added_pair} is in use, and stays in {own_file()}.")
+        else:
+            remove_pair(added_pair)
+            sentences.append(f"The pair {added_pair} was taken out of {own_file()}; its files stay.")
+    return sentences
+
+
+def _settings(trial: Trial, pair_id: str) -> dict[str, Value | None]:
+    """What the pair is to have in its table: all that was tried.
+
+    If that is another pair than the trial began with, also what it was tried under, where it says nothing itself.
+    """
+    config = read_config()
+    has = config.of_pair(pair_id)
+    inherited = {name: value for name, value in config.of_pair(trial.pair).items() if name not in has}
+    tried = {setting(each.name).name: _as_setting(each) for each in trial.changes if each.name != "draft"}
+    if tried.get(_SPEC) == _OFF and _DEPTH in tried:
+        # Without drafters there is no depth, of which the file would make a contradiction.
+        tried[_DEPTH] = None
+    return inherited | tried
+
+
+def _set(name: str, value: Value | None, pair: str | None = None) -> Written:
+    known = find_setting(name)
+    assert known is not None
+    before = read_config().of_pair(pair).get(name)
+    write_value(known, value, pair)
+    return Written(name, before, value, pair)
+
+
+def _name(written: Written) -> str:
+    """As in the file."""
+    known = find_setting(written.setting)
+    return written.setting if known is None else name_in(known, written.pair)
+
+
+def _as_setting(change: Change) -> Value | None:
+    """The candidate's value as the file has it; None where that is not to set it."""
+    if change.name == "spec":
+        return AUTO if change.after is None else ",".join(change.after) or _OFF
+    if change.after is None:
+        return AUTO if change.name in ("depth", "gpu_layers", "draft_gpu_layers") else None
+    value: Value = change.after
+    return value
+
+
+def _value(recorded: object) -> Value | None:
+    """A value as it is set, from how JSON has it."""
+    value: Value | None = tuple(recorded) if isinstance(recorded, list) else recorded  # type: ignore[assignment]
+    return value
+
+
+def _add_pair(trial: Trial) -> str:
+    """A pair of the trial's target and the draft that was tried; its id."""
+    draft = next(Path(change.after) for change in trial.changes if change.name == "draft")
+    catalogue = load_catalogue()
+    pair = catalogue.find(trial.pair)
+    slug = re.sub(r"[^a-z0-9._-]+", "-", draft.stem.lower()).strip("-._") or "draft"
+    name, taken = f"{pair.id}-with-{slug}", {each.id for each in catalogue.pairs}
+    numbers = iter(range(2, len(taken) + 3))
+    while name in taken:
+        name = f"{pair.id}-with-{slug}-{next(numbers)}"
+    target = pair.target if pair.target.repo else replace(pair.target, file=str(pair.locate(pair.target)))
+    append_pair(
+        Pair(
+            id=name,
+            title=f"{pair.title}, with {draft.stem}",
+            target=target,
+            draft=ModelFile(file=str(draft), path=draft),
+            family=pair.family,
+        )
+    )
+    return name

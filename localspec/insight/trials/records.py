@@ -1,0 +1,71 @@
+"""Trials as JSON objects and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from localspec.insight.trials.trial import Change, End, Outcome, Trial, Written
+
+Data = Mapping[str, Any]
+
+
+def trial_to_dict(trial: Trial) -> dict[str, Any]:
+    """As in the file, and in ``--json``."""
+    data = asdict(trial) | {"begun": trial.begun.isoformat(), "changes": [_change(each) for each in trial.changes]}
+    if trial.end is not None:
+        data["end"] |= {"at": trial.end.at.isoformat()}
+    return data
+
+
+def trial_from_dict(data: Data) -> Trial:
+    """Undo ``trial_to_dict``; unknown fields are passed over.
+
+    Raises KeyError, TypeError or ValueError for what is none.
+    """
+    known = _known(Trial, data)
+    known["begun"] = datetime.fromisoformat(data["begun"])
+    known["changes"] = tuple(_change_from(each) for each in data["changes"])
+    known["end"] = None if data.get("end") is None else _end_from(data["end"])
+    trial = Trial(**known)
+    if not (0 < trial.share < 1 and 0 < trial.error < 1 and trial.changes):
+        raise ValueError("a share or an error that is no probability, or nothing that is tried")
+    return trial
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {"name": change.name, "before": _plain(change.before), "after": _plain(change.after)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _change_from(data: Data) -> Change:
+    name = str(data["name"])
+    return Change(name, _field(name, data["before"]), _field(name, data["after"]))
+
+
+def _field(name: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if name == "draft":
+        return Path(value)
+    return tuple(value) if name == "spec" else value
+
+
+def _end_from(data: Data) -> End:
+    known = _known(End, data)
+    known["outcome"] = Outcome(data["outcome"])
+    known["at"] = datetime.fromisoformat(data["at"])
+    known["written"] = tuple(Written(**_known(Written, each)) for each in data.get("written") or ())
+    return End(**known)
+
+
+def _known(kind: type[Any], data: Data) -> dict[str, Any]:
+    return {field.name: data[field.name] for field in fields(kind) if field.name in data}

@@ -1,0 +1,110 @@
+"""Commands about who speaks and how: pair, persona, marks."""
+
+from __future__ import annotations
+
+from localspec.base.errors import UsageError
+from localspec.base.visible import visible_line
+from localspec.chat.marks import Marks
+from localspec.chat.own_settings import Changed, change, schema_from, set_from, told, unset_from
+from localspec.config import setting
+from localspec.config.personas import NONE, check_persona, list_personas, no_personas
+from localspec.line.state import State
+from localspec.line.voice import LEGENDS
+from localspec.runtime.launch import Launch, Settings
+
+_PERSONA = setting("persona")
+
+
+def pair(state: State, argument: str) -> None:
+    """Go on with another pair; the conversation stays."""
+    if not argument:
+        state.voice.say(_pairs(state.slot.launch))
+        return
+    launch = _settings(state).for_pair(argument).settle(_settings(state).config, state.talk.settings)
+    if launch.load == state.slot.launch.load:
+        state.voice.say(f"You are talking to {visible_line(launch.title)} already.")
+        return
+    state.voice.remark(f"Loading {visible_line(launch.title)}; the conversation stays.")
+    former = state.slot.launch
+    state.slot.change(launch)
+    if launch.system != former.system:
+        state.talk.set_system(launch.system)
+    now = visible_line(f"{launch.title} now, on {state.slot.info.device}")
+    state.voice.say(f"You are talking to {now}.", pair=launch.pair_id)
+
+
+def persona(state: State, argument: str) -> None:
+    """Speak as a persona in this conversation."""
+    settings = _settings(state)
+    folder = settings.config.path.parent
+    if not argument:
+        there = ", ".join(list_personas(folder))
+        listed = f"Personas: {there}. /persona NAME chooses one, /persona none ends it."
+        state.voice.say(listed if there else no_personas())
+        return
+    check_persona(argument, folder)
+    _take(state, change(settings, state.talk.settings, _PERSONA, argument))
+    if "system" in settings.said:
+        state.voice.say("The command line names a system prompt, which stands in place of a persona.")
+    else:
+        who = "No persona" if argument == NONE else argument
+        state.voice.say(f"{who} speaks from the next reply on.")
+
+
+def set_(state: State, argument: str) -> None:
+    """Set something for this conversation, or for the pair; without a name, say what the conversation sets."""
+    own = state.talk.settings
+    if not argument:
+        state.voice.say(told(own), settings=dict(own))
+        return
+    changed = set_from(_settings(state), own, argument)
+    _take(state, changed)
+    state.voice.say(changed.said, settings=dict(changed.own))
+
+
+def unset(state: State, argument: str) -> None:
+    """Leave a setting to the file again, or all of them; or take one from the pair."""
+    changed = unset_from(_settings(state), state.talk.settings, argument)
+    _take(state, changed)
+    state.voice.say(changed.said, settings=dict(changed.own))
+
+
+def schema(state: State, argument: str) -> None:
+    """Hold the replies of this conversation to the JSON Schema in a file, or no more."""
+    changed = schema_from(_settings(state), state.talk.settings, argument)
+    _take(state, changed)
+    state.voice.say(changed.said, settings=dict(changed.own))
+
+
+def _take(state: State, changed: Changed) -> None:
+    state.talk.set_settings(changed.own)
+    if changed.launch.system != state.slot.launch.system:
+        state.talk.set_system(changed.launch.system)
+    state.slot.adopt(changed.launch)
+
+
+def marks(state: State, argument: str) -> None:
+    """Mark tokens by origin, or no more."""
+    ways = {"": Marks.NEVER if state.voice.marks is Marks.ASCII else Marks.ASCII, **{str(way): way for way in Marks}}
+    if argument not in ways:
+        raise UsageError(f"There is no way {argument!r} to mark tokens.", f"There are: {', '.join(map(str, Marks))}.")
+    if state.voice.lasting:
+        raise UsageError("Records are not marked.", "They name the origin of every token.")
+    state.voice.marks = ways[argument]
+    state.voice.say(LEGENDS[state.voice.marks])
+
+
+def _settings(state: State) -> Settings:
+    settings = state.slot.launch.in_use
+    assert settings is not None, "the command line makes every launch of settings"
+    return settings
+
+
+def _pairs(now: Launch) -> str:
+    """Those that can be talked to at once."""
+    from localspec.models.pairs import load_catalogue
+    from localspec.models.pairs.state import HERE, state_of
+
+    here = [each for each in load_catalogue().pairs if state_of(each).state == HERE]
+    lines = [visible_line(f"{each.id}: {each.title}{', in use' if each.id == now.pair_id else ''}") for each in here]
+    return "\n".join([*lines, "/pair ID changes to one. `localspec pairs list` shows those that can be fetched."])

@@ -1,0 +1,219 @@
+"""Commands about whole conversations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.visible import visible_line
+from localspec.chat.reply_metadata import made_by_another
+from localspec.line.state import State
+from localspec.runtime.messages import Role
+from localspec.store import Node, ReplyState, StoredConversation, fuzzy
+
+MOST_LISTED = 20
+_SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
+_ENDINGS = {
+    ReplyState.CUT_OFF: "Cut off when the program ended.",
+    ReplyState.FAILED: "Broken off by an error.",
+    ReplyState.WRITING: "Still being written.",
+}
+_WHOLE, _ALL = "conversation", "all"
+
+
+def new(state: State, argument: str) -> None:
+    state.turn_to(state.store.begin(state.slot.launch.system))
+    state.talk.set_system(state.slot.launch.system)
+    state.voice.say("A new conversation.", conversation=state.talk.id)
+
+
+def list_(state: State, argument: str) -> None:
+    """The latest ones, or those whose titles have some letters."""
+    everything = state.store.conversations()
+    matches = fuzzy(argument, [each.heading.title for each in everything])
+    shown = [everything[match.index] for match in matches][:MOST_LISTED]
+    if not everything:
+        state.voice.say("There are no conversations yet; what is said here will be kept.", conversations=[])
+        return
+    if not shown:
+        raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
+    state.listed = [(each.heading.id, None) for each in shown]
+    lines = [
+        f"{number}. {visible_line(each.heading.title)}, {messages(each.messages_n)}, {day(each.heading.updated)}"
+        f"{', pinned' if each.heading.pinned else ''}"
+        for number, each in enumerate(shown, 1)
+    ]
+    more_n = len(matches) - len(shown)
+    more = f" {more_n} more: /list and some letters of the title finds them." if more_n else ""
+    text = "\n".join([*lines, f"/open NUMBER opens one.{more}"])
+    listed = [{"id": e.heading.id, "title": e.heading.title, "messages_n": e.messages_n} for e in shown]
+    state.voice.say(text, conversations=listed)
+
+
+def search(state: State, argument: str) -> None:
+    """Words in messages and titles."""
+    if not argument:
+        raise UsageError("/search needs words to look for.", "For example: /search blue sky")
+    hits = state.store.search(argument, MOST_LISTED)
+    if not hits:
+        raise NotFoundError(f"Nothing that was said has {argument!r} in it.", "Fewer words find more.")
+    state.listed = [(hit.conversation, hit.message) for hit in hits]
+    lines = []
+    for number, hit in enumerate(hits, 1):
+        who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
+        text = " ".join("".join(piece for piece, _ in hit.snippet).split())
+        lines.append(visible_line(f"{number}. In {hit.title}, {day(hit.at)}. {who}: {text}"))
+    found = [{"conversation": hit.conversation, "message": hit.message, "text": hit.text} for hit in hits]
+    state.voice.say("\n".join([*lines, "/open NUMBER opens one at this place."]), hits=found)
+
+
+def open_(state: State, argument: str) -> None:
+    """One of those that were listed, or one by the beginning of its id."""
+    if not argument:
+        raise UsageError("/open needs the number of a conversation, or its id.", "/list lists them.")
+    conversation, message = _meant(state, argument)
+    talk = state.store.open_conversation(conversation)
+    if message is not None:
+        talk.choose(message)
+    state.turn_to(talk)
+    state.voice.say(" ".join(filter(None, (opened(talk), spoken_with(state)))), conversation=talk.id)
+
+
+def spoken_with(state: State) -> str:
+    """That the conversation was with another pair than the one that replies now, and how to go on with that."""
+    from localspec.models.pairs import load_catalogue
+    from localspec.models.pairs.state import HERE, state_of
+
+    about = state.talk.last_made_with
+    if about is None or not made_by_another(about, state.slot.launch):
+        return ""
+    pair = next((each for each in load_catalogue().pairs if each.id == about.pair_id), None)
+    if pair is None:
+        name = about.pair_id or (about.target.name if about.target else "")
+        return f"It was with {name}, which is not among the pairs here."
+    if pair.tour:
+        return ""
+    if state_of(pair).state == HERE:
+        return f"It was with {pair.title}; /pair {pair.id} goes on with that."
+    return f"It was with {pair.title}, which is not here; `localspec pairs pull {pair.id}` fetches it."
+
+
+def opened(talk: StoredConversation) -> str:
+    """What to say of a conversation that is gone on with."""
+    path = talk.path
+    cut_off = bool(path) and path[-1].state is ReplyState.CUT_OFF
+    hint = " The last reply was cut off; /continue goes on with it." if cut_off else ""
+    return f"Opened {visible_line(talk.title)}, {messages(len(path))}. /show reads the last turn.{hint}"
+
+
+def show(state: State, argument: str) -> None:
+    """The last turn, or all of it."""
+    if argument not in ("", _ALL):
+        raise UsageError(f"/show takes {_ALL}, or nothing.", "It then shows the last turn.")
+    path = state.talk.path
+    if not path:
+        raise UsageError("Nothing has been said yet.", "Type a message.")
+    shown = path if argument else path[-2:] if path[-1].role is Role.ASSISTANT else path[-1:]
+    blocks = [_block(state, node) for node in shown]
+    if argument and state.talk.system:
+        blocks.insert(0, f"System: {state.talk.system}")
+    records = [{"id": node.id, "role": node.role, "content": node.content} for node in shown]
+    state.voice.say("\n\n".join([visible_line(state.talk.title), *blocks] if argument else blocks), messages=records)
+
+
+def rename(state: State, argument: str) -> None:
+    """Give a title; without one it is made from the first question."""
+    state.talk.rename(argument)
+    state.voice.say(visible_line(f"The title is: {state.talk.title}."))
+
+
+def delete(state: State, argument: str) -> None:
+    """The last turn, or the whole conversation."""
+    if argument == _WHOLE:
+        _delete_whole(state)
+        return
+    if argument:
+        raise UsageError(f"/delete takes {_WHOLE}, or nothing.", "It then deletes the last turn.")
+    path, talk = state.talk.path, state.talk
+    if not path:
+        raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
+    talk.delete(path[-1].id)
+    state.voice.say("The last turn is deleted; /undo brings it back.")
+
+
+def undo(state: State, argument: str) -> None:
+    """What was deleted or summarised last here, on whatever day; or a whole conversation that was deleted since."""
+    talk = state.talk
+    undone = talk.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
+    if undone is not None:
+        what = "The full turns are" if undone.role is Role.SYSTEM else "The turn is"
+        state.voice.say(visible_line(f"{what} back in {talk.title}."))
+    elif state.deleted:
+        _restore_whole(state, state.deleted.pop())
+    else:
+        raise UsageError("There is nothing to bring back: nothing was deleted here.", "/list lists conversations.")
+
+
+def export(state: State, argument: str) -> None:
+    """Write the conversation to a file that is not there yet."""
+    from localspec.store.files import write_new
+
+    if not argument:
+        hint = "For example /export talk.md; .json has every version, .ndjson every token."
+        raise UsageError("/export needs the name of a file.", hint)
+    path = Path(argument)
+    write_new(state.talk.document(), path)
+    state.voice.say(f"The conversation is written to {path}.", file=str(path))
+
+
+def import_(state: State, argument: str) -> None:
+    """Bring in the conversations of a file, all or none; those that are here stay as they are."""
+    from localspec.store.files import read_conversations
+    from localspec.store.files.importing import file_meant, imported
+
+    added = state.store.add(read_conversations(file_meant(argument)))
+    state.voice.say(imported(added), imported=list(added.new), known=list(added.known))
+
+
+def messages(n: int) -> str:
+    """A number of messages with the word."""
+    return f"{n} message{'' if n == 1 else 's'}"
+
+
+def day(moment: datetime) -> str:
+    """By the clock on the wall."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
+def _meant(state: State, argument: str) -> tuple[str, str | None]:
+    if argument.isdecimal() and 0 < int(argument[:9]) <= len(state.listed):
+        return state.listed[int(argument[:9]) - 1]
+    if argument.isdecimal() and len(argument) < 3:
+        listed = f"{len(state.listed)} were listed" if state.listed else "none were listed"
+        raise NotFoundError(f"There is no number {argument}: {listed}.", "/list lists conversations.")
+    return state.store.find(argument), None
+
+
+def _block(state: State, node: Node) -> str:
+    place, of = state.talk.tree.position(node.id)
+    version = f" ({place} of {of})" if of > 1 else ""
+    ending = f"\n{_ENDINGS[node.state]}" if node.state in _ENDINGS else ""
+    return f"{_SPEAKERS[node.role]}{version}: {node.content.strip()}{ending}"
+
+
+def _delete_whole(state: State) -> None:
+    talk = state.talk
+    if not talk.path:
+        raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
+    state.store.delete(talk.id)
+    state.deleted.append(talk)
+    state.turn_to(state.store.begin(state.slot.launch.system))
+    state.talk.set_system(state.slot.launch.system)
+    state.voice.say(f"{visible_line(talk.title)} is deleted; /undo brings it back. This is a new conversation.")
+
+
+def _restore_whole(state: State, talk: StoredConversation) -> None:
+    state.store.restore(talk.id)
+    state.turn_to(talk)
+    state.voice.say(visible_line(f"{talk.title} is back, and open."))

@@ -1,0 +1,48 @@
+"""Commands about figures: those of the last reply, and those of all."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from localspec.base.errors import NotFoundError
+from localspec.line.replying import last, reply_of
+from localspec.line.state import State
+from localspec.runtime.figures import summary_parts, tokens
+from localspec.runtime.messages import Role
+
+_LEAST_WIDTH = 40
+
+
+def figures(state: State, argument: str) -> None:
+    """Those of the last reply, one a line."""
+    reply = reply_of(state, last(state, Role.ASSISTANT))
+    if reply is None:
+        raise NotFoundError("There are no figures for this reply: no model wrote it.", "/regenerate has one write it.")
+    launch, timings = state.slot.launch, reply.timings
+    name = launch.pair_id or launch.title
+    prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n} more known from before"
+    lines = [*summary_parts(timings, reply.rounds, name), prompt]
+    state.voice.say("\n".join(lines))
+
+
+def stats(state: State, argument: str) -> None:
+    """Those of all replies on record, as a page."""
+    from localspec.insight.stats.overview import Overview
+    from localspec.insight.stats.page import Sheet, page
+    from localspec.insight.stats.wording import basis
+
+    overview = Overview(None)
+    state.talk.flush()
+    for run in state.store.runs():
+        overview.add(run)
+    if not overview.whole.replies_n:
+        state.voice.say("There are no figures yet. Each reply is kept with its own; then they are shown here.")
+        return
+    sheet = Sheet(max(_LEAST_WIDTH, shutil.get_terminal_size().columns - 1), _ascii_only())
+    lines = [basis(overview), "", *(text for text, _ in page(overview, sheet))]
+    state.voice.say("\n".join(lines), stats=overview.to_dict())
+
+
+def _ascii_only() -> bool:
+    return (sys.stderr.encoding or "").lower().replace("-", "") != "utf8"

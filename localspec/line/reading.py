@@ -1,0 +1,150 @@
+"""Messages out of lines that are typed, or come through a pipe.
+
+A line is a message. One that ends with a backslash goes on in the next; one that begins with three quotes goes on
+until a line ends with three. A line that begins with a space is no command.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from localspec.base.errors import InputError
+from localspec.base.visible import visible
+
+QUOTES = '"""'
+INVITATION, GOES_ON = "> ", "... "
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message, or a command."""
+
+    text: str
+    literal: bool = False
+    """Whether it is meant for the model whatever it looks like."""
+
+
+class Lines(Protocol):
+    """Where lines come from."""
+
+    def next(self, invitation: str, begin: str = "") -> str | None:
+        """The next line, without its end; None if there is none. ``begin`` is there to be changed where that works.
+
+        Raises InputError for what is not UTF-8, KeyboardInterrupt for Ctrl-C.
+        """
+        ...
+
+
+class TypedLines:
+    """Typed at a terminal that also shows the replies, with the editing keys of readline where Python has it."""
+
+    def next(self, invitation: str, begin: str = "") -> str | None:
+        try:
+            with _beginning(begin):
+                line = input(invitation)
+        except EOFError:
+            print(file=sys.stderr)
+            return None
+        except UnicodeDecodeError:
+            raise _not_text() from None
+        return _text(line.encode("utf-8", "surrogateescape"))
+
+
+class PipedLines:
+    """The lines of standard input; a person who types them is invited on standard error."""
+
+    def __init__(self, *, invited: bool) -> None:
+        self._invited = invited
+
+    def next(self, invitation: str, begin: str = "") -> str | None:
+        if sys.stdin is None:
+            return None
+        if self._invited:
+            print(invitation, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.buffer.readline()
+        return _text(line.removesuffix(b"\n").removesuffix(b"\r")) if line else None
+
+
+def read_said(lines: Lines, *, objects: bool = False) -> Said | None:
+    """The next message or command, stripped; None at the end of the input.
+
+    With ``objects`` a line that begins with a brace is a JSON object with the text of a message. Raises as
+    ``Lines.next``, and InputError for quotes that are never closed.
+    """
+    line = lines.next(INVITATION)
+    if line is None:
+        return None
+    if objects and line.lstrip().startswith("{"):
+        return Said(_from_object(line), literal=True)
+    if line.lstrip().startswith(QUOTES):
+        return Said(_quoted(lines, line.strip().removeprefix(QUOTES)), literal=True)
+    if _goes_on(line):
+        return Said(_continued(lines, line), literal=True)
+    return Said(line.strip(), literal=line[:1].isspace())
+
+
+def _goes_on(line: str) -> bool:
+    """Two backslashes are only text, as at the end of a line of LaTeX."""
+    return line.endswith("\\") and not line.endswith("\\\\")
+
+
+def _continued(lines: Lines, first: str) -> str:
+    parts, line = [], first
+    while _goes_on(line):
+        parts.append(line[:-1])
+        line = lines.next(GOES_ON) or ""
+    return "\n".join([*parts, line]).strip()
+
+
+def _quoted(lines: Lines, first: str) -> str:
+    parts, line = [], first
+    while not line.rstrip().endswith(QUOTES):
+        parts.append(line)
+        following = lines.next(GOES_ON)
+        if following is None:
+            raise InputError(f"A message that begins with {QUOTES} has no end.", f"End it with {QUOTES}.")
+        line = following
+    return "\n".join([*parts, line.rstrip().removesuffix(QUOTES)]).strip()
+
+
+def _from_object(line: str) -> str:
+    try:
+        text = json.loads(line)["text"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = None
+    if not isinstance(text, str):
+        raise InputError("A line that begins with a brace is no message.", 'Write {"text": "..."} on one line.')
+    return _text(text.encode("utf-8", "surrogatepass")).strip()
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _not_text() from None
+
+
+def _not_text() -> InputError:
+    return InputError("A line of the input is not UTF-8 text.", "Convert it first, for example with iconv.")
+
+
+class _beginning:  # noqa: N801 -- reads as a verb in a with
+    """Puts text into the line that is about to be typed, where readline can."""
+
+    def __init__(self, text: str) -> None:
+        self._hook: Callable[[], None] | None = None
+        if text and "\n" not in text and (readline := sys.modules.get("readline")) is not None:
+            self._set = readline.set_startup_hook
+            self._hook = lambda: readline.insert_text(visible(text))
+
+    def __enter__(self) -> None:
+        if self._hook is not None:
+            self._set(self._hook)
+
+    def __exit__(self, *_: object) -> None:
+        if self._hook is not None:
+            self._set(None)

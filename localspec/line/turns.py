@@ -1,0 +1,93 @@
+"""Commands about what was said last. No version of anything is ever lost by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.chat.compose.attachment import brief, read_attachment, without_files
+from localspec.engine.events import FinishReason
+from localspec.line.replying import answer, go_on, last, reply_of
+from localspec.line.state import State
+from localspec.runtime.messages import Role
+
+
+def again(state: State, argument: str) -> None:
+    """Answer the last question anew."""
+    answer(state, last(state, Role.USER).id)
+
+
+def edit(state: State, argument: str) -> None:
+    """Ask the last question in other words; files that went with it still do."""
+    question = last(state, Role.USER)
+    text = without_files(question.content)[1]
+    changed = argument or _changed(state, text)
+    if not changed or changed == text:
+        state.voice.say("The question stays as it is.")
+        return
+    files = question.content.removesuffix(text) if text else question.content
+    answer(state, state.talk.edit(question.id, files + changed).id)
+
+
+def continue_(state: State, argument: str) -> None:
+    """Go on with the last reply, if it ended before its end."""
+    path = state.talk.path
+    if path and path[-1].role is Role.USER:
+        answer(state, path[-1].id)
+        return
+    node = last(state, Role.ASSISTANT)
+    reply = reply_of(state, node)
+    if reply is not None and reply.finished is FinishReason.STOP and node.content == reply.text:
+        raise UsageError("The model had ended its reply.", "/regenerate answers the question anew.")
+    go_on(state, node)
+
+
+def version(state: State, argument: str) -> None:
+    """Show another version of the last reply, or without a number say how many there are."""
+    node = last(state, Role.ASSISTANT)
+    versions = state.talk.tree.siblings(node.id)
+    place = state.talk.tree.position(node.id)[0]
+    if not argument:
+        state.voice.say(f"This is reply {place} of {len(versions)}.", version=place, versions_n=len(versions))
+        return
+    if not argument.isdecimal() or not 0 < int(argument[:9]) <= len(versions):
+        raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
+    chosen = versions[int(argument[:9]) - 1]
+    state.talk.choose(chosen.id)
+    state.voice.say(f"Reply {argument} of {len(versions)}: {chosen.content.strip()}", content=chosen.content)
+
+
+def stop(state: State, argument: str) -> None:
+    state.voice.say("Nothing is being said. Ctrl-C stops a reply, and its text stays.")
+
+
+def attach(state: State, argument: str) -> None:
+    """Have a file or a folder go with the next message; without one say which do."""
+    if argument:
+        state.attached.append(read_attachment(place_of(argument), argument, state.slot.info.n_ctx))
+    if not state.attached:
+        state.voice.say("Nothing is attached; /attach FILE puts a file or a folder into the next message.")
+        return
+    what = "; ".join(" ".join(attachment.chip.split()) for attachment in state.attached)
+    state.voice.say(f"The next message goes with {what}. /detach takes it off.")
+
+
+def detach(state: State, argument: str) -> None:
+    state.attached.clear()
+    state.voice.say("Nothing is attached.")
+
+
+def _changed(state: State, text: str) -> str:
+    """What the person makes of the question."""
+    if state.ask is None:
+        raise UsageError("/edit needs the new text of the question.", "For example: /edit Why is the sea blue?")
+    state.voice.remark(f"The question was: {brief(text)}\nType it anew; an empty line leaves it as it is.")
+    return (state.ask("> ", text) or "").strip()
+
+
+def place_of(path: str) -> Path:
+    """A path as it was typed. Raises NotFoundError for the home of nobody."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise NotFoundError(f"There is no file {path}.", "Check its name.") from None

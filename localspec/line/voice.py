@@ -1,0 +1,177 @@
+"""How the line mode speaks: as text for people, or as records for programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.terminal_stream import escape_for
+from localspec.base.visible import visible, visible_line
+from localspec.chat.marks import Marks, marked
+from localspec.engine.events import Event, FinishReason, PromptProgress, Round, Started
+from localspec.engine.fallback import failure_note
+from localspec.line.streaming import Stride, Strides
+from localspec.line.waiting import Waiting
+from localspec.runtime.figures import sentence
+from localspec.runtime.launch import Launch
+from localspec.runtime.load import PairInfo
+from localspec.runtime.messages import Reply
+
+LEGENDS: Mapping[Marks, str] = {
+    Marks.ASCII: "Marks: [guessed by the draft and kept], {corrected by the target}, <one more from the target>; "
+    "what nobody guessed at has none.",
+    Marks.ANSI: "Marks: what the draft guessed and the target kept is underlined, a correction is bold, one more "
+    "from the target is both; what nobody guessed at is plain.",
+    Marks.NEVER: "Tokens are not marked.",
+}
+_ENDINGS = {
+    FinishReason.CANCELLED: "Stopped; /continue goes on.",
+    FinishReason.LENGTH: "Ended at the length limit; /continue goes on.",
+}
+
+
+class Voice(Protocol):
+    """Where everything goes that is said."""
+
+    marks: Marks
+    lasting: bool
+    """Whether the chat goes on after an error that nobody at a keyboard has seen."""
+
+    def remark(self, text: str) -> None:
+        """Say something that nobody asked for, to a person."""
+        ...
+
+    def say(self, text: str, **data: Any) -> None:
+        """Answer a command; ``data`` is the same for programs."""
+        ...
+
+    def refuse(self, error: LocalSpecError) -> None:
+        """Something was not done."""
+        ...
+
+    def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
+        """A reply begins; ``ids`` name the conversation and its messages."""
+        ...
+
+    def show(self, event: Event) -> None:
+        """Write what an event says, at once."""
+        ...
+
+    def end(self, reply: Reply, notes: str) -> None:
+        """The reply is over, or has broken off; ``notes`` says what else there is to know."""
+        ...
+
+
+class TextVoice:
+    """Replies on standard output, the rest on standard error."""
+
+    lasting = False
+
+    def __init__(self, marks: Marks, stride: Stride, waiting: Waiting, *, colour: bool) -> None:
+        self.marks = marks
+        self._strides = Strides(stride)
+        self._waiting = waiting
+        self._colour = colour
+        self._escape = escape_for(sys.stdout)
+        self._last = "\n"
+        self._toy = False
+
+    def remark(self, text: str) -> None:
+        self._aside(text)
+
+    def say(self, text: str, **data: Any) -> None:
+        self._aside(text)
+
+    def refuse(self, error: LocalSpecError) -> None:
+        self._aside(visible_line(str(error)))
+
+    def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
+        self._last, self._toy = "\n", launch.tour
+
+    def show(self, event: Event) -> None:
+        match event:
+            case Started() if event.dropped_n:
+                self._aside(f"The context is full: the {event.dropped_n} oldest messages are left out.")
+            case PromptProgress():
+                self._waiting.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
+            case Round():
+                self._last = "".join(token.text for token in event.tokens)[-1:] or self._last
+                self._write(
+                    self._strides.push(marked(event.tokens, self.marks, colour=self._colour, escape=self._escape))
+                )
+
+    def end(self, reply: Reply, notes: str) -> None:
+        self._write(self._strides.rest() + ("" if self._last == "\n" else "\n"))
+        if reply.finished is not None:
+            ending = _ENDINGS.get(reply.finished, "")
+            failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
+            failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
+            self._aside(" ".join(filter(None, (ending, failed, sentence(reply.timings, toy=self._toy), notes))))
+
+    def _write(self, text: str) -> None:
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def _aside(self, text: str) -> None:
+        print(self._fitted(text), file=sys.stderr, flush=True)
+
+    def _fitted(self, text: str) -> str:
+        """At a terminal broken at words; the replies' own lines are left alone."""
+        if not sys.stderr.isatty():
+            return text
+        columns = shutil.get_terminal_size().columns
+        fill = partial(textwrap.fill, width=max(20, columns - 1), break_long_words=False, break_on_hyphens=False)
+        return "\n".join(fill(line) if len(line) >= columns else line for line in visible(text).split("\n"))
+
+
+class Records(Protocol):
+    """Writes the events of one reply as records."""
+
+    def show(self, event: Event) -> None: ...
+
+
+class JsonVoice:
+    """One object a line on standard output; each message is answered up to a ``done``, ``note`` or ``error``."""
+
+    lasting = True
+    marks = Marks.NEVER
+
+    def __init__(self, records: Callable[[Launch, PairInfo, Mapping[str, str]], Records], waiting: Waiting) -> None:
+        """``records`` makes what writes one reply; the ids go into its first record."""
+        self._make = records
+        self._records: Records | None = None
+        self._waiting = waiting
+        self._ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+
+    def remark(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def say(self, text: str, **data: Any) -> None:
+        self._write({"event": "note", "text": text, **data})
+
+    def refuse(self, error: LocalSpecError) -> None:
+        self._write(
+            {"event": "error", "message": error.message, "hint": error.hint, "exit_code": error.exit_code},
+        )
+
+    def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
+        self._records = self._make(launch, info, ids)
+
+    def show(self, event: Event) -> None:
+        assert self._records is not None
+        if isinstance(event, PromptProgress):
+            self._waiting.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
+        self._records.show(event)
+
+    def end(self, reply: Reply, notes: str) -> None:
+        pass
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        print(json.dumps(record, ensure_ascii=self._ascii), flush=True)

@@ -1,0 +1,141 @@
+"""Whether a draft can guess for a target: llama.cpp's rules, told with the reason.
+
+Two models fit when a token number means the same text to both. llama.cpp refuses the same pairs,
+without a word about why. Heads that only work upon their target are no models, and fit nothing here.
+Works on headers alone, so a pair can be judged before it is downloaded; says nothing about whether
+the pair will be fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from localspec.base.errors import PairMismatchError
+from localspec.gguf import GgufHeader, Vocabulary
+from localspec.gguf.dimensions import Hyperparameters
+from localspec.gguf.draft_head_kind import heads_in_words
+from localspec.gguf.vocabulary import as_llama_cpp
+
+MAX_SIZE_DIFFERENCE = 128
+"""Tokens one vocabulary may have more than the other: Qwen2.5's models differ by exactly that."""
+FIRST_COMPARED_ID = 5
+"""Tokens before this one may differ: they are special ones, and often named differently."""
+
+_CHOOSE_ANOTHER = (
+    "As the draft, choose a smaller model of the target's family; `localspec pairs list` shows pairs that fit."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether two models fit each other, and why not."""
+
+    reason: str = ""
+    """Why they do not; empty if they do."""
+    token_id: int | None = None
+    """The first token that differs, if that is the reason."""
+    warnings: tuple[str, ...] = ()
+    """What will cost acceptance or speed, though the two fit."""
+
+    @property
+    def fits(self) -> bool:
+        return not self.reason
+
+
+def check_match(target: GgufHeader, draft: GgufHeader) -> None:
+    """Raise PairMismatchError, naming the first token that differs, unless ``draft`` can guess for ``target``."""
+    verdict = judge_match(target, draft)
+    if not verdict.fits:
+        raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", _CHOOSE_ANOTHER)
+
+
+def judge_match(target: GgufHeader, draft: GgufHeader) -> Verdict:
+    """Whether ``draft`` can guess for ``target``."""
+    for header, whose in ((target, "target"), (draft, "draft")):
+        if heads := heads_in_words(header):
+            return Verdict(f"the {whose} is no model of its own but {heads}, which LocalSpec cannot run yet")
+    ours, theirs = target.vocabulary, draft.vocabulary
+    token_id = _first_difference(ours.tokens, theirs.tokens)
+    reasons = [reason for rule in _RULES if (reason := rule(ours, theirs))][:1]
+    if token_id is not None:
+        texts = _shown(ours.tokens[token_id]), _shown(theirs.tokens[token_id])
+        reasons.append(f"token {token_id} is {texts[0]} in the target and {texts[1]} in the draft")
+    if reasons:
+        return Verdict("; ".join(reasons), token_id)
+    return Verdict(warnings=tuple(_warnings(target, draft)))
+
+
+def _same_kind(target: Vocabulary, draft: Vocabulary) -> str:
+    for vocabulary, whose in ((target, "target"), (draft, "draft")):
+        if not vocabulary.tokens:
+            return f"the {whose} has no vocabulary"
+    if target.kind != draft.kind:
+        return f"the target's tokenizer is of the kind {target.kind}, the draft's {draft.kind}"
+    return ""
+
+
+def _same_start(target: Vocabulary, draft: Vocabulary) -> str:
+    ours, theirs = ((v.add_bos, v.bos_id if v.add_bos else None) for v in (target, draft))
+    if ours == theirs:
+        return ""
+    return f"the target begins a text with {_named(target, ours[1])}, the draft with {_named(draft, theirs[1])}"
+
+
+def _same_end(target: Vocabulary, draft: Vocabulary) -> str:
+    ours, theirs = ((v.add_eos, v.eos_id if v.add_eos else None) for v in (target, draft))
+    if ours == theirs:
+        return ""
+    return f"the target ends a text with {_named(target, ours[1])}, the draft with {_named(draft, theirs[1])}"
+
+
+def _similar_size(target: Vocabulary, draft: Vocabulary) -> str:
+    ours, theirs = len(target.tokens), len(draft.tokens)
+    if abs(ours - theirs) <= MAX_SIZE_DIFFERENCE:
+        return ""
+    return f"the target knows {ours:,} tokens, the draft {theirs:,}; they may differ by {MAX_SIZE_DIFFERENCE}"
+
+
+_RULES: tuple[Callable[[Vocabulary, Vocabulary], str], ...] = (_same_kind, _same_start, _same_end, _similar_size)
+
+
+def _first_difference(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int | None:
+    common = min(len(ours), len(theirs))
+    if ours[FIRST_COMPARED_ID:common] == theirs[FIRST_COMPARED_ID:common]:
+        return None
+    differing = (i for i in range(FIRST_COMPARED_ID, common) if as_llama_cpp(i, ours[i]) != as_llama_cpp(i, theirs[i]))
+    return next(differing, None)
+
+
+def _warnings(target: GgufHeader, draft: GgufHeader) -> list[str]:
+    warnings = []
+    ours, theirs = (_turn_end(header.vocabulary) for header in (target, draft))
+    if ours != theirs:
+        ends = _named(target.vocabulary, ours), _named(draft.vocabulary, theirs)
+        warnings.append(
+            f"The target ends its turns with {ends[0]}, the draft with {ends[1]}: "
+            "guesses at the end of a reply will be rejected."
+        )
+    if target.chat_template not in (None, draft.chat_template):
+        lack = "no chat template" if draft.chat_template is None else "another chat template than the target"
+        warnings.append(f"The draft has {lack}: it may guess less well than it could.")
+    for header, whose in ((target, "target"), (draft, "draft")):
+        network = Hyperparameters(header)
+        if network.has_states and not network.takes_snapshots:
+            warnings.append(
+                f"The {whose} keeps a recurrent state that llama.cpp cannot take back ({header.architecture}): "
+                "after a guess that is rejected, a few tokens are evaluated again."
+            )
+    return warnings
+
+
+def _turn_end(vocabulary: Vocabulary) -> int | None:
+    return vocabulary.eos_id if vocabulary.eot_id is None else vocabulary.eot_id
+
+
+def _named(vocabulary: Vocabulary, token_id: int | None) -> str:
+    return "no token" if token_id is None else f"token {token_id} ({_shown(vocabulary.tokens[token_id])})"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:39] + "…")

@@ -1,0 +1,74 @@
+"""Which file of a repository is meant: by its name, or by a quantisation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.models.download.refusals import missing_file
+from localspec.models.download.remote_file import Repository
+from localspec.models.pairs.parts import is_later_part
+
+_SPLIT = re.compile(r"-\d{5}-of-\d{5}$")
+_QUANTISATION = re.compile(r"(?i)(?:^|[-._])((?:UD[-_])?(?:I?Q\d[0-9A-Z_]*|T?Q\d_\d|MXFP4\w*|BF16|F16|F32))$")
+# What lies beside models and is none: projectors, importance matrices, heads for drafters of other kinds.
+_COMPANION = re.compile(r"(?i)^(mmproj|imatrix|mtp-|eagle3-|dflash-|dspark-)|[-._](imatrix|mmproj)[-._]")
+
+
+def choose_file(repository: Repository, wanted: str | None) -> str:
+    """The name of the file; of a model in several, that of the first. None stands for the only model there is.
+
+    Raises NotFoundError with what there is, UsageError if several files can be meant.
+    """
+    if wanted is None:
+        return _only_model(repository)
+    if wanted in repository.sizes:
+        return wanted
+    if wanted.lower().endswith(".gguf"):
+        raise missing_file(wanted, repository)
+    models = [name for name in repository.sizes if _is_model(name)]
+    ending = re.compile(rf"(?i)(?:^|[-._]){re.escape(wanted)}$")
+    fitting = [name for name in models if ending.search(_stem(name))]
+    # "Q4_K_M" does not mean "UD-Q4_K_M" where there are both.
+    plain = [name for name in fitting if not re.search(rf"(?i)UD[-_]{re.escape(wanted)}$", _stem(name))]
+    chosen = plain or fitting
+    if not chosen:
+        raise _no_such_quantisation(repository, wanted, models)
+    if len(chosen) > 1:
+        raise UsageError(f"{wanted} can be any of {', '.join(chosen[:8])}.", f"Give the whole: {repository.name}:FILE.")
+    return chosen[0]
+
+
+def _only_model(repository: Repository) -> str:
+    models = [name for name in repository.sizes if _is_model(name)]
+    if not models:
+        raise missing_file(None, repository)
+    if len(models) > 1:
+        known = _quantisations(models) or models[:8]
+        raise UsageError(
+            f"{repository.name} has several models.",
+            f"Say which: {repository.name}:{known[0]}, or {', '.join(known[1:])}.",
+        )
+    return models[0]
+
+
+def _quantisations(models: list[str]) -> list[str]:
+    return sorted({found[1] for name in models if (found := _QUANTISATION.search(_stem(name)))})
+
+
+def _is_model(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix.lower() == ".gguf" and not is_later_part(name) and not _COMPANION.search(path.name)
+
+
+def _stem(name: str) -> str:
+    return _SPLIT.sub("", PurePosixPath(name).stem)
+
+
+def _no_such_quantisation(repository: Repository, wanted: str, models: list[str]) -> NotFoundError:
+    if not models:
+        return missing_file(wanted, repository)
+    known = _quantisations(models)
+    hint = f"It has {', '.join(known)}." if known else f"It has {', '.join(models[:8])}."
+    return NotFoundError(f"{repository.name} has no file with the quantisation {wanted}.", hint)

@@ -1,0 +1,194 @@
+"""The Hub: which files there are and where their bytes can be had.
+
+``huggingface_hub`` asks, with its tokens, endpoint and redirects; its answers and refusals are put into
+our words here. It is imported only once the endpoint is known to be an address: it parses that at its import.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from urllib.parse import urlsplit
+
+import httpx2
+
+from localspec.base.errors import DownloadError, NotFoundError
+from localspec.models.download.checksum import is_checksum
+from localspec.models.download.layout import check_name
+from localspec.models.download.refusals import explain, missing_file, no_address, offline, unsendable, unusable
+from localspec.models.download.remote_file import RemoteFile, Repository
+
+_ENDPOINT = "https://huggingface.co"
+_METADATA_TIMEOUT_S = 20.0
+_CONNECT_TIMEOUT_S = 15.0
+_READ_TIMEOUT_S = 30.0
+_TRUE = {"1", "ON", "YES", "TRUE"}
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, httpx2.InvalidURL)
+"""The Hub's client raises these over answers that are none of the Hub's."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Hub:
+    """The Hub at ``HF_ENDPOINT``. Callable from several threads; close it at the end."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
+        self.endpoint = (environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+
+    @cached_property
+    def token(self) -> str | None:
+        """The user's, if there is one."""
+        from huggingface_hub import get_token
+
+        return _cleaned(self._environ.get("HF_TOKEN")) or get_token()
+
+    @cached_property
+    def client(self) -> httpx2.Client:
+        """Made when it is first needed. Raises DownloadError for a proxy or certificates that cannot be used."""
+        try:
+            # Not the Hub's own client: that one has no timeouts, and is closed under its users when a connection fails.
+            return httpx2.Client(
+                timeout=httpx2.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S, pool=None),
+                follow_redirects=True,
+                headers={"User-Agent": "localspec", "Accept-Encoding": "identity"},
+            )
+        except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
+            raise unusable(error) from error
+
+    def __enter__(self) -> Hub:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if "client" in self.__dict__:
+            self.client.close()
+
+    def repository(self, name: str, revision: str | None = None) -> Repository:
+        """What is in a repository. Raises NotFoundError or DownloadError."""
+        self._prepare(name)
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            info = HfApi(endpoint=self.endpoint, token=self.token or False).model_info(
+                name, revision=revision, files_metadata=True, timeout=_METADATA_TIMEOUT_S
+            )
+            return Repository(
+                name=name,
+                current_name=_text(info.id or name),
+                revision=revision or "main",
+                commit=_text(info.sha or revision or "main"),
+                sizes={_text(sibling.rfilename): _size(sibling.size) for sibling in info.siblings or ()},
+            )
+        except HFValidationError as error:
+            raise NotFoundError(f"{name!r} is no name of a repository.", "It should be owner/name.") from error
+        except (httpx2.HTTPError, OSError) as error:
+            raise explain(error, name, self) from error
+        except _UNREADABLE as error:
+            raise self._no_hub() from error
+
+    def file(self, repository: Repository, file: str) -> RemoteFile:
+        """A file of a repository. Raises NotFoundError or DownloadError."""
+        check_name(file)
+        if file not in repository.sizes:
+            raise missing_file(file, repository)
+        return self.locate(repository.name, file, repository.revision, repository.commit)
+
+    def locate(self, repo: str, file: str, revision: str, commit: str) -> RemoteFile:
+        """A file at a commit, with a fresh address. Raises NotFoundError or DownloadError."""
+        self._prepare(f"{repo}/{file}")
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+        url = hf_hub_url(repo, file, revision=commit, endpoint=self.endpoint)
+        try:
+            found = get_hf_file_metadata(
+                url, token=self.token or False, timeout=_METADATA_TIMEOUT_S, endpoint=self.endpoint
+            )
+            commit, size_bytes = _commit(found.commit_hash or commit), _size(found.size)
+            address = _address(found.location)
+        except (httpx2.HTTPError, OSError) as error:
+            raise explain(error, f"{repo}/{file}", self) from error
+        except _UNREADABLE as error:
+            raise self._no_hub() from error
+        if found.etag is None and found.commit_hash is None:
+            raise self._no_hub()
+        if size_bytes is None or not is_checksum(etag := found.etag or ""):
+            raise DownloadError(
+                f"{self.endpoint} does not say what {repo}/{file} should hash to.",
+                "Unset HF_ENDPOINT, or set it to the Hub or a full mirror of it.",
+            )
+        where = {"repo": repo, "file": file, "revision": revision, "commit": commit, "url": address}
+        return RemoteFile(**where, etag=etag, size_bytes=size_bytes)
+
+    def headers_for(self, url: str) -> dict[str, str]:
+        """The token, for the Hub alone: storage servers have their signature in the address."""
+        ours = _origin(url) == _origin(self.endpoint)
+        return {"Authorization": f"Bearer {self.token}"} if self.token and ours else {}
+
+    def _no_hub(self) -> DownloadError:
+        return DownloadError(
+            f"{self.endpoint} does not answer like the Hub.",
+            "The network may want you to sign in first; open the address in a browser. Else check HF_ENDPOINT.",
+        )
+
+    def _prepare(self, what: str) -> None:
+        """Raise DownloadError where nothing can be asked."""
+        if not _is_address(self.endpoint):
+            raise no_address(self.endpoint)
+        from huggingface_hub.constants import is_offline_mode
+
+        if is_offline_mode() or self._environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE:
+            raise offline(what)
+        if self.token and not (self.token.isascii() and self.token.isprintable()):
+            raise unsendable(self.endpoint)
+        _ = self.client  # made of the same settings as the Hub's own, and says what is wrong with them
+
+
+def _cleaned(token: str | None) -> str | None:
+    """As ``huggingface_hub`` cleans tokens: copied ones bring line breaks and blanks along."""
+    return (token or "").replace("\r", "").replace("\n", "").strip() or None
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc.lower()
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
+
+
+def _text(value: object) -> str:
+    """Raises TypeError for anything else in an answer of the Hub's."""
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _size(value: object) -> int | None:
+    """None where the Hub does not say; raises TypeError for what is no size."""
+    if value is not None and (not isinstance(value, int) or value < 0):
+        raise TypeError(value)
+    return value
+
+
+def _commit(value: str) -> str:
+    """Raises ValueError for what is none; it becomes the name of a folder."""
+    if not _COMMIT.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+def _address(value: str) -> str:
+    """Raises ValueError or InvalidURL for what cannot be asked."""
+    if not _is_address(value) or not httpx2.URL(value).host:
+        raise ValueError(value)
+    return value

@@ -1,0 +1,143 @@
+"""Where a file goes in the Hub's cache, written the way ``huggingface_hub`` writes it.
+
+Blobs by their ETag, links to them from ``snapshots/COMMIT/``, the commit of a branch in ``refs/``, and
+the same lock files. What has arrived of a file lies beside its blob under a name of our own, which
+the Hub's client neither uses nor prunes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from uuid import uuid4
+
+from localspec.base.errors import OWN_CACHE, DownloadError, refused
+from localspec.models.download.remote_file import RemoteFile
+from localspec.models.pairs.disk import is_file
+from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The places of one file."""
+
+    cache: Path
+    remote: RemoteFile
+
+    @property
+    def repo_folder(self) -> Path:
+        return self.cache / self._folder_name
+
+    @property
+    def blob(self) -> Path:
+        return self.repo_folder / "blobs" / self.remote.etag
+
+    @property
+    def part(self) -> Path:
+        """What has arrived so far."""
+        return self.blob.with_name(self.blob.name + PART_SUFFIX)
+
+    @property
+    def note(self) -> Path:
+        """What is known about the part."""
+        return self.blob.with_name(self.blob.name + NOTE_SUFFIX)
+
+    @property
+    def lock(self) -> Path:
+        return self.cache / ".locks" / self._folder_name / f"{self.remote.etag}.lock"
+
+    @property
+    def snapshot(self) -> Path:
+        """Where programs look for the file."""
+        return self.repo_folder / "snapshots" / self.remote.commit / self.remote.file
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of it is there: as a blob, or where there are no links under its name."""
+        return self.published or self._is_whole(self.blob)
+
+    @property
+    def published(self) -> bool:
+        """Whether programs find all of it where they look."""
+        return self._is_whole(self.snapshot)
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of it is there, proved or not."""
+        if self.complete:
+            return self.remote.size_bytes
+        try:
+            return min(self.part.stat().st_size, self.remote.size_bytes)
+        except OSError:
+            return 0
+
+    def prepare(self) -> None:
+        """Make the folders. Raises DownloadError if they cannot be made."""
+        check_name(self.remote.file)
+        check_name(self.remote.revision)
+        with explained(self.cache):
+            for folder in (self.blob.parent, self.lock.parent, self.snapshot.parent):
+                folder.mkdir(parents=True, exist_ok=True)
+
+    def publish(self) -> Path:
+        """Make the blob visible under its name; the path programs open. Where there are no links it moves there."""
+        with explained(self.cache):
+            if not _leads_to(self.snapshot, self.blob):
+                self._link()
+            if self.remote.revision != self.remote.commit:
+                _write_ref(self.repo_folder / "refs" / self.remote.revision, self.remote.commit)
+        return self.snapshot
+
+    def _link(self) -> None:
+        # Built beside its place and renamed: nobody ever finds a name without a file.
+        temporary = self.snapshot.with_name(f".{uuid4().hex[:8]}.localspec")
+        try:
+            temporary.symlink_to(os.path.relpath(self.blob, self.snapshot.parent))
+        except (OSError, NotImplementedError):  # a file system, or a Windows account, without links
+            self.blob.replace(self.snapshot)
+        else:
+            temporary.replace(self.snapshot)
+
+    def _is_whole(self, path: Path) -> bool:
+        return is_file(path) and path.stat().st_size == self.remote.size_bytes
+
+    @property
+    def _folder_name(self) -> str:
+        return f"models--{self.remote.repo.replace('/', '--')}"
+
+
+def check_name(file: str) -> None:
+    """Raise DownloadError for a name that leads out of its repository."""
+    path = PurePosixPath(file)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file or "\0" in file:
+        raise DownloadError(f"{file!r} is no name of anything in a repository.", "Check the name.")
+
+
+@contextmanager
+def explained(cache: Path) -> Iterator[None]:
+    """Turn what the file system refuses into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise DownloadError(*refused(f"The cache {cache} cannot be written", error, OWN_CACHE)) from error
+
+
+def _leads_to(link: Path, blob: Path) -> bool:
+    if link.is_symlink():
+        return blob.exists() and link.resolve() == blob.resolve()
+    return link.is_file() and not blob.exists()
+
+
+def _write_ref(ref: Path, commit: str) -> None:
+    try:
+        if ref.read_text(encoding="utf-8") == commit:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass  # it is written anew
+    ref.parent.mkdir(parents=True, exist_ok=True)
+    temporary = ref.with_name(f"{ref.name}.{uuid4().hex[:8]}.tmp")
+    temporary.write_text(commit, encoding="utf-8")
+    temporary.replace(ref)

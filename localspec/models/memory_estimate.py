@@ -1,0 +1,165 @@
+"""What a model takes in memory, told from its header alone: weights, cache and buffers as llama.cpp makes them.
+
+Weights and cache are counted layer by layer; the buffers it computes in are a formula fitted to what it
+reports. A layer is either on a device or in RAM, and the output counts as one more layer behind the last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.gguf import GgufHeader
+from localspec.gguf.dimensions import Hyperparameters
+from localspec.gguf.tensors import TENSOR_TYPES
+
+BATCH_TOKENS, UNFUSED_BATCH_TOKENS = 512, 128
+"""The most tokens evaluated at once, with flash attention and without; what contexts are made for."""
+CELL_TOKENS = 256
+"""llama.cpp rounds a context up to a multiple of this."""
+
+_TYPE_BYTES = {name.lower(): size / elements for name, elements, size in TENSOR_TYPES.values()}
+_STATE_COPIES = 2
+"""Of the recurrent states, which the backend makes so that it can go back."""
+_F32_BYTES, _F16_BYTES = 4, 2
+_BLOCK = re.compile(r"blk\.(\d+)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShape:
+    """What the size of a context depends on, its model apart."""
+
+    n_ctx: int
+    type_k: str = "f16"
+    type_v: str = "f16"
+    flash_attn: bool = True
+    swa_full: bool = True
+    """Whether layers that see a window keep what lies behind it all the same."""
+    snapshots: int = 0
+    """Recurrent states kept beside the latest."""
+    max_outputs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Bytes in one place, RAM or the devices."""
+
+    weights: int
+    cache: int
+    compute: int
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.cache + self.compute
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes a loaded model takes."""
+
+    ram: Share
+    device: Share
+
+    @property
+    def total(self) -> int:
+        return self.ram.total + self.device.total
+
+
+def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int = 0) -> Footprint:
+    """The memory of a model in one file or several, its last ``gpu_layers`` layers on a device."""
+    model = Hyperparameters(parts[0])
+    first_on_device = max(0, model.n_layers + 1 - gpu_layers)
+    weights = layer_weights(parts, model.n_layers)
+    caches = [cache_bytes(model, layer, shape) for layer in range(model.n_layers)]
+    computed = compute_bytes(model, shape)
+    outputs = shape.max_outputs * model.n_vocab * _F32_BYTES
+    copies = _STATE_COPIES * sum(map(model.state_width, range(model.n_layers))) * _F32_BYTES
+    all_on_device = first_on_device == 0
+    return Footprint(
+        Share(
+            weights.embedding + sum(weights.layers[:first_on_device]),
+            sum(caches[:first_on_device]),
+            outputs + copies + (mask_bytes(model, shape) if all_on_device else computed),
+        ),
+        Share(
+            sum(weights.layers[first_on_device:]) + (weights.tied_output if gpu_layers else 0),
+            sum(caches[first_on_device:]),
+            computed if gpu_layers else 0,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """Bytes of weights: of what reads tokens in, and of every layer, the output last."""
+
+    embedding: int
+    layers: list[int]
+    tied_output: int
+    """What the output takes once more on a device, where it is the embedding."""
+
+
+def layer_weights(parts: Sequence[GgufHeader], n_layers: int) -> LayerWeights:
+    """The weights of all files of a model, by layer."""
+    embedding, layers, tied = 0, [0] * (n_layers + 1), 0
+    tensors = [tensor for part in parts for tensor in part.tensors]
+    for tensor in tensors:
+        block = _BLOCK.match(tensor.name)
+        if block:
+            layers[min(int(block[1]), n_layers)] += tensor.size_bytes
+        elif tensor.name.startswith("output"):
+            layers[n_layers] += tensor.size_bytes
+        else:
+            embedding += tensor.size_bytes
+            tied = tensor.size_bytes if tensor.name == "token_embd.weight" else tied
+    has_output = any(tensor.name == "output.weight" for tensor in tensors)
+    return LayerWeights(embedding, layers, 0 if has_output else tied)
+
+
+def cache_bytes(model: Hyperparameters, layer: int, shape: ContextShape) -> int:
+    """What one layer remembers of a full context."""
+    k, v = model.key_value_widths(layer)
+    cells = _window_cells(model, shape) if model.sees_window(layer) else _cells(shape.n_ctx)
+    states = (1 + shape.snapshots) * model.state_width(layer) * _F32_BYTES
+    return int(cells * (k * _TYPE_BYTES[shape.type_k] + v * _TYPE_BYTES[shape.type_v])) + states
+
+
+def compute_bytes(model: Hyperparameters, shape: ContextShape) -> int:
+    """The largest of what is alive at once: in a feed-forward layer, in attention, or at the output.
+
+    Without flash attention every head's scores of a whole batch against the whole cache are.
+    """
+    rows = _batch(shape) * _F32_BYTES
+    feed_forward = rows * (4 * model.width + 3 * model.feed_forward_width + 3 * model.state_space_width)
+    widths = [model.key_value_widths(layer) for layer in range(model.n_layers)]
+    k, v = max((k for k, _ in widths), default=0), max((v for _, v in widths), default=0)
+    attention = rows * (5 * model.width + k + v)
+    if not shape.flash_attn:
+        attention += _cells(shape.n_ctx) * model.n_heads * rows
+    output = shape.max_outputs * model.n_vocab * _F32_BYTES + rows * model.width
+    return mask_bytes(model, shape) + max(feed_forward, attention if k else 0, output)
+
+
+def mask_bytes(model: Hyperparameters, shape: ContextShape) -> int:
+    """Which token of a batch sees which cell: once for the whole cache, once for windows."""
+    layers = range(model.n_layers)
+    if not any(model.key_value_widths(layer)[0] for layer in layers):
+        return 0
+    cells = _cells(shape.n_ctx)
+    if any(map(model.sees_window, layers)):
+        cells += _window_cells(model, shape)
+    return cells * _batch(shape) * (_F16_BYTES if shape.flash_attn else _F32_BYTES)
+
+
+def _window_cells(model: Hyperparameters, shape: ContextShape) -> int:
+    cells = _cells(shape.n_ctx)
+    return cells if shape.swa_full else min(cells, _cells(model.window + _batch(shape)))
+
+
+def _batch(shape: ContextShape) -> int:
+    return min(BATCH_TOKENS if shape.flash_attn else UNFUSED_BATCH_TOKENS, shape.n_ctx)
+
+
+def _cells(n_ctx: int) -> int:
+    return -(-n_ctx // CELL_TOKENS) * CELL_TOKENS

@@ -1,0 +1,142 @@
+"""A pair of one's own: checked, named and written into ``pairs.toml``; and drafts to choose from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
+from localspec.gguf import read_header
+from localspec.models.compatibility import check_match, judge_match
+from localspec.models.pairs.catalogue import Catalogue, load_catalogue
+from localspec.models.pairs.own_file import append_pair
+from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.ratio import draft_distance, is_draft_size
+from localspec.models.pairs.references import Resolved
+from localspec.models.pairs.stores import Found
+
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_LEAST_NAME = 3
+"""Characters of a name that says something: converters write a folder's name, or a letter, where they know none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A draft for a target, and why."""
+
+    name: str
+    """What ``--draft`` takes."""
+    path: Path
+    size_bytes: int
+    share: float
+    """Of the target's size."""
+    reason: str
+
+
+def add_pair(
+    target: Resolved, draft: Resolved | None, *, pair_id: str | None = None, title: str | None = None
+) -> tuple[Pair, Path]:
+    """Write the pair down; it and the file it stands in.
+
+    Raises ModelFileError, PairMismatchError, UsageError for an id that is taken or a pair that is known, ConfigError.
+    """
+    for each in (target, draft):
+        if each is not None:
+            _check_context(each)
+    if draft is not None:
+        check_match(target.header, draft.header)
+    catalogue = load_catalogue()
+    pair = Pair(
+        id=_free_id(pair_id or _slug(target), catalogue),
+        title=title or _title([each for each in (target, draft) if each is not None]),
+        target=target.model,
+        draft=draft.model if draft else None,
+    )
+    _refuse_known(pair, catalogue)
+    return pair, append_pair(pair)
+
+
+def suggest_drafts(target: Resolved, found: Iterable[Found]) -> list[Suggestion]:
+    """Files that speak the target's tokens and have a draft's size, the best first."""
+    suggestions = [each for file in found if (each := _suggestion(target, file)) is not None]
+    return sorted(suggestions, key=lambda each: draft_distance(each.size_bytes, target.size_bytes))
+
+
+def relatives(target: Resolved) -> list[Pair]:
+    """Catalogued pairs whose files have the target's vocabulary, or that bear its family's name."""
+    names = f"{target.header.name or ''} {target.path.name}".lower().replace(" ", "").replace("-", "")
+    own = target.header.fingerprint
+    return [
+        pair
+        for pair in load_catalogue().pairs
+        if own in {model.fingerprint for model in pair.models}
+        or (pair.family and pair.family.lower().replace(" ", "") in names)
+    ]
+
+
+def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
+    try:
+        # Sizes are cheap, so they are asked first: few files remain whose headers must be read.
+        size = sum(part.stat().st_size for part in parts_of(found.path))
+        if not is_draft_size(size, target.size_bytes):
+            return None
+        verdict = judge_match(target.header, header := read_header(found.path))
+    except (LocalSpecError, OSError):
+        return None
+    if not verdict.fits:
+        return None
+    same = "the same vocabulary" if header.fingerprint == target.header.fingerprint else "a vocabulary that fits"
+    share = size / target.size_bytes
+    reason = " ".join((f"{same}, {share:.0%} of the target's size", *verdict.warnings))
+    return Suggestion(found.name if found.store != "folder" else str(found.path), found.path, size, share, reason)
+
+
+def _check_context(resolved: Resolved) -> None:
+    said = resolved.header.said_context_length
+    if said is not None and not 0 < said < 2**32:
+        raise ModelFileError(
+            f"{resolved.path} is damaged: by its header it was trained for a context of {said} tokens.",
+            "Fetch it again, or choose another file.",
+        )
+
+
+def _free_id(wanted: str, catalogue: Catalogue) -> str:
+    if not _ID.fullmatch(wanted):
+        raise UsageError(
+            f"{wanted!r} cannot be an id.",
+            "Give --id lower-case letters, digits, '.', '-' and '_', beginning with one.",
+        )
+    if any(pair.id == wanted for pair in catalogue.pairs):
+        raise UsageError(f"There is a pair {wanted!r} already.", "Choose another with --id.")
+    return wanted
+
+
+def _refuse_known(pair: Pair, catalogue: Catalogue) -> None:
+    for known in catalogue.pairs:
+        if _places(known) == _places(pair):
+            raise UsageError(f"These files are the pair {known.id!r} already.", f"Use --pair {known.id}.")
+
+
+def _places(pair: Pair) -> list[tuple[str | None, str]]:
+    return [(model.repo, model.file if model.repo else str(model.path)) for model in pair.models]
+
+
+def _slug(target: Resolved) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", _stem(target).lower()).strip("-._") or "pair"
+
+
+def _title(models: list[Resolved]) -> str:
+    """The models by the names in their headers; where these do not tell them apart by their files', or folders' too."""
+    files = [_stem(each) for each in models]
+    folders = [f"{each.path.parent.name}/{stem}" for each, stem in zip(models, files, strict=True)]
+    for names in ([(each.header.name or "").strip() for each in models], files, folders):
+        if min(map(len, names)) >= _LEAST_NAME and len(set(names)) == len(names):
+            return " + ".join(names)
+    return " + ".join(files)
+
+
+def _stem(resolved: Resolved) -> str:
+    return re.sub(r"-\d{5}-of-\d{5}$", "", Path(resolved.model.file).stem)

@@ -1,0 +1,171 @@
+"""A pair in a flat record, for a listing or for ``--json``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from localspec.models.fit import Room
+from localspec.models.pairs.estimate import Estimate, estimate, known_size
+from localspec.models.pairs.free_space import free_bytes
+from localspec.models.pairs.hub_cache import hub_cache
+from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.recommendation import reads_quickly, recommend
+from localspec.models.pairs.state import HERE, FileState, PairState, state_of
+from localspec.models.pairs.suitability import RED, Suitability, judge_fit
+from localspec.models.pairs.unfinished import unfinished
+
+
+@dataclass(frozen=True, slots=True)
+class FileDescription:
+    """One file of a pair."""
+
+    label: str
+    path: str | None
+    """Where it lies; None if it is not on this machine."""
+    disk_bytes: int | None
+    """What it takes there."""
+    size_bytes: int | None
+    """What it takes, as far as is known."""
+    revision: str | None
+    sha256: str | None
+    licence: str | None
+    verified: bool
+    verified_on: str | None = None
+    """The day of the download that proved it; None if there was none here."""
+    fingerprint: str | None = None
+    """Of its vocabulary, as catalogued or as downloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairDescription:
+    """What a listing shows of a pair; ``dataclasses.asdict`` makes it JSON."""
+
+    id: str
+    title: str
+    family: str
+    drafter: str
+    target: str
+    draft: str | None
+    state: str
+    size_bytes: int | None
+    """Of all its files; None while that of one is unknown."""
+    available: bool
+    reason: str
+    """Why it is not available; empty if it is."""
+    hint: str
+    """What to do about that."""
+    licence: str
+    memory_gb: int | None
+    recommended: bool
+    verified: bool
+    note: str
+    source: str
+    speedup_low: float | None
+    speedup_high: float | None
+    tour: bool
+    files: tuple[FileDescription, ...]
+    memory: Estimate | None = None
+    """What it takes in memory, if it was asked for."""
+    fit: Suitability | None = None
+    missing_bytes: int = 0
+    """What of it would have to be fetched, as far as is known."""
+    arrived_bytes: int = 0
+    """Of that, what an interrupted download has left."""
+    recommended_here: bool = False
+    """Whether it is the one pair for this machine."""
+    recommended_because: str = ""
+
+
+def describe(pair: Pair, room: Room | None = None) -> PairDescription:
+    """The pair as it is now: its files are looked for, and with ``room`` whether it fits."""
+    if room is None:
+        return _describe(pair, state_of(pair))
+    state, need = state_of(pair), estimate(pair)
+    return _describe(pair, state, need, _judge(state, need, room, free_bytes(hub_cache())))
+
+
+def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
+    """All of them, one recommended."""
+    free = free_bytes(hub_cache())
+    looked = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
+    judged = [(pair, _judge(state, need, room, free)) for pair, state, need in looked]
+    best = recommend(judged, quick=reads_quickly(room))
+    return [
+        _describe(pair, state, need, fit, best[1] if best and best[0] is pair else "")
+        for (pair, state, need), (_, fit) in zip(looked, judged, strict=True)
+    ]
+
+
+def _judge(state: PairState, need: Estimate | None, room: Room, free: int | None) -> Suitability:
+    """By memory, and by the disk if something is to be fetched."""
+    fit, fetch = judge_fit(need, room), _missing(state) - _arrived(state)
+    if fit.colour != RED and free is not None and fetch > free:
+        return Suitability(RED, fetch, free, "There is no room on the disk for what is to be fetched.")
+    return fit
+
+
+def _missing(state: PairState) -> int:
+    missing = (file.model for file in state.files if file.path is None and file.model.path is None)
+    return sum(unfinished(model).size_bytes or known_size(model) or 0 for model in missing)
+
+
+def _arrived(state: PairState) -> int:
+    """Nothing while its target has not begun to arrive: a part of a draft may be that of another pair's download."""
+    target, *_ = arrived = [unfinished(file.model).arrived_bytes if file.path is None else 0 for file in state.files]
+    return sum(arrived) if target or state.files[0].path is not None else 0
+
+
+def _describe(
+    pair: Pair, state: PairState, need: Estimate | None = None, fit: Suitability | None = None, because: str = ""
+) -> PairDescription:
+    sizes = [_size(file) for file in state.files]
+    return PairDescription(
+        id=pair.id,
+        title=pair.title,
+        family=pair.family,
+        drafter=pair.drafter,
+        target=pair.target.label,
+        draft=pair.draft.label if pair.draft else None,
+        state=state.state,
+        size_bytes=None if None in sizes else sum(size or 0 for size in sizes),
+        available=state.state == HERE,
+        reason=state.reason,
+        hint=state.hint,
+        licence=pair.licence,
+        memory_gb=pair.memory_gb,
+        recommended=pair.recommended,
+        verified=pair.verified,
+        note=pair.note,
+        source=pair.source,
+        speedup_low=pair.speedup_low,
+        speedup_high=pair.speedup_high,
+        tour=pair.tour,
+        files=tuple(_file(file, size) for file, size in zip(state.files, sizes, strict=True)),
+        memory=need,
+        fit=fit,
+        missing_bytes=_missing(state),
+        arrived_bytes=_arrived(state),
+        recommended_here=bool(because),
+        recommended_because=because,
+    )
+
+
+def _size(file: FileState) -> int | None:
+    return known_size(file.model) if file.size_bytes is None else file.size_bytes
+
+
+def _file(file: FileState, size_bytes: int | None) -> FileDescription:
+    model, proof = file.model, file.model.proof
+    return FileDescription(
+        label=model.label,
+        path=str(file.path) if file.path else None,
+        disk_bytes=file.size_bytes,
+        size_bytes=size_bytes,
+        revision=model.revision or (proof.revision if proof else None),
+        sha256=model.sha256 or (proof.sha256 if proof else None),
+        licence=model.licence,
+        verified=model.verified,
+        verified_on=proof.on if proof else None,
+        fingerprint=model.fingerprint or (proof.fingerprint if proof else None),
+    )

@@ -1,0 +1,94 @@
+"""What a pair takes in memory: counted from the headers of files that are here, else from what the catalogue knows.
+
+The formula for a file that is not here, where the catalogue says nothing better: weights are the size of the file,
+the cache of a full context is a quarter of that, and what is computed in is 3 % of it and 30 MB more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from localspec.base.errors import LocalSpecError
+from localspec.gguf import read_header
+from localspec.models.memory_estimate import ContextShape, footprint
+from localspec.models.pairs.pair import ModelFile, Pair
+from localspec.models.pairs.parts import parts_of
+
+N_CTX = 8192
+"""Tokens of context an estimate is for: what is taken unasked."""
+_OUTPUTS = 17
+"""Rows of logits a target is prepared for: the deepest draft's, and the one before."""
+_CACHE_SHARE = 0.25
+_COMPUTE_SHARE, _COMPUTE_BYTES = 0.03, 30_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Bytes that a pair or one of its models takes."""
+
+    weights: int
+    cache: int
+    compute: int
+    from_headers: bool
+    """Counted from the files themselves; else from their sizes."""
+
+    @property
+    def total(self) -> int:
+        return self.weights + self.cache + self.compute
+
+
+def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
+    """Of all that is loaded for a pair; None while the size of a file is unknown."""
+    models = [pair.target] if pair.waits or pair.draft is None else [pair.target, pair.draft]
+    n_ctx = min(n_ctx, pair.target.context_length or n_ctx)
+    shares = [_of_model(model, n_ctx, _OUTPUTS if model is pair.target else 1) for model in models]
+    known = [share for share in shares if share is not None]
+    return _sum(known) if len(known) == len(shares) else None
+
+
+def target_bytes(pair: Pair) -> int:
+    """The weights of the target, 0 if unknown: how large a model is, as far as choosing goes."""
+    return known_size(pair.target) or 0
+
+
+def known_size(model: ModelFile) -> int | None:
+    """The size of a file, all its parts together: as found, as catalogued, or as reckoned."""
+    try:
+        return sum(path.stat().st_size for path in parts_of(model.locate()))
+    except (LocalSpecError, OSError):
+        whole = model.size_bytes if len(parts_of(Path(model.file))) == 1 else None
+        return whole or model.about_bytes
+
+
+def _sum(shares: Sequence[Estimate]) -> Estimate:
+    return Estimate(
+        sum(share.weights for share in shares),
+        sum(share.cache for share in shares),
+        sum(share.compute for share in shares),
+        all(share.from_headers for share in shares),
+    )
+
+
+def _of_model(model: ModelFile, n_ctx: int, outputs: int) -> Estimate | None:
+    return _from_headers(model, n_ctx, outputs) or _from_size(model, n_ctx)
+
+
+def _from_headers(model: ModelFile, n_ctx: int, outputs: int) -> Estimate | None:
+    try:
+        headers = [read_header(path) for path in parts_of(model.locate())]
+    except LocalSpecError:
+        return None
+    trained = headers[0].context_length or n_ctx
+    ram = footprint(headers, ContextShape(min(n_ctx, trained), flash_attn=False, max_outputs=outputs)).ram
+    return Estimate(ram.weights, ram.cache, ram.compute, from_headers=True)
+
+
+def _from_size(model: ModelFile, n_ctx: int) -> Estimate | None:
+    size = known_size(model)
+    if size is None:
+        return None
+    by_token = model.cache_bytes_per_token
+    cache = int(size * _CACHE_SHARE * n_ctx / N_CTX) if by_token is None else by_token * n_ctx
+    return Estimate(size, cache, int(size * _COMPUTE_SHARE) + _COMPUTE_BYTES, from_headers=False)

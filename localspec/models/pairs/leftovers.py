@@ -1,0 +1,84 @@
+"""What lies in the Hub's cache to no one's use: downloads that were not finished, and blobs no name points to."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from localspec.models.pairs.disk import links_below, matching, real
+from localspec.models.pairs.hub_cache import hub_cache
+from localspec.models.pairs.stores.hub import repositories
+from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
+
+UNFINISHED, UNUSED = "unfinished download", "file no name points to"
+_PARTS = (".incomplete", PART_SUFFIX, NOTE_SUFFIX)
+"""How the names of what has arrived so far end: the Hub's client's, and ours with what is known about it."""
+_IN_USE_S = 600.0
+"""What was written within that time may be a download that still goes on."""
+_LOCKS = ".locks"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One file to nobody's use."""
+
+    path: Path
+    repo: str
+    kind: str
+    size_bytes: int
+    in_use: bool
+    """It, or what belongs to the same download, is locked or was written to a moment ago: it stays."""
+
+
+def find_leftovers(cache: Path | None = None, *, now_s: float | None = None) -> list[Leftover]:
+    """In every repository of the cache, the largest first."""
+    now = time.time() if now_s is None else now_s
+    found = [each for repo, folder in repositories(cache or hub_cache()) for each in _of_repository(repo, folder, now)]
+    return sorted(found, key=lambda each: -each.size_bytes)
+
+
+def _of_repository(repo: str, folder: Path, now: float) -> Iterator[Leftover]:
+    try:
+        used = {real(path) for path in links_below(folder / "snapshots")}
+    except OSError:
+        return  # nobody can tell what is used
+    blobs = [blob for blob in matching(folder / "blobs", "*") if real(blob) not in used]
+    unused = {blob: status for blob in blobs if (status := _status(blob)) is not None}
+    written = dict[str, float]()
+    for blob, status in unused.items():
+        written[_etag(blob)] = max(written.get(_etag(blob), 0.0), status.st_mtime)
+    busy = {etag for etag, at_s in written.items() if now - at_s < _IN_USE_S or _is_locked(folder, etag)}
+    for blob, status in unused.items():
+        kind = UNFINISHED if blob.name.endswith(_PARTS) else UNUSED
+        yield Leftover(blob, repo, kind, status.st_size, _etag(blob) in busy)
+
+
+def _status(blob: Path) -> os.stat_result | None:
+    """None for what is no file, or is gone by now: a download may have ended meanwhile."""
+    try:
+        status = blob.stat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _etag(blob: Path) -> str:
+    """What the name of a blob and of all that belongs to its download begins with."""
+    return blob.name.partition(".")[0]
+
+
+def _is_locked(folder: Path, etag: str) -> bool:
+    """Whether a program, ours or the Hub's client, holds the lock of a file."""
+    try:
+        with (folder.parent / _LOCKS / folder.name / f"{etag}.lock").open("r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass  # there is no lock, or no way to ask
+    return False

@@ -1,0 +1,147 @@
+"""The user's ``pairs.toml``: tables added and taken out as text, so that all else in it stays as it was written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from localspec.base.bounded_file import read_file
+from localspec.base.errors import OWN_FOLDER, ConfigError, InputError, UsageError, refused
+from localspec.base.paths import user_paths
+from localspec.base.shared_file import alone, replace_file
+from localspec.models.pairs.pair import ModelFile, Pair
+from localspec.models.pairs.schema import MOST_BYTES, read_pairs
+
+_HEADER = re.compile(r"\s*\[\[\s*[\"']?pairs[\"']?\s*\]\]\s*(#.*)?$")
+_BY_HAND = "Change it by hand."
+
+
+def own_file() -> Path:
+    return user_paths().config / "pairs.toml"
+
+
+def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
+    """The user's own pairs. Raises ConfigError."""
+    folder = own_file().parent
+    return read_pairs(path or own_file(), locate=lambda file: folder / file)
+
+
+def append_pair(pair: Pair) -> Path:
+    """Write a pair behind those there are; the file. Raises ConfigError, InputError, UsageError."""
+    with _alone():
+        before = own_pairs()
+        if any(own.id == pair.id for own in before):
+            raise UsageError(f"There is a pair {pair.id!r} already.", "Choose another with --id.")
+        text = _text()
+        table = f"{_separator(text)}{_table(pair)}"
+        _replace(text + table, before, pair.id)
+    return own_file()
+
+
+def remove_pair(pair_id: str) -> None:
+    """Take a pair out, with the comments within its table; nothing if it is out already. Raises ConfigError."""
+    with _alone():
+        _remove(pair_id)
+
+
+def _remove(pair_id: str) -> None:
+    before = own_pairs()
+    index = next((n for n, pair in enumerate(before) if pair.id == pair_id), None)
+    if index is None:
+        return
+    lines = _text().splitlines(keepends=True)
+    starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    if len(starts) != len(before):
+        raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
+    start = starts[index]
+    end = starts[index + 1] if index + 1 < len(starts) else len(lines)
+    # Comments right above the next table are about that one.
+    while end < len(lines) and end > start + 1 and lines[end - 1].startswith("#"):
+        end -= 1
+    _replace("".join(lines[:start] + lines[end:]), (*before[:index], *before[index + 1 :]))
+
+
+def _text() -> str:
+    try:
+        return read_file(own_file(), MOST_BYTES).decode().replace("\r\n", "\n")
+    except FileNotFoundError:
+        return ""
+
+
+def _separator(text: str) -> str:
+    if not text:
+        return ""
+    return "\n" if text.endswith("\n") else "\n\n"
+
+
+def _table(pair: Pair) -> str:
+    lines = ["[[pairs]]", *_entries({"id": pair.id, "title": pair.title, "family": pair.family})]
+    for name, model in (("target", pair.target), ("draft", pair.draft)):
+        if model is not None:
+            lines += ["", f"[pairs.{name}]", *_entries(_fields(model))]
+    return "\n".join(lines) + "\n"
+
+
+def _fields(model: ModelFile) -> dict[str, str | int | bool | None]:
+    return {
+        "repo": model.repo,
+        "file": model.file,
+        "revision": model.revision,
+        "size_bytes": model.size_bytes if model.repo else None,
+        "sha256": model.sha256,
+        "architecture": model.architecture,
+        "fingerprint": model.fingerprint,
+        "context_length": model.context_length,
+        "licence": model.licence,
+        "verified": model.verified if model.repo else None,
+    }
+
+
+def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
+    for name, value in fields.items():
+        if value:
+            yield f"{name} = {_quoted(value) if isinstance(value, str) else str(value).lower()}"
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{text!r} is not UTF-8, and cannot be written down.", "Rename the file.") from error
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+
+
+def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> None:
+    """Write the file in one step, once it reads back as ``kept`` and the pair ``added``."""
+
+    def check(written: Path) -> None:
+        try:
+            pairs = own_pairs(written)
+        except ConfigError as error:
+            # The file beside it, which is gone in a moment, tells nobody anything.
+            message = error.message.replace(str(written), f"{own_file()}, as it would be")
+            raise ConfigError(message, "It stays as it was; change it by hand.") from error
+        if tuple(pair for pair in pairs if pair.id != added) != kept or len(pairs) != len(kept) + bool(added):
+            raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
+
+    with _explained(Path(os.path.realpath(own_file()))):
+        replace_file(own_file(), text.encode(), check=check)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with _explained(own_file()), alone(own_file()):
+        yield
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(*refused(f"{path} cannot be written", error, OWN_FOLDER)) from error

@@ -1,0 +1,59 @@
+"""The one pair for this machine, by a rule that is told with it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from math import log
+
+from localspec.models.fit import Room
+from localspec.models.pairs.estimate import known_size, target_bytes
+from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.ratio import draft_distance
+from localspec.models.pairs.suitability import GREEN, Suitability
+
+RULE = (
+    "the largest target that fits beside its draft, of at most 6 GB where it is read from a PC's RAM; of targets "
+    "about as large a verified pair first, then one whose draft is near a tenth of its target, then the first in the "
+    "list"
+)
+MOST_FROM_RAM_BYTES = 6 * 10**9
+"""All weights are read for every token of plain decoding; from RAM, larger ones give a few tokens a second."""
+_NEAR = log(2)
+"""A draft of half or twice a tenth is near it."""
+_EQUAL_FACTOR = 1.25
+"""Targets that differ by less count as about as large."""
+
+
+def reads_quickly(room: Room, platform: str = sys.platform) -> bool:
+    """Whether weights lie where large ones are read quickly: in a GPU's own memory, or in a Mac's.
+
+    A GPU within a PC's processor reads the same RAM as the processor, no faster.
+    """
+    return room.device_bytes is not None and (not room.device_shares_ram or platform == "darwin")
+
+
+def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True) -> tuple[Pair, str] | None:
+    """The recommended pair with the reason in a sentence; None if none fits. ``quick``: as ``reads_quickly`` tells.
+
+    A pair that waits for its drafter, has no draft, or gains little is no candidate; the tour is the last resort.
+    """
+    fitting = [pair for pair, fit in judged if fit.colour == GREEN and not pair.waits and pair.recommended]
+    candidates = [pair for pair in fitting if pair.draft is not None and not pair.tour]
+    if not candidates:
+        tour = next((pair for pair in fitting if pair.tour), None)
+        reason = "the only pair that fits this machine as it is now"
+        return (tour, f"Recommended: {tour.id}, {reason}.") if tour else None
+    if not quick:
+        small = [pair for pair in candidates if target_bytes(pair) <= MOST_FROM_RAM_BYTES]
+        candidates = small or [min(candidates, key=target_bytes)]
+    largest = max(map(target_bytes, candidates))
+    equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
+    best = min(equals, key=lambda pair: (not pair.verified, _distance(pair)))
+    return best, f"Recommended: {best.id}, by this rule: {RULE}."
+
+
+def _distance(pair: Pair) -> float:
+    """How far the draft's share of the target is from the best one; 0 if it is near."""
+    draft = (known_size(pair.draft) if pair.draft else None) or 1
+    return max(0.0, draft_distance(draft, target_bytes(pair)) - _NEAR)

@@ -1,0 +1,97 @@
+"""What a person calls a model file, turned into the file: a path, or an entry of some program's cache."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from localspec.base.errors import NotFoundError, UsageError
+from localspec.gguf import GgufHeader, read_header
+from localspec.models.pairs.disk import may_exist
+from localspec.models.pairs.pair import ModelFile
+from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.scan import find_files
+from localspec.models.pairs.stores import Found, hub
+
+OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")
+"""A repository of the Hub, and a file in it or not; ``folder/x.gguf`` is a path that was mistyped."""
+_QUANTISATION = re.compile(r"[A-Za-z0-9_]+")
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A model file that is here, and its header."""
+
+    model: ModelFile
+    path: Path
+    header: GgufHeader
+    size_bytes: int
+
+
+def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved:
+    """A path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan`` lists.
+
+    Raises NotFoundError, UsageError if several files are meant, ModelFileError.
+    """
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 -- pathlib would raise for a home that is unknown
+    if may_exist(path):
+        return _resolved(path.absolute(), None, text)
+    entries = list(find_files((), environ))
+    named = [found for found in entries if found.name == text]
+    if not named and (reference := OF_HUB.fullmatch(text)):
+        named = _of_repository(entries, reference["repo"], reference["file"])
+    if len(named) > 1 and len({found.name for found in named}) > 1:
+        listed = ", ".join(found.name for found in named[:_SHOWN])
+        raise UsageError(f"{text} can be any of {listed}.", "Give the whole name.")
+    if not named:
+        raise NotFoundError(f"There is no file {text}, and no model of that name here.", _hint(text))
+    found = named[0]
+    return _resolved(found.path, found if found.store == hub.NAME else None, text)
+
+
+def _of_repository(entries: list[Found], repo: str, wanted: str | None) -> list[Found]:
+    """``Q4_K_M`` stands for the file of the repository that has it as the last part of its name, None for any."""
+    of_repo = [
+        found for found in entries if found.store == hub.NAME and found.name.lower().startswith(f"{repo}:".lower())
+    ]
+    if wanted is None:
+        return of_repo
+    if not _QUANTISATION.fullmatch(wanted):
+        return []
+    ending = re.compile(rf"(?:^|[-._/]){re.escape(wanted)}(?:-\d{{5}}-of-\d{{5}})?\.gguf$", re.IGNORECASE)
+    return [found for found in of_repo if ending.search(found.name)]
+
+
+def _hint(text: str) -> str:
+    if OF_HUB.fullmatch(text):
+        return "Fetch it first; `localspec pairs scan` shows what is here."
+    return "Check the path; `localspec pairs scan` shows what is here."
+
+
+def _resolved(path: Path, of_hub: Found | None, text: str) -> Resolved:
+    header, *rest = [read_header(part) for part in parts_of(path)]
+    size = header.size_bytes + sum(part.size_bytes for part in rest)
+    repo, _, file = of_hub.name.partition(":") if of_hub else ("", "", "")
+    model = ModelFile(
+        file=file or str(path),
+        path=None if of_hub else path,
+        repo=repo or None,
+        revision=_commit(path) if of_hub else None,
+        # Of a model in parts, a pair names the first, and its size is what is held against it.
+        size_bytes=header.size_bytes,
+        architecture=header.architecture,
+        fingerprint=header.fingerprint,
+        context_length=header.context_length,
+        licence=header.licence,
+        verified=True,
+    )
+    return Resolved(model, path, header, size)
+
+
+def _commit(path: Path) -> str | None:
+    parts = path.parts
+    return parts[parts.index("snapshots") + 1] if "snapshots" in parts else None

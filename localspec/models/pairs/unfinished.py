@@ -1,0 +1,72 @@
+"""Interrupted downloads of model files, as the downloader leaves them in the Hub's cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from localspec.models.pairs.disk import matching
+from localspec.models.pairs.hub_cache import cached_files, hub_cache
+from localspec.models.pairs.pair import ModelFile
+from localspec.models.pairs.parts import parts_of
+
+PART_SUFFIX = ".localspec.part"
+"""Behind the name of a blob: the part of it that has arrived."""
+NOTE_SUFFIX = ".localspec.json"
+"""Likewise: which file that is, how long it will be, and the server's validator."""
+
+
+def read_note(note: Path) -> dict[str, object]:
+    """The note beside a part; empty where there is none, or none that can be read."""
+    try:
+        said = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """An interrupted download of a model file."""
+
+    arrived_bytes: int = 0
+    size_bytes: int | None = None
+    """Of the whole; None where nobody has noted it."""
+
+
+def unfinished(model: ModelFile) -> Unfinished:
+    """The download of a file that is not here as a whole; of a model in several, those that are complete count."""
+    if model.repo is None:
+        return Unfinished()
+    names = [part.as_posix() for part in parts_of(Path(PurePosixPath(model.file)))]
+    if len(names) == 1:
+        return _largest(_parts(model.repo, model.file, model.sha256))
+    found = [_largest([*_whole(model.repo, name), *_parts(model.repo, name)]) for name in names]
+    sizes = [each.size_bytes for each in found]
+    whole = None if None in sizes else sum(size or 0 for size in sizes)
+    return Unfinished(sum(each.arrived_bytes for each in found), whole)
+
+
+def _largest(found: Iterable[Unfinished]) -> Unfinished:
+    return max(found, key=lambda each: each.arrived_bytes, default=Unfinished())
+
+
+def _whole(repo: str, name: str) -> Iterator[Unfinished]:
+    for path in cached_files(repo, name):
+        with suppress(OSError):  # gone by now
+            size = path.stat().st_size
+            yield Unfinished(size, size)
+
+
+def _parts(repo: str, name: str, sha256: str | None = None) -> Iterator[Unfinished]:
+    """The parts that a name can mean; where the ``sha256`` is known, the part of that content."""
+    blobs = hub_cache() / f"models--{repo.replace('/', '--')}" / "blobs"
+    for part in matching(blobs, f"{sha256 or '*'}{PART_SUFFIX}"):
+        note = read_note(part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX))
+        size = note.get("size_bytes")
+        with suppress(OSError):  # complete by now
+            if sha256 is not None or note.get("file") == name:
+                yield Unfinished(part.stat().st_size, size if isinstance(size, int) else None)

@@ -1,0 +1,320 @@
+"""What this machine takes for a round with this pair: measured at load, before the first reply.
+
+The plain speed is measured each time, by the very loop that replies use. The rest, what a batch of b tokens
+and a step of the draft cost beside a plain token, takes some seconds with a small target and up to
+half a minute with one that writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only scaled
+to the speed of the day. Prices are the fastest of several evaluations:
+whatever interrupts an evaluation only adds to it, so the ratio of two prices is nearly the same on a busy machine as on
+a quiet one. The context is short here; replies keep the figures true as it grows, and what they taught is kept when the
+pair is closed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Protocol
+
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs, LookCost
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import SeededChance
+from localspec.engine.events import Finished, FinishReason, Round
+from localspec.engine.loop import Request, generate
+from localspec.engine.model import Cancelled, Model
+from localspec.engine.sampling import Greedy
+from localspec.runtime.measuring_progress import MeasuringProgress, batch_weight
+
+ENOUGH_ROUNDS = 24
+FEWEST_ROUNDS = 3
+ENOUGH_S = 0.7
+_WARM_UP_ROUNDS = 1
+"""The first token touches memory for the first time."""
+_BATCHES = (4, 2, 8, 16, 3, 5, 6, 7, 9, 12, 17)
+"""Batches to measure, the telling ones first, in case time runs out."""
+_BATCHES_S = 2.0
+_CATCH_UP_N = 16
+"""Tokens of the batch by which catching up is priced."""
+_VERIFIED_N = 4
+"""Tokens of the verification by which taking back is priced."""
+_REFUSALS_N = 12
+"""Refusals in a row to measure: copies of a recurrent state are made every few tokens, so they cost by turns."""
+_REPEATS, _MOST_REPEATS = 3, 12
+"""Evaluations of one size, the second number where they are short."""
+_SHORT_S = 0.03
+"""Evaluations are repeated for about so long."""
+_FIRST_PIECE_N, _PIECE_N = 4, 16
+"""Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
+_DRAFT_SHARE = 0.1
+"""What a draft takes of the target's time, as far as planning goes."""
+_CLEARLY = 0.93
+"""Fewer threads must take less than this share of the time to be preferred."""
+_STEADY = 1.6
+"""If the same evaluation takes this many times as long as another time, something else wants the machine."""
+
+
+class Tunable(Model, Protocol):
+    """A model whose number of threads can be changed."""
+
+    @property
+    def threads(self) -> int: ...
+
+    @property
+    def replay_n(self) -> int:
+        """How many tokens are read again, about, when some just evaluated are taken back."""
+        ...
+
+    @property
+    def forgets_freely(self) -> bool:
+        """Whether the latest tokens can be forgotten at no cost, however often."""
+        ...
+
+    @property
+    def singly_n(self) -> int:
+        """Up to how many tokens it reads one by one."""
+        ...
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        ...
+
+
+def planned_weight(target: Tunable, prompt: Sequence[int], tuned: Sequence[Tunable], *, costs: bool) -> float:
+    """About how long measuring takes, in single tokens of the target: the plain speed, and ``costs`` if wanted."""
+    weight = len(prompt) / _PIECE_N * batch_weight(_PIECE_N) + FEWEST_ROUNDS + _WARM_UP_ROUNDS
+    if not costs:
+        return weight
+    for model in tuned:
+        weight += min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1)
+    return weight + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight()
+
+
+def _rest_weight() -> float:
+    """What follows on the batches: a token beside the rest of a round, the draft, and whether the machine is steady."""
+    return _evaluations_weight(1) + 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N) + 2 * _REPEATS
+
+
+def _threads_weight(batch: int) -> float:
+    """One number of threads; a draft, which evaluates single tokens, takes less."""
+    return _evaluations_weight(batch) * (_DRAFT_SHARE if batch == 1 else 1)
+
+
+def _evaluations_weight(batch: int) -> float:
+    return (1 + _REPEATS) * batch_weight(batch)
+
+
+def read(model: Tunable, prompt: Sequence[int], progress: MeasuringProgress) -> None:
+    """Evaluate all of the prompt but its last token, piece by piece. Raises Cancelled."""
+    if not model.forgets_freely:
+        return  # it could not go back to where measuring begins
+    for start, end in pairwise((0, *range(_FIRST_PIECE_N, len(prompt), _PIECE_N))):
+        progress.begin("a test text", batch_weight(end - start))
+        model.logits(prompt[:end], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRound:
+    """A round at depth 0, as replies make it."""
+
+    total_s: float
+    """The median."""
+    host_s: float
+    """Its part outside the model, where nothing interrupted it."""
+
+
+def plain_round(target: Model, prompt: Sequence[int], cancel: Cancellation, progress: MeasuringProgress) -> PlainRound:
+    """The time of a token without speculation, from some two dozen rounds of the loop that replies use.
+
+    Raises Cancelled.
+    """
+    rounds: list[Round] = []
+    progress.begin("plain speed", batch_weight(_PIECE_N))
+    for round_ in _plain_rounds(target, prompt[: max(1, target.n_ctx // 2)], cancel):
+        rounds.append(round_)
+        spent_s = [each.total_s for each in rounds[_WARM_UP_ROUNDS:]]
+        if len(spent_s) >= ENOUGH_ROUNDS or (len(spent_s) >= FEWEST_ROUNDS and sum(spent_s) >= ENOUGH_S):
+            break
+        progress.begin("plain speed", 1)
+    measured = rounds[_WARM_UP_ROUNDS:]
+    host_s = min(each.total_s - each.verify_s for each in measured)
+    return PlainRound(median(each.total_s for each in measured), host_s)
+
+
+def choose_threads(model: Tunable, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> int:
+    """Set the number of threads that evaluates ``batch`` tokens fastest, from all of them down by halves; returns it.
+
+    A small draft is often quicker on fewer threads: they wait for each other several times a layer.
+    """
+    best_n, best_s, n = model.threads, float("inf"), model.threads
+    while n >= 1:
+        model.set_threads(n)
+        progress.begin("threads", _threads_weight(batch))
+        spent_s = _evaluation_s(model, prompt, batch, median)
+        if spent_s >= best_s * _CLEARLY:
+            break
+        best_n, best_s = n, spent_s
+        n //= 2
+    model.set_threads(best_n)
+    return best_n
+
+
+def measure_costs(
+    target: Tunable,
+    draft: Tunable | None,
+    prompt: Sequence[int],
+    plain: PlainRound,
+    largest: int,
+    progress: MeasuringProgress,
+) -> Costs:
+    """Prices for batches up to ``largest`` tokens and for the draft, at the speed of ``plain``. Raises Cancelled."""
+    host_s = plain.host_s
+
+    def between() -> None:
+        """A draft is evaluated before each verification, which takes the processor's caches from the target."""
+        if draft is not None:
+            draft.logits(prompt, 1)
+
+    batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
+    progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight())
+    progress.begin("one token", _evaluations_weight(1))
+    rounds_s = {1: host_s + _evaluation_s(target, prompt, 1)}
+    deadline = time.perf_counter() + _BATCHES_S
+    for done_n, batch in enumerate(batches):
+        if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
+            break
+        progress.begin(f"batches of {batch}", _evaluations_weight(batch))
+        rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch, between=between)
+    rollback_s = 0.0
+    if target.replay_n and _VERIFIED_N in rounds_s:
+        rollback_s = _rollback_s(target, prompt, rounds_s[_VERIFIED_N] - host_s)
+    if largest not in rounds_s and len(rounds_s) > 1:
+        rounds_s[largest] = _extrapolated(rounds_s, largest)
+    looks = {}
+    if draft is not None:
+        progress.begin("the draft", 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N))
+        step_s = _evaluation_s(draft, prompt, 1)
+        catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
+        all_s = _catch_up_s(draft, prompt, catch_up_n)
+        looks["draft"] = LookCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
+    return Costs(rounds_s, looks, rollback_s).scaled(plain.total_s / rounds_s[1])
+
+
+def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
+    """How long the batches take that there is time for, as ``measure_costs`` goes on with them."""
+    weight = 0.0
+    for done_n, batch in enumerate(batches):
+        if weight * plain_s > _BATCHES_S and done_n >= FEWEST_ROUNDS:
+            break
+        weight += _evaluations_weight(batch)
+    return weight
+
+
+def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
+    """The price of a batch larger than all measured, as far along the line from the smallest to the largest."""
+    largest = max(rounds_s)
+    slope_s = (rounds_s[largest] - rounds_s[1]) / (largest - 1)
+    return rounds_s[largest] + max(0.0, slope_s) * (batch - largest)
+
+
+def is_steady(target: Model, prompt: Sequence[int], progress: MeasuringProgress) -> bool:
+    """Whether the machine takes the same time for the same work; on a busy one nothing measured is worth keeping."""
+    progress.begin("is it steady?", 2 * _REPEATS)
+    spent_s = [_timed(lambda: target.logits(prompt, 1)) for _ in range(2 * _REPEATS)]
+    return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
+
+
+_Of = Callable[[Sequence[float]], float]
+"""One time for several of the same work."""
+
+
+def _nothing() -> None:
+    """Between evaluations that follow upon each other."""
+
+
+def _evaluation_s(
+    model: Tunable, prompt: Sequence[int], batch: int, of: _Of = min, between: Callable[[], None] = _nothing
+) -> float:
+    """The time for scoring the last ``batch`` tokens of the prompt; ``between`` runs before each time, uncounted."""
+    if not model.forgets_freely:
+        return _onward_s(model, prompt, batch, batch, of)
+
+    def once() -> float:
+        between()
+        return _timed(lambda: model.logits(prompt, batch))
+
+    once()
+    return of(_times_s(once))
+
+
+def _catch_up_s(model: Tunable, prompt: Sequence[int], n: int) -> float:
+    """The time for reading the last ``n`` tokens and scoring the last of them."""
+    if not model.forgets_freely:
+        return _onward_s(model, prompt, n, 1)
+
+    def once() -> float:
+        # Another last token in place of what is read makes the cache forget it.
+        model.logits([*prompt[:-n], prompt[-n] ^ 1], 0)
+        return _timed(lambda: model.logits(prompt, 1))
+
+    return min(_times_s(once))
+
+
+def _onward_s(model: Model, prompt: Sequence[int], n: int, last: int, of: _Of = min) -> float:
+    """The time for reading ``n`` tokens behind others and scoring the ``last`` of them.
+
+    For a model that would have to read much again to be asked the same twice: it goes back in between, at a place
+    that it is led to remember.
+    """
+    begin = max(0, len(prompt) - max(_BATCHES) - 1)
+    other = prompt[begin] ^ 1
+
+    def once() -> float:
+        if model.held([*prompt[:begin], other]) < begin:
+            model.logits([prompt[0] ^ 1], 0)
+            model.logits(prompt[:begin], 0)
+        model.logits(prompt[: begin + 1], 1)
+        return _timed(lambda: model.logits(prompt[: begin + 1 + n], last))
+
+    once()
+    return of(_times_s(once))
+
+
+def _times_s(once: Callable[[], float]) -> Sequence[float]:
+    """The times of the same work: at least three, and more where they are short."""
+    spent_s: list[float] = []
+    while len(spent_s) < _REPEATS or (len(spent_s) < _MOST_REPEATS and sum(spent_s) < _SHORT_S):
+        spent_s.append(once())
+    return spent_s
+
+
+def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float:
+    """What a round takes on average after one whose proposals were all refused, beyond the ``verified_s`` it takes."""
+    rounds_n = min(_REFUSALS_N, len(prompt) - 2)
+    ends = range(len(prompt) - rounds_n, len(prompt))
+    model.logits(prompt[: ends[0] - 1], 0)
+    spent_s = [
+        _timed(partial(model.logits, [*prompt[:end], *[prompt[end] ^ 1] * (_VERIFIED_N - 1)], _VERIFIED_N))
+        for end in ends
+    ]
+    return max(0.0, fmean(spent_s[1:]) - verified_s)
+
+
+def _timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _plain_rounds(target: Model, prompt: Sequence[int], cancel: Cancellation) -> Iterator[Round]:
+    """Rounds of one token without end: a reply that is over is begun again."""
+    while True:
+        request = Request(prompt=prompt, sampler=Greedy(), chance=SeededChance(0), policy=FixedDepth(0))
+        for event in generate(target, [], request, cancel):
+            if isinstance(event, Round):
+                yield event
+            elif isinstance(event, Finished) and event.reason is FinishReason.CANCELLED:
+                raise Cancelled

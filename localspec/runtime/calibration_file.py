@@ -1,0 +1,63 @@
+"""Measured costs on disk: one small JSON file for each pair, library, machine and way of loading.
+
+Losing them costs two seconds at the next load, so whatever is wrong with a file, it is measured again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from localspec.base.file_identity import sample_digest
+from localspec.base.shared_file import replace_file
+from localspec.engine.costs import Costs
+
+_FORMAT = 1
+
+
+def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
+    """What costs depend on, in a name: the models, llama.cpp's build, the machine, and how they are loaded.
+
+    A model is known by its size and its first and last megabyte: reading all of it would take longer than
+    measuring.
+    """
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(sample_digest(file))
+    about = (_FORMAT, version("llama-cpp-python"), platform.machine(), platform.processor(), os.cpu_count())
+    digest.update(repr((*about, *circumstances)).encode())
+    return digest.hexdigest()[:32]
+
+
+class CalibrationFile:
+    """Where the costs of one key lie."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._path = folder / f"{key}.json"
+
+    def load(self) -> tuple[Costs, dict[str, int]] | None:
+        """The costs and the threads by model that were found best; None if there are none to be had."""
+        try:
+            data: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            return Costs.from_dict(data["costs"]), {str(k): int(n) for k, n in data["threads"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def save(self, costs: Costs, threads: dict[str, int]) -> None:
+        """Keep them; a disk that is full or read-only only means measuring again."""
+        text = json.dumps({"costs": costs.to_dict(), "threads": threads})
+        with suppress(OSError):
+            replace_file(self._path, text.encode(), private=True)
+
+    def refresh(self, costs: Costs) -> None:
+        """Put what rounds have taught in the place of what was measured once, if that was worth keeping."""
+        taught, kept = costs.taught(), self.load()
+        if taught is not None and kept is not None:
+            self.save(taught, kept[1])

@@ -1,0 +1,113 @@
+"""Looking again at replies that were written: with the prompt that they were written to, token by token.
+
+The prompts of the latest replies are kept, since the same conversation may be split into other tokens
+later; an older one is made anew from its messages, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from localspec.base.errors import CapacityError, InputError
+from localspec.engine.backends.llama.grammar import GrammarSampler
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.sampler import make_sampler
+from localspec.engine.inspecting import inspect, token_probs
+from localspec.engine.inspection import Inspection
+from localspec.engine.sampling import Sampler
+from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.prompting import Prompter
+
+KEPT_PROMPTS_N = 64
+
+Asked = Sequence[Message] | str
+_Key = tuple[tuple[Message, ...] | str, int | None]
+
+
+class Inspector:
+    """Asks both models about replies. It owns neither; what their caches hold afterwards is what was asked last."""
+
+    def __init__(self, target: LlamaModel, draft: LlamaModel | None, max_outputs: int) -> None:
+        """``max_outputs`` is how many rows of scores the target is prepared for."""
+        self._target = target
+        self._draft = draft
+        self._max_outputs = max_outputs
+        self._prompts: OrderedDict[_Key, array[int]] = OrderedDict()
+
+    def remember(self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int]) -> None:
+        """A reply is being written to this prompt, whose tokens are these."""
+        key = _key(prompt, options)
+        self._prompts[key] = array("i", tokens)
+        self._prompts.move_to_end(key)
+        if len(self._prompts) > KEPT_PROMPTS_N:
+            self._prompts.popitem(last=False)
+
+    def inspect(self, prompt: Asked, options: ReplyOptions, reply: Sequence[int], position: int) -> Inspection:
+        """As ``load.PairInspector.inspect``."""
+        self._check(reply, position, position + 1)
+        tokens, exact = self._prompt(prompt, options, position)
+        vocab = self._target.vocab
+        seen = inspect(
+            self._target,
+            self._draft,
+            [*tokens, *reply[:position]],
+            reply[position],
+            self._sampler(options, tokens, reply[:position]),
+            lambda token: vocab.source(token).decode("utf-8", errors="replace"),
+        )
+        return replace(seen, greedy=options.sampling.greedy, exact_context=exact)
+
+    def probs(
+        self, prompt: Asked, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        """As ``load.PairInspector.probs``."""
+        self._check(reply, start, stop)
+        tokens, _ = self._prompt(prompt, options, stop)
+        chunks = token_probs(self._target, [*tokens, *reply[:start]], reply[start:stop], self._max_outputs)
+        return tuple(prob for chunk in chunks for prob in chunk)
+
+    def _prompt(self, prompt: Asked, options: ReplyOptions, reply_n: int) -> tuple[list[int], bool]:
+        """The prompt's tokens, and whether they are the very ones. Raises InputError or CapacityError."""
+        kept = self._prompts.get(_key(prompt, options))
+        if kept is not None:
+            tokens = kept.tolist()
+        else:
+            # A prompter of its own: the conversation's must not take this for the latest question.
+            prompter = Prompter(self._target.vocab, self._target.n_ctx)
+            ready = prompter.raw(prompt) if isinstance(prompt, str) else prompter.chat(prompt, options.max_tokens)
+            tokens = ready.tokens
+        if len(tokens) + reply_n > self._target.n_ctx + 1:
+            raise CapacityError(
+                "The reply and its prompt are too long for the context.", "Load the pair with a larger --ctx."
+            )
+        return tokens, kept is not None
+
+    def _sampler(self, options: ReplyOptions, prompt: Sequence[int], before: Sequence[int]) -> Sampler | None:
+        """The sampler at the end of this text; None for mirostat, which goes by every choice it made before, and for
+        text that the grammar does not allow.
+        """
+        if options.sampling.mirostat:
+            return None
+        vocab = self._target.vocab
+        sampler = make_sampler(options.sampling, vocab.n_vocab, vocab, prompt)
+        if not sampler.stateless:
+            for token in before:
+                sampler.accept(token)
+        return None if isinstance(sampler, GrammarSampler) and sampler.has_left else sampler
+
+    def _check(self, reply: Sequence[int], start: int, stop: int) -> None:
+        if not 0 <= start < stop <= len(reply):
+            raise InputError(
+                f"A reply of {len(reply)} tokens has no tokens {start} to {stop - 1}.", "Choose one of its tokens."
+            )
+        if not all(0 <= token < self._target.vocab.n_vocab for token in reply):
+            raise InputError(
+                "This reply was written with another vocabulary.", "Load the pair that wrote it to look into it."
+            )
+
+
+def _key(prompt: Asked, options: ReplyOptions) -> _Key:
+    return prompt if isinstance(prompt, str) else tuple(prompt), options.max_tokens

@@ -1,0 +1,207 @@
+"""Models in this process, with Ctrl-C ending the reply instead of the program.
+
+Everything that touches a model runs in one thread of its own; the main thread waits for it, and so is
+free to take a signal. The first Ctrl-C asks the work under way to stop; the second ends the process at
+once. SIGTERM and SIGHUP stop it too, and then the program leaves. Knows nothing of what is done with the events.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from types import FrameType, TracebackType
+from typing import Any, Generic, TypeVar
+
+from localspec.base.errors import INTERRUPTED_EXIT_CODE
+from localspec.base.signal_wakeup import Nudge
+from localspec.base.signals import ending_signals, forsake_terminal
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event
+from localspec.engine.model import Cancelled
+from localspec.runtime.cache_notices import KEEPING_HERE, tell_not_kept, told_if_long
+from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.runtime.messages import Message, ReplyOptions
+
+T = TypeVar("T")
+
+GRACE_S = 5.0
+"""How long the work under way may take to end after SIGTERM."""
+
+Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
+"""``load.open_pair``, or what stands in for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The work is done; ``error`` is what it raised."""
+
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Job(Generic[T]):
+    """Work for the thread, and where its results go."""
+
+    work: Callable[[], Iterator[T]]
+    results: SimpleQueue[T | _Ended]
+
+    def do(self) -> None:
+        try:
+            for result in self.work():
+                self.results.put(result)
+        except BaseException as error:  # noqa: BLE001 -- it is raised again in the thread that waits
+            self.results.put(_Ended(error))
+        else:
+            self.results.put(_Ended())
+
+
+class InterruptibleThread:
+    """Does one piece of work after another; use it as a context, from the main thread."""
+
+    def __init__(self) -> None:
+        self.cancel = Cancellation()
+        """Hand this to the work; it is set by Ctrl-C and cleared before each piece of work."""
+        self.interrupted = False
+        """Whether Ctrl-C came during the latest piece of work."""
+        self.leaving: int | None = None
+        """The exit code to leave with, once SIGTERM or SIGHUP came."""
+        self._force: threading.Timer | None = None
+        """Ends the process if the work does not."""
+        self._previous_handlers: dict[int, Any] = {}
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._current: _Job[Any] | None = None
+        self._nudge = Nudge()
+        self._thread = threading.Thread(target=self._serve, name="localspec-engine", daemon=True)
+
+    def __enter__(self) -> InterruptibleThread:
+        self._previous_handlers = {signal.SIGINT: signal.signal(signal.SIGINT, self._on_interrupt)}
+        for number in ending_signals():
+            self._previous_handlers[number] = signal.signal(number, self._on_end)
+        self._nudge.__enter__()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._settle()
+        self._jobs.put(None)
+        self._thread.join()
+        self._nudge.__exit__(kind, error, trace)
+        for number, handler in self._previous_handlers.items():
+            signal.signal(number, handler)
+        if self._force is not None:
+            self._force.cancel()
+
+    def call(self, work: Callable[[], T]) -> T:
+        """The result of ``work``; raises what it raises."""
+
+        def once() -> Iterator[T]:
+            yield work()
+
+        (result,) = self.stream(once)
+        return result
+
+    def stream(self, work: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """What ``work`` yields, as it comes; raises what it raises.
+
+        Work that was left half-way through is stopped before the next begins. Raises SystemExit at the end of work
+        that SIGTERM or SIGHUP stopped.
+        """
+        self._settle()
+        if self.leaving is None:
+            self.cancel.clear()
+        self.interrupted = False
+        job = _Job(work, SimpleQueue())
+        self._current = job
+        self._jobs.put(job)
+        while not isinstance(result := job.results.get(), _Ended):
+            yield result
+        self._current = None
+        if self.leaving is not None:
+            raise SystemExit(self.leaving) from result.error
+        if result.error is not None:
+            raise result.error
+
+    def _settle(self) -> None:
+        """Stop the work that nobody waits for any more, and wait until it has stopped."""
+        if self._current is None:
+            return
+        self.cancel.set()
+        while not isinstance(self._current.results.get(), _Ended):
+            pass
+        self._current = None
+
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.do()
+
+    def _on_interrupt(self, signal_number: int, frame: FrameType | None) -> None:
+        if self._current is None:
+            signal.default_int_handler(signal_number, frame)
+        if self.interrupted:
+            # No clean-up: the thread may be deep in native code, and the person has asked twice.
+            os._exit(INTERRUPTED_EXIT_CODE)
+        self.interrupted = True
+        self.cancel.set()
+
+    def _on_end(self, signal_number: int, frame: FrameType | None) -> None:
+        if signal_number != signal.SIGTERM:
+            forsake_terminal()
+        if self.leaving is None:
+            self.leaving = 128 + signal_number
+            self._force = threading.Timer(GRACE_S, os._exit, (self.leaving,))
+            self._force.daemon = True
+            self._force.start()
+        self.cancel.set()
+        if self._current is None:
+            raise SystemExit(self.leaving)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptiblePair:
+    """An open pair whose replies Ctrl-C ends."""
+
+    info: PairInfo
+    _pair: OpenPair
+    _thread: InterruptibleThread
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C came during the latest reply."""
+        return self._thread.interrupted
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        """As ``OpenPair.reply``; after Ctrl-C it ends with ``Finished(CANCELLED)``."""
+        return self._thread.stream(lambda: self._pair.reply(prompt, options, prefix))
+
+
+def _close(pair: OpenPair, thread: InterruptibleThread) -> None:
+    """With Ctrl-C, without what is kept on disk."""
+    with told_if_long(KEEPING_HERE):
+        try:
+            thread.call(lambda: pair.close(thread.cancel))
+        except Cancelled:
+            if thread.leaving is None:
+                tell_not_kept()
+
+
+@contextmanager
+def open_interruptibly(opener: Opener, options: LoadOptions, progress: Progress | None) -> Iterator[InterruptiblePair]:
+    """An open pair for the length of a ``with``. Raises KeyboardInterrupt if Ctrl-C ends the loading."""
+    with InterruptibleThread() as thread:
+        try:
+            pair = thread.call(lambda: opener(options, thread.cancel, progress))
+        except Cancelled:
+            raise KeyboardInterrupt from None
+        try:
+            if thread.interrupted:
+                raise KeyboardInterrupt
+            yield InterruptiblePair(pair.info, pair, thread)
+        finally:
+            _close(pair, thread)

@@ -1,0 +1,314 @@
+"""A pair that is open: the session between two loaded models and whoever asks them.
+
+Wires checks, backend, prompt and loop together; each of them knows nothing of the others.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from localspec.base.errors import ModelFileError, UsageError
+from localspec.base.file_identity import identify, text_digest
+from localspec.base.paths import user_paths
+from localspec.engine.adaptive import AdaptiveDepth
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.sampler import make_sampler
+from localspec.engine.backends.native import native
+from localspec.engine.cancel import Cancellation
+from localspec.engine.costs import Costs
+from localspec.engine.depth import DepthPolicy, FixedDepth
+from localspec.engine.dist import SeededChance
+from localspec.engine.drafters import Drafter, Parts, make_drafter
+from localspec.engine.events import Event, Finished, FinishReason, Round, Started
+from localspec.engine.loop import Request, generate
+from localspec.engine.model import Cancelled, Logits
+from localspec.engine.tally import Tally
+from localspec.gguf import GgufHeader, read_header
+from localspec.models.compatibility import check_match
+from localspec.runtime.calibration_file import CalibrationFile, calibration_key
+from localspec.runtime.inspector import Inspector
+from localspec.runtime.load import MAX_DEPTH, LoadOptions, PairInfo, Progress
+from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.placement import Plan, make_plan
+from localspec.runtime.prompt_cache import KeptCaches
+from localspec.runtime.prompting import Prompter
+from localspec.runtime.reply_memory import ReplyMemory
+from localspec.runtime.tuning import Tuning
+
+_SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
+"""Caches are kept from so many tokens on, if reading them would take so long."""
+_MEASURING = "measuring this machine"
+
+
+class Session:
+    """Two models, and the memory of what they were asked last."""
+
+    def __init__(
+        self,
+        info: PairInfo,
+        target: LlamaModel,
+        draft: LlamaModel | None,
+        costs: Costs,
+        calibration: CalibrationFile,
+        memory: ReplyMemory | None,
+        caches: KeptCaches | None,
+        cancel: Cancellation,
+        resources: ExitStack,
+    ) -> None:
+        self._info = info
+        self._target = target
+        self._memory = memory
+        self._caches = caches
+        self._parts = Parts(target.vocab, draft, memory.automaton if memory else None)
+        self._costs = costs
+        self._calibration = calibration
+        self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
+        self._drafters: dict[str, Drafter] = {}
+        self._cancel = cancel
+        self._resources = resources
+        self._prompter = Prompter(target.vocab, target.n_ctx, self._check)
+        self.inspector = Inspector(target, draft, MAX_DEPTH + 1)
+
+    @staticmethod
+    def open(options: LoadOptions, cancel: Cancellation, progress: Progress) -> Session:
+        """As ``load.open_pair``, which it implements."""
+        started = time.perf_counter()
+        progress("checking the files", 0.0)
+        headers = _read_headers(options)
+        plan = make_plan(options, headers.target, headers.draft)
+        with ExitStack() as resources:
+            target, draft = _open_models(plan, cancel, progress, resources)
+            calibration = _calibration_file(options, target)
+            costs = _fit(options, target, draft, calibration, cancel, progress)
+            if target.can_pad:
+                target.pad(costs.pad())
+            info = _describe(options, headers, target, draft)
+            info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
+            memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
+            caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
+            return Session(info, target, draft, costs, calibration, memory, caches, cancel, resources.pop_all())
+
+    @property
+    def info(self) -> PairInfo:
+        return self._info
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        """As ``load.OpenPair.reply``."""
+        drafters = self._chosen(options.spec)
+        policy = self._policy(options.depth)
+        try:
+            if isinstance(prompt, str):
+                ready = self._prompter.raw(prompt, prefix)
+            else:
+                ready = self._prompter.chat(prompt, options.max_tokens, prefix)
+        except Cancelled:
+            yield Started(0, 0, options.seed or 0)
+            yield Finished(FinishReason.CANCELLED, "", Tally().timings())
+            return
+        request = self._request(ready.tokens, options, policy, prefix)
+        context = list(ready.tokens)
+        if self._caches:
+            self._caches.turn_to(context, self._cancel)
+        if not prefix:
+            self.inspector.remember(prompt, options, context)
+        try:
+            for event in generate(self._target, drafters, request, self._cancel):
+                if isinstance(event, Started):
+                    event = replace(event, dropped_n=ready.dropped_n)
+                elif isinstance(event, Round):
+                    context.extend(token.id for token in event.tokens)
+                yield event
+        finally:
+            self._prompter.remember(context)
+            if self._memory:
+                self._memory.add(context[len(ready.tokens) :])
+            if self._caches:
+                self._caches.settle(context)
+
+    def scores(self, prompt: Sequence[Message] | str, reply: Sequence[int], width: int) -> Iterator[Logits]:
+        """The target's scores before each token of a reply, a row each, ``width`` tokens evaluated at a time.
+
+        A row is valid until the next is asked for. Raises Cancelled.
+        """
+        ready = self._prompter.raw(prompt) if isinstance(prompt, str) else self._prompter.chat(prompt, len(reply))
+        for start in range(0, len(reply), width):
+            end = min(start + width, len(reply))
+            yield from self._target.logits([*ready.tokens, *reply[: end - 1]], end - start)
+
+    def count_tokens(self, text: str) -> int:
+        """As ``load.OpenPair.count_tokens``."""
+        return self._prompter.count(text)
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """As ``load.OpenPair.close``."""
+        with self._resources:
+            self._calibration.refresh(self._costs)
+            if self._caches:
+                self._caches.keep(cancel)
+
+    def _check(self) -> None:
+        """Raises Cancelled."""
+        if self._cancel.is_set():
+            raise Cancelled
+
+    def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
+        """The drafters asked for, those that cost nothing first. They stay, and so does what they learned."""
+        if spec is None:
+            spec = ("suffix", "draft") if self._parts.draft else ("suffix",)
+        for name in spec:
+            if name not in self._drafters:
+                self._drafters[name] = make_drafter(name, self._parts)
+        return sorted((self._drafters[name] for name in dict.fromkeys(spec)), key=lambda drafter: not drafter.free)
+
+    def _policy(self, depth: int | None) -> DepthPolicy:
+        """Adaptive, or fixed at ``depth``. Raises UsageError outside what contexts are prepared for."""
+        if depth is None:
+            return self._adaptive
+        if not 0 <= depth <= MAX_DEPTH:
+            raise UsageError(f"A depth of {depth} is not possible.", f"Choose one from 0 to {MAX_DEPTH}.")
+        return FixedDepth(depth, self._costs)
+
+    def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy, prefix: str) -> Request:
+        seed = options.seed if options.seed is not None else secrets.randbits(32)
+        vocab = self._target.vocab
+        return Request(
+            prompt=tokens,
+            sampler=make_sampler(options.sampling, vocab.n_vocab, vocab, tokens, prefix),
+            chance=SeededChance(seed),
+            policy=policy,
+            seed=seed,
+            max_tokens=options.max_tokens,
+            stop=options.stop,
+            plain_per_second=self._info.plain_per_second,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Headers:
+    """What the files say about themselves."""
+
+    target: GgufHeader
+    draft: GgufHeader | None
+
+
+def _read_headers(options: LoadOptions) -> _Headers:
+    """Everything that can be refused without loading gigabytes is refused here."""
+    target = read_header(options.target)
+    draft = read_header(options.draft) if options.draft else None
+    _check_speaks(target)
+    if draft:
+        _check_speaks(draft)
+        check_match(target, draft)
+    return _Headers(target, draft)
+
+
+def _check_speaks(header: GgufHeader) -> None:
+    if not header.vocabulary.has_tokens:
+        raise ModelFileError(
+            f"{header.source} cannot be used: it has no vocabulary, so it can neither read nor write text.",
+            "Look for another file of the same model.",
+        )
+
+
+def _open_models(
+    plan: Plan, cancel: Cancellation, progress: Progress, resources: ExitStack
+) -> tuple[LlamaModel, LlamaModel | None]:
+    """The target and, if there is one, its draft with the same context; ``resources`` will close them."""
+
+    def opened(settings: LoadSettings, what: str, n_vocab: int | None) -> LlamaModel:
+        report: Callable[[float], None] = partial(progress, f"loading the {what}")
+        report(0.0)
+        model = LlamaModel.open(settings, cancel, report, n_vocab=n_vocab)
+        resources.callback(model.close)
+        return model
+
+    target = opened(plan.target, "target", None)
+    return target, opened(plan.draft, "draft", target.vocab.n_vocab) if plan.draft else None
+
+
+def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | None) -> PairInfo:
+    """All there is to say before anything is measured."""
+    draft_name = (headers.draft.name or headers.draft.source) if headers.draft else None
+    target_file, draft_file = identify(options.target), identify(options.draft) if options.draft else None
+    return PairInfo(
+        target=options.target,
+        draft=options.draft,
+        target_name=headers.target.name or headers.target.source,
+        draft_name=draft_name,
+        # A model may be spread over several files; its header knows the first.
+        target_size_bytes=max(headers.target.size_bytes, target.size_bytes),
+        draft_size_bytes=max(headers.draft.size_bytes, draft.size_bytes) if headers.draft and draft else 0,
+        n_vocab=target.vocab.n_vocab,
+        n_ctx=target.n_ctx,
+        threads=target.threads,
+        device=target.device,
+        has_template=target.vocab.chat_template is not None,
+        plain_per_second=None,
+        load_s=0.0,
+        draft_threads=draft.threads if draft else None,
+        draft_device=draft.device if draft else None,
+        cache_type_k=target.cache_type_k,
+        cache_type_v=target.cache_type_v,
+        flash_attn=target.flash_attn,
+        target_sample=target_file.sample if target_file else None,
+        target_sha256=target_file.sha256 if target_file else None,
+        draft_sample=draft_file.sample if draft_file else None,
+        draft_sha256=draft_file.sha256 if draft_file else None,
+        template_digest=text_digest(target.vocab.chat_template),
+    )
+
+
+def _calibration_file(options: LoadOptions, target: LlamaModel) -> CalibrationFile:
+    """Where the prices of this pair, loaded like this, are kept."""
+    files = [file for file in (options.target, options.draft) if file is not None]
+    how = replace(options, target=Path(), draft=None)
+    key = calibration_key(files, (how, target.device, native().build))
+    return CalibrationFile(user_paths().data / "calibration", key)
+
+
+def _fit(
+    options: LoadOptions,
+    target: LlamaModel,
+    draft: LlamaModel | None,
+    file: CalibrationFile,
+    cancel: Cancellation,
+    progress: Progress,
+) -> Costs:
+    """What this machine takes for a round, measured or remembered."""
+    progress(_MEASURING, 0.0)
+    tuning = Tuning(
+        target,
+        draft,
+        tune_target=options.threads is None,
+        tune_draft=options.threads is None and options.draft_threads is None,
+        largest=min(MAX_DEPTH + 1, target.n_ctx // 2),
+    )
+    costs = tuning.fit(
+        _measuring_prompt(target), file, cancel, lambda what, fraction: progress(f"{_MEASURING} ({what})", fraction)
+    )
+    progress(_MEASURING, 1.0)
+    return costs
+
+
+def _kept_caches(options: LoadOptions, target: LlamaModel, draft: LlamaModel | None, costs: Costs) -> KeptCaches:
+    """Where the caches of this pair are kept, and from what length on."""
+    files = [file for file in (options.target, options.draft) if file is not None]
+    key = calibration_key(files, (target.cache_type_k, target.cache_type_v, target.flash_attn))
+    read_s = costs.round_s(costs.largest) / costs.largest
+    worth_n = max(_SHORTEST_KEPT_N, int(_WORTH_S / read_s))
+    return KeptCaches(user_paths().data / "caches" / key, (target, draft) if draft else (target,), worth_n)
+
+
+def _measuring_prompt(target: LlamaModel) -> list[int]:
+    """Any text does; this one is easy to go on with."""
+    vocab = target.vocab
+    tokens = vocab.tokenize(", ".join(map(str, range(1, 25))), special=False)
+    text = [vocab.bos, *tokens] if vocab.adds_bos and vocab.bos is not None else tokens
+    return text[: max(1, target.n_ctx // 2)]

@@ -1,0 +1,217 @@
+"""From what is asked for to what each model is loaded with; everything that can be refused is refused here.
+
+Files have been read up to their headers, nothing has been loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from localspec.base.errors import LocalSpecError, UsageError
+from localspec.base.machine import Memory, memory
+from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.native import native
+from localspec.gguf import GgufHeader, read_header
+from localspec.gguf.dimensions import Hyperparameters
+from localspec.models.fit import Room, Wanted, check_fits, fits
+from localspec.models.memory_estimate import ContextShape
+from localspec.runtime.load import DEFAULT_N_CTX, MAX_DEPTH, NO_DEVICE, LoadOptions
+
+SNAPSHOTS_N = 8
+"""Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a
+large model is some hundred megabytes; deeper drafts, which are seldom worth it, are read again in part."""
+_UNQUANTISED = ("f32", "f16", "bf16")
+_SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How both models will be loaded."""
+
+    target: LoadSettings
+    draft: LoadSettings | None
+
+
+def make_plan(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Plan:
+    """Settings that the machine has room for.
+
+    Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing.
+    """
+    _check_contradictions(options)
+    present = list_devices(native())
+    if options.require_gpu:
+        require_gpu(present)
+    plan = Plan(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
+    for settings, header in ((plan.target, target), (plan.draft, draft)):
+        if settings and header:
+            _check_quantised(settings, header)
+    return _fitting(plan, options, target, draft)
+
+
+def _check_contradictions(options: LoadOptions) -> None:
+    if options.cache_type_v not in _UNQUANTISED and options.flash_attn == "off":
+        raise UsageError(
+            f"--cache-type-v {options.cache_type_v} needs flash attention, and --flash-attn off turns it off.",
+            "Leave one of them out.",
+        )
+    if options.require_gpu and (options.gpu_layers == 0 or options.device == NO_DEVICE):
+        raise UsageError("--require-gpu contradicts evaluating the target on the CPU.", "Leave one of them out.")
+    for device, layers, prefix in (
+        (options.device, options.gpu_layers, "--"),
+        (options.draft_device or options.device, options.draft_gpu_layers, "--draft-"),
+    ):
+        if device == NO_DEVICE and layers:
+            raise UsageError(
+                f"Device {NO_DEVICE} leaves no GPU for {prefix}gpu-layers {layers}.", "Leave one of them out."
+            )
+
+
+def _check_quantised(settings: LoadSettings, header: GgufHeader) -> None:
+    types = [name for name in (settings.cache_type_k, settings.cache_type_v) if name not in _UNQUANTISED]
+    if types and not Hyperparameters(header).can_quantise_cache():
+        raise UsageError(
+            f"The cache of {header.source} cannot be kept as {types[0]}: its heads are no whole blocks wide.",
+            "Choose f16, or bf16.",
+        )
+
+
+def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device]) -> LoadSettings:
+    devices = choose(present, options.device)
+    return LoadSettings(
+        options.target,
+        MAX_DEPTH + 1,
+        _n_ctx(options, header),
+        options.threads,
+        options.gpu_layers,
+        devices=devices,
+        require_gpu=options.require_gpu,
+        cache_type_k=options.cache_type_k,
+        cache_type_v=options.cache_type_v,
+        flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.gpu_layers != 0),
+        mmap=options.mmap,
+        mlock=options.mlock,
+        snapshots=_snapshots(header),
+    )
+
+
+def _draft(
+    options: LoadOptions, target: GgufHeader, header: GgufHeader, present: Sequence[Device]
+) -> LoadSettings | None:
+    """As the target, but for what the draft has options of its own for; the same context."""
+    if options.draft is None:
+        return None
+    settings = _target(options, target, present)
+    devices = choose(present, options.draft_device or options.device)
+    return replace(
+        settings,
+        path=options.draft,
+        max_outputs=1,
+        threads=options.draft_threads or options.threads,
+        gpu_layers=options.draft_gpu_layers,
+        devices=devices,
+        flash_attn=_flash_attn(options, on_gpu=bool(devices) and options.draft_gpu_layers != 0),
+        require_gpu=False,
+        snapshots=0,  # it goes on token by token, after which no state can be taken back
+    )
+
+
+def _n_ctx(options: LoadOptions, header: GgufHeader) -> int:
+    return options.n_ctx or min(header.context_length or DEFAULT_N_CTX, DEFAULT_N_CTX)
+
+
+def _flash_attn(options: LoadOptions, *, on_gpu: bool) -> bool | None:
+    """Unasked, on a GPU as llama.cpp thinks best, and on the CPU only where a cache needs it.
+
+    The CPU's fused step reads the whole cache anew for every row of a batch, the unfused one once for all of them:
+    with 1,500 tokens of context a verification of 16 takes nearly four times as long fused. Reading one takes up to
+    two thirds longer unfused (tests/benchmarks/README.md).
+    """
+    if options.flash_attn == "auto":
+        return None if on_gpu or options.cache_type_v not in _UNQUANTISED else False
+    return options.flash_attn == "on"
+
+
+def _snapshots(header: GgufHeader) -> int:
+    model = Hyperparameters(header)
+    return SNAPSHOTS_N if model.takes_snapshots and model.has_states else 0
+
+
+def _fitting(plan: Plan, options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Plan:
+    """The plan if it fits, else one that remembers less and may have to read more again. Raises CapacityError."""
+    room = _room(plan, options.mmap is not False and not options.mlock, memory())
+
+    def wanted(plan: Plan) -> list[Wanted]:
+        return [
+            _wanted(settings, header, may_fuse=options.flash_attn != "off")
+            for settings, header in ((plan.target, target), (plan.draft, draft))
+            if settings and header
+        ]
+
+    smallest = _smaller(plan, snapshots=0)
+    for candidate in (plan, _smaller(plan, snapshots=plan.target.snapshots), smallest):
+        if fits(wanted(candidate), room):
+            # Copies of mapped weights would have to be free memory like all else.
+            copied = fits(wanted(candidate), replace(room, mapped=False))
+            return candidate if copied else _without_copies(candidate)
+    check_fits(wanted(smallest), room)
+    return smallest
+
+
+def _smaller(plan: Plan, snapshots: int) -> Plan:
+    """With windows kept no longer than they are seen, and so many recurrent states."""
+    return Plan(
+        replace(plan.target, swa_full=False, snapshots=snapshots),
+        replace(plan.draft, swa_full=False) if plan.draft else None,
+    )
+
+
+def _without_copies(plan: Plan) -> Plan:
+    return Plan(replace(plan.target, repack=False), replace(plan.draft, repack=False) if plan.draft else None)
+
+
+def _wanted(settings: LoadSettings, header: GgufHeader, *, may_fuse: bool) -> Wanted:
+    layers = 0
+    if settings.devices:
+        most = (header.block_count or 0) + 1
+        layers = most if settings.gpu_layers is None else min(settings.gpu_layers, most)
+    shape = ContextShape(
+        n_ctx=settings.n_ctx or DEFAULT_N_CTX,
+        type_k=settings.cache_type_k,
+        type_v=settings.cache_type_v,
+        flash_attn=settings.flash_attn is not False,
+        swa_full=settings.swa_full,
+        snapshots=settings.snapshots,
+        max_outputs=settings.max_outputs,
+    )
+    return Wanted(_parts(settings, header), shape, layers, may_fuse)
+
+
+def _parts(settings: LoadSettings, header: GgufHeader) -> list[GgufHeader]:
+    """The headers of all files of a model; those that are missing are llama.cpp's to complain about."""
+    split = _SPLIT.search(settings.path.name)
+    parts = [header]
+    for number in range(2, int(split[1]) + 1 if split else 0):
+        name = _SPLIT.sub(f"-{number:05}-of-{split[1]}.gguf", settings.path.name) if split else ""
+        try:
+            parts.append(read_header(settings.path.with_name(name)))
+        except LocalSpecError:
+            break
+    return parts
+
+
+def _room(plan: Plan, mapped: bool, ram: Memory) -> Room:
+    used = {
+        device.name: device for settings in (plan.target, plan.draft) if settings for device in settings.devices or ()
+    }
+    devices = used.values()
+    # A device that reports nothing free does not tell.
+    told = all(device.free_bytes for device in devices)
+    return Room(
+        ram,
+        sum(device.free_bytes for device in devices) if devices and told else None,
+        device_shares_ram=any(device.shares_ram for device in devices),
+        mapped=mapped,
+    )

@@ -1,0 +1,170 @@
+"""From a conversation to token ids, so that a follow-up evaluates only what is new.
+
+The model's cache is reused as far as the token ids agree. Tokenizing a reply's text again can split it
+otherwise than it was generated, so the ids of the latest context are kept and used again wherever the
+new text says the same. Knows nothing of models: a vocabulary is enough.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from localspec.base.errors import CapacityError, InputError
+from localspec.runtime.encoding import Encoder, TextVocab
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.template import ChatTemplate
+from localspec.runtime.template.marked_text import MarkedText
+
+COMFORTABLE_REPLY_N = 512
+"""Tokens kept free for a reply, as long as that is no more than a quarter of the context."""
+SHORTEST_REPLY_N = 16
+"""Tokens a reply must at least have, likewise."""
+_LONG = 8
+"""Characters for each token of the context, from which on a text is looked at in pieces before it is tokenized."""
+_PIECE_N = 32_768
+_FAR = 2
+"""Times the context: what is longer is not tokenized to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model is to continue."""
+
+    tokens: list[int]
+    dropped_n: int = 0
+    """Messages left out, oldest first, because the context is too small for all."""
+
+
+class Prompter:
+    """Makes the prompts of one session. Its memory changes token ids only where the text stays the same."""
+
+    def __init__(self, vocab: TextVocab, n_ctx: int, check: Callable[[], None] = lambda: None) -> None:
+        """``check`` is called now and then while a prompt is made, and may raise."""
+        self._vocab = vocab
+        self._encoder = Encoder(vocab)
+        self._n_ctx = n_ctx
+        self._check = check
+        self._template: ChatTemplate | None = None
+        self._latest: list[int] = []
+        self._left_out: list[Message] = []
+
+    def remember(self, tokens: Sequence[int]) -> None:
+        """The latest context: a prompt and what was generated after it."""
+        self._latest = list(tokens)
+
+    def count(self, text: str) -> int:
+        """How many tokens ``text`` has in a message."""
+        return len(self._encoder.tokenize(MarkedText.given(text)))
+
+    def raw(self, text: str, prefix: str = "") -> Prompt:
+        """The prompt for plain text: no template, but control tokens written in it count.
+
+        They do not in ``prefix``, the beginning of the reply. Raises InputError or CapacityError.
+        """
+        if not text:
+            raise _empty()
+        whole = MarkedText.own(text) + MarkedText.given(prefix)
+        tokens = None if self._is_far_too_long(whole) else self._encode(whole, [])
+        if tokens is None or len(tokens) > self._n_ctx:
+            raise self._too_long(tokens)
+        return Prompt(tokens)
+
+    def chat(self, messages: Sequence[Message], max_tokens: int | None = None, prefix: str = "") -> Prompt:
+        """The prompt for a conversation, its oldest turns left out if the context is too small for all.
+
+        The system message and the last message always stay, and so does ``prefix``, the beginning of the reply.
+        Raises InputError or CapacityError.
+        """
+        if not messages or not messages[-1].content.strip():
+            raise _empty()
+        template = self._template = self._template or _template_of(self._vocab)
+        head = [message for message in messages[:1] if message.role is Role.SYSTEM]
+        return self._fitting(template, head, list(messages[len(head) :]), max_tokens, prefix)
+
+    def _fitting(
+        self, template: ChatTemplate, head: list[Message], turns: list[Message], max_tokens: int | None, prefix: str
+    ) -> Prompt:
+        """The longest end of ``turns`` that leaves room to reply, and does not move with every question.
+
+        What was left out before stays out if that still fits: another beginning would have the whole
+        conversation read again. When more has to go, a quarter of the room is freed at once.
+        """
+        reserve = min(COMFORTABLE_REPLY_N, self._n_ctx // 4, max_tokens or COMFORTABLE_REPLY_N)
+        room = self._n_ctx - reserve
+        begun = MarkedText.given(prefix)
+
+        def tokens_from(start: int, at_most: int) -> list[int] | None:
+            """None if there are more, or far more."""
+            text = template.render(head + turns[start:], self._check) + begun
+            tokens = None if self._is_far_too_long(text) else self._encode(text, self._latest)
+            return tokens if tokens is not None and len(tokens) <= at_most else None
+
+        if whole := tokens_from(0, room):
+            self._left_out = []
+            return Prompt(whole)
+        before = len(self._left_out)
+        if before and before < len(turns) and turns[:before] == self._left_out and (kept := tokens_from(before, room)):
+            return Prompt(kept, before)
+        starts = _starts_of_turns(turns) or [0]
+        first_fit = bisect_left(starts, True, key=lambda start: tokens_from(start, room * 3 // 4) is not None)
+        start = starts[min(first_fit, len(starts) - 1)]
+        tokens = tokens_from(start, _FAR * self._n_ctx)
+        if tokens is None or len(tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
+            raise self._too_long(tokens)
+        self._left_out = turns[:start]
+        return Prompt(tokens, start)
+
+    def _encode(self, text: MarkedText, earlier: Sequence[int]) -> list[int]:
+        """Tokens of ``text``, with exactly one ``bos`` in front if the model wants it."""
+        self._check()
+        vocab = self._vocab
+        if not vocab.adds_bos or vocab.bos is None:
+            return self._encoder.encode(text, earlier)
+        # Many templates write it out, too.
+        bos = vocab.source(vocab.bos).decode("utf-8", errors="replace")
+        if text[: len(bos)].is_own:
+            text = text.removeprefix(bos)
+        return [vocab.bos, *self._encoder.encode(text, earlier[1:])]
+
+    def _is_far_too_long(self, text: str) -> bool:
+        """Whether a text has several times more tokens than fit, found without tokenizing all of it at once."""
+        if len(text) <= _LONG * self._n_ctx:
+            return False
+        tokens_n = 0
+        for start in range(0, len(text), _PIECE_N):
+            self._check()
+            tokens_n += len(self._vocab.tokenize(str.__getitem__(text, slice(start, start + _PIECE_N)), special=True))
+            if tokens_n > _FAR * self._n_ctx:
+                return True
+        return False
+
+    def _too_long(self, tokens: Sequence[int] | None) -> CapacityError:
+        n = f"more than {_FAR * self._n_ctx}" if tokens is None else str(len(tokens))
+        example = f", for example --ctx {len(tokens) + COMFORTABLE_REPLY_N}" if tokens else ""
+        return CapacityError(
+            f"The prompt has {n} tokens, and the context of {self._n_ctx} leaves no room to reply to it.",
+            f"Shorten it, or choose a larger context{example}.",
+        )
+
+
+def _starts_of_turns(turns: Sequence[Message]) -> list[int]:
+    """Where a conversation may begin after leaving out what stands before: at what a user says."""
+    return [i for i, message in enumerate(turns) if i and message.role is Role.USER]
+
+
+def _template_of(vocab: TextVocab) -> ChatTemplate:
+    def written(token: int | None) -> str:
+        return "" if token is None else vocab.source(token).decode("utf-8", errors="replace")
+
+    if not vocab.chat_template:
+        raise InputError(
+            "This model has no chat template, so it does not know what a conversation looks like.",
+            "Use --raw to have it continue a text, or choose a chat model.",
+        )
+    return ChatTemplate(vocab.chat_template, bos=written(vocab.bos), eos=written(vocab.eos))
+
+
+def _empty() -> InputError:
+    return InputError("The prompt is empty.", "Type something for the model to answer.")

@@ -1,0 +1,279 @@
+"""Inside the engine process: read requests, do them one after another, end with the app.
+
+Two threads. The reader takes requests from the pipe and sets the cancellation at once; the main
+thread owns the models. Descriptor 1 stops being the pipe before anything else happens, so nothing
+that llama.cpp, numpy or Python prints can reach the protocol.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Finished, FinishReason
+from localspec.engine.model import Cancelled
+from localspec.engine.tally import Tally
+from localspec.runtime.load import InspectablePair, LoadOptions, Progress
+from localspec.runtime.worker.codec import decode_request, encode
+from localspec.runtime.worker.inbox import Inbox, Work
+from localspec.runtime.worker.messages import (
+    KEEP_S,
+    Answer,
+    CountTokens,
+    Dropped,
+    Emitted,
+    Failed,
+    Generate,
+    Inspect,
+    Inspected,
+    Load,
+    Loaded,
+    LoadProgress,
+    Numbered,
+    TokensCounted,
+    Unloaded,
+    Weigh,
+    Weighed,
+)
+
+logger = logging.getLogger("localspec.runtime.worker")
+
+GRACE_S = 1.0
+"""How long the work under way may take to end once the app is gone; closing the pair may take ``KEEP_S``."""
+
+Opener = Callable[[LoadOptions, Cancellation, Progress | None], InspectablePair]
+"""``load.open_pair``, or what stands in for it."""
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Serve the app at the other end of the standard streams until it closes them."""
+    arguments = _parse(argv)
+    requests, answers = _take_pipes()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app
+    _keep_log()
+    logger.info("engine process %d started", os.getpid())
+    inbox, outbox, ending = Inbox(), Outbox(answers), Ending()
+    threading.Thread(target=_read, args=(requests, inbox, outbox, ending), name="requests", daemon=True).start()
+    # The libraries load while the app still makes up its mind; what it asks for meanwhile waits in the inbox.
+    Engine(inbox, outbox, _opener(arguments.opener), arguments.log, ending).serve()
+    ending.finished.set()
+    # No interpreter shutdown: some GPU back ends of llama.cpp abort in their destructors.
+    os._exit(0)
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m localspec.runtime.worker", description="The engine process of LocalSpec."
+    )
+    parser.add_argument("--log", type=Path, required=True, help="where standard error goes, to be named in errors")
+    parser.add_argument(
+        "--opener", help='for tests: what opens a pair instead of localspec.runtime.load, as "module:function"'
+    )
+    return parser.parse_args(argv)
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes to the app, under new descriptors; 0 becomes empty and 1 becomes standard error, the log."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    return requests, answers
+
+
+def _keep_log() -> None:
+    """Standard error is the log: Python's crashes and everybody's loggers, llama.cpp's among them, write there."""
+    faulthandler.enable(file=2)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How far the main thread is with what it does last."""
+
+    closing: threading.Event = field(default_factory=threading.Event)
+    """Set while a pair is being closed."""
+    finished: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self) -> bool:
+        """Wait for it as long as it may take; returns whether it is finished."""
+        return self.finished.wait(GRACE_S) or (self.closing.is_set() and self.finished.wait(KEEP_S))
+
+
+def _read(requests: BinaryIO, inbox: Inbox, outbox: Outbox, ending: Ending) -> None:
+    """The reader thread: take requests until the app is gone, then see to it that the process ends."""
+    for line in requests:
+        try:
+            inbox.put(decode_request(line))
+        except LocalSpecError as error:
+            outbox.send(Failed(None, error.exit_code, error.message, error.hint))
+    inbox.close()
+    if not ending.wait():
+        logger.info("the app is gone; ending in the middle of the work")
+        os._exit(0)
+
+
+def _opener(name: str | None) -> Opener:
+    """What opens a pair, everything it will need loaded now rather than at the first request."""
+    if name is not None:
+        module_name, _, function_name = name.partition(":")
+        named: Opener = getattr(import_module(module_name), function_name)
+        return named
+    from localspec.engine.backends.native import native
+    from localspec.runtime.load import open_pair
+
+    try:
+        import_module("localspec.runtime.loaded_pair")  # what open_pair imports when it is called
+        native()
+    except Exception:  # the first load will meet it again, and then there is somebody to tell
+        logger.exception("llama.cpp cannot be loaded")
+    return open_pair
+
+
+class Outbox:
+    """Answers on their way to the app; any thread may send."""
+
+    def __init__(self, pipe: BinaryIO) -> None:
+        self._pipe = pipe
+        self._lock = threading.Lock()
+        self._write(b"\n")  # ends whatever the interpreter's own start may have printed into the pipe
+
+    def send(self, answer: Answer) -> None:
+        self._write(encode(answer))
+
+    def _write(self, line: bytes) -> None:
+        with self._lock:
+            try:
+                self._pipe.write(line)
+                self._pipe.flush()
+            except BrokenPipeError:
+                pass  # the app is gone; the reader sees it too, and ends the process
+
+
+class Engine:
+    """Does the work of the main thread: at most one pair open, one request at a time."""
+
+    def __init__(self, inbox: Inbox, outbox: Outbox, opener: Opener, log_file: Path, ending: Ending) -> None:
+        self._inbox = inbox
+        self._send = outbox.send
+        self._opener = opener
+        self._log_file = log_file
+        self._ending = ending
+        self._pair: InspectablePair | None = None
+        self._absent: LocalSpecError = _nothing_loaded()
+        """Why no pair is open, when none is."""
+
+    def serve(self) -> None:
+        """Work until the inbox is closed."""
+        while (work := self._inbox.take()) is not None:
+            self._do(work)
+        self._close_pair()
+
+    def _do(self, work: Work) -> None:
+        request_id = work.request_id if isinstance(work, Numbered) else None
+        try:
+            match work:
+                case Load(options):
+                    self._load(options)
+                case Generate():
+                    self._generate(work)
+                case Inspect() | Weigh():
+                    self._look_into(work)
+                case CountTokens(text):
+                    self._send(TokensCounted(self._count(text)))
+                case _:
+                    self._close_pair()
+                    self._send(Unloaded())
+        except Exception as error:  # noqa: BLE001 -- the worker's edge: whatever it is, the app must hear of it
+            failure = self._as_localspec_error(error)
+            if isinstance(work, Load):
+                self._absent = failure
+            self._send(Failed(request_id, failure.exit_code, failure.message, failure.hint))
+
+    def _load(self, options: LoadOptions) -> None:
+        self._close_pair()
+        cancellation = self._inbox.cancellation
+        try:
+            if not cancellation.is_set():
+                self._pair = self._opener(options, cancellation, self._report_progress)
+        except Exception:
+            # A load that is cancelled fails somewhere, in one way or another; what matters is that it ended.
+            if not cancellation.is_set():
+                raise
+        if cancellation.is_set():
+            self._close_pair()
+        self._send(Loaded(self._pair.info) if self._pair else Unloaded())
+
+    def _generate(self, work: Generate) -> None:
+        if self._inbox.cancellation.is_set():
+            self._send(Emitted(work.request_id, Finished(FinishReason.CANCELLED, "", Tally().timings())))
+            return
+        if self._pair is None:
+            raise self._absent
+        for event in self._pair.reply(work.prompt, work.options, work.prefix):
+            self._send(Emitted(work.request_id, event))
+
+    def _count(self, text: str) -> int | None:
+        try:
+            return None if self._pair is None else self._pair.count_tokens(text)
+        except Exception:  # a count is a courtesy
+            logger.exception("a text cannot be counted")
+            return None
+
+    def _look_into(self, work: Inspect | Weigh) -> None:
+        try:
+            if self._inbox.cancellation.is_set():
+                raise Cancelled
+            if self._pair is None:
+                raise self._absent
+            inspector, asked = self._pair.inspector, (work.prompt, work.options, work.reply)
+            if isinstance(work, Inspect):
+                self._send(Inspected(work.request_id, inspector.inspect(*asked, work.position)))
+            else:
+                self._send(Weighed(work.request_id, inspector.probs(*asked, work.start, work.stop)))
+        except Cancelled:
+            self._send(Dropped(work.request_id))
+
+    def _report_progress(self, what: str, fraction: float) -> None:
+        self._send(LoadProgress(what, fraction))
+
+    def _close_pair(self) -> None:
+        pair, self._pair = self._pair, None
+        self._absent = _nothing_loaded()
+        if pair is not None:
+            self._ending.closing.set()
+            try:
+                pair.close()
+            finally:
+                self._ending.closing.clear()
+
+    def _as_localspec_error(self, error: Exception) -> LocalSpecError:
+        if isinstance(error, LocalSpecError):
+            return error
+        logger.error("the engine failed", exc_info=error)
+        return LocalSpecError(
+            f"Something went wrong inside the engine ({type(error).__name__}: {error}).",
+            f"The details are in {self._log_file}; please report them. You can go on.",
+        )
+
+
+def _nothing_loaded() -> LocalSpecError:
+    return NotFoundError("No model is loaded.", "Choose a pair first.")

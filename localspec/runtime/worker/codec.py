@@ -1,0 +1,175 @@
+"""Requests and answers as lines of JSON and back; knows the form of every message, and no process.
+
+A line is ASCII (everything else is escaped), so no text can contain its end. Events are written as
+``engine.wire`` writes them for scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from localspec.base.errors import EngineError
+from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.engine.settings import Sampling
+from localspec.engine.wire import event_from_dict, event_to_dict
+from localspec.runtime.load import LoadOptions, PairInfo
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.worker.messages import (
+    Answer,
+    Cancel,
+    CountTokens,
+    Dropped,
+    Emitted,
+    Failed,
+    Generate,
+    Inspect,
+    Inspected,
+    Load,
+    Loaded,
+    LoadProgress,
+    Request,
+    TokensCounted,
+    Unload,
+    Unloaded,
+    Weigh,
+    Weighed,
+)
+
+Data = Mapping[str, Any]
+
+
+def encode(message: Request | Answer) -> bytes:
+    """One line, its newline included."""
+    return json.dumps(_to_dict(message), separators=(",", ":"), default=os.fspath).encode("ascii") + b"\n"
+
+
+def decode_request(line: bytes) -> Request:
+    """Undo ``encode``. Raises EngineError if the line is no request."""
+    message = _decode(line)
+    if isinstance(message, Request):
+        return message
+    raise _not_understood(line, f"a {type(message).__name__} is no request")
+
+
+def decode_answer(line: bytes) -> Answer:
+    """Undo ``encode``. Raises EngineError if the line is no answer."""
+    message = _decode(line)
+    if isinstance(message, Answer):
+        return message
+    raise _not_understood(line, f"a {type(message).__name__} is no answer")
+
+
+def _to_dict(message: Request | Answer) -> dict[str, Any]:
+    kind = {"kind": type(message).__name__}
+    if isinstance(message, Emitted):
+        return {**kind, "request_id": message.request_id, "event": event_to_dict(message.event)}
+    return {**kind, **asdict(message)}
+
+
+def _decode(line: bytes) -> Request | Answer:
+    try:
+        data = json.loads(line)
+        kind = data["kind"]
+        if kind not in _DECODERS:
+            raise _not_understood(line, f"unknown kind {kind!r}")
+        return _DECODERS[kind](data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _not_understood(line, f"{type(error).__name__}: {error}") from error
+
+
+def _not_understood(line: bytes, why: str) -> EngineError:
+    shown = line[:80].decode("ascii", errors="backslashreplace").strip()
+    return EngineError(
+        f"LocalSpec and its engine process do not understand each other ({why} in {shown!r}).",
+        "Was LocalSpec updated while it ran? Start it again.",
+    )
+
+
+def _load(data: Data) -> Load:
+    return Load(LoadOptions(**_with_paths(data["options"])))
+
+
+def _generate(data: Data) -> Generate:
+    prompt, options = _prompt(data["prompt"]), _reply_options(data["options"])
+    return Generate(data["request_id"], prompt, options, data.get("prefix", ""))
+
+
+def _inspect(data: Data) -> Inspect:
+    asked = _generate(data)
+    return Inspect(asked.request_id, asked.prompt, asked.options, tuple(data["reply"]), data["position"])
+
+
+def _weigh(data: Data) -> Weigh:
+    asked = _generate(data)
+    return Weigh(asked.request_id, asked.prompt, asked.options, tuple(data["reply"]), data["start"], data["stop"])
+
+
+def _prompt(data: Any) -> tuple[Message, ...] | str:
+    if isinstance(data, str):
+        return data
+    return tuple(Message(Role(message["role"]), message["content"]) for message in data)
+
+
+def _reply_options(data: Data) -> ReplyOptions:
+    spec = data["spec"]
+    return ReplyOptions(
+        **{
+            **data,
+            "sampling": _sampling(data["sampling"]),
+            "spec": None if spec is None else tuple(spec),
+            "stop": tuple(data["stop"]),
+        }
+    )
+
+
+def _sampling(data: Data) -> Sampling:
+    """JSON has lists where ``Sampling`` has tuples."""
+    sampling: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    }
+    sampling["logit_bias"] = tuple((token, bias) for token, bias in data["logit_bias"])
+    return Sampling(**sampling)
+
+
+def _with_paths(data: Data) -> dict[str, Any]:
+    """The fields of ``LoadOptions`` or ``PairInfo``, their two file names as paths."""
+    draft = data["draft"]
+    return {**data, "target": Path(data["target"]), "draft": None if draft is None else Path(draft)}
+
+
+def _inspection(data: Data) -> Inspection:
+    draft = data["draft"]
+    return Inspection(**{**data, "target": _opinion(data["target"]), "draft": _opinion(draft) if draft else None})
+
+
+def _opinion(data: Data) -> Opinion:
+    return Opinion(**{**data, "top": tuple(Candidate(**candidate) for candidate in data["top"])})
+
+
+def _failed(data: Data) -> Failed:
+    return Failed(data["request_id"], data["exit_code"], data["message"], data["hint"], data["died"])
+
+
+_DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
+    "Load": _load,
+    "Generate": _generate,
+    "CountTokens": lambda data: CountTokens(data["text"]),
+    "Inspect": _inspect,
+    "Weigh": _weigh,
+    "Cancel": lambda data: Cancel(),
+    "Unload": lambda data: Unload(),
+    "LoadProgress": lambda data: LoadProgress(data["what"], data["fraction"]),
+    "Loaded": lambda data: Loaded(PairInfo(**_with_paths(data["info"]))),
+    "Unloaded": lambda data: Unloaded(),
+    "Emitted": lambda data: Emitted(data["request_id"], event_from_dict(data["event"])),
+    "TokensCounted": lambda data: TokensCounted(data["token_n"]),
+    "Inspected": lambda data: Inspected(data["request_id"], _inspection(data["inspection"])),
+    "Weighed": lambda data: Weighed(data["request_id"], tuple(data["probs"])),
+    "Dropped": lambda data: Dropped(data["request_id"]),
+    "Failed": _failed,
+}

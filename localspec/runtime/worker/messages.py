@@ -1,0 +1,186 @@
+"""What travels between the app and the engine process: one JSON object a line, both ways.
+
+App to engine: ``Load``, ``Generate``, ``Inspect``, ``Weigh``, ``CountTokens``, ``Cancel``, ``Unload``. Engine to app:
+``LoadProgress``, ``Loaded``, ``Unloaded``, ``Emitted``, ``Inspected``, ``Weighed``, ``Dropped``, ``TokensCounted``,
+``Failed``. Closing the engine's standard input ends it: at once, but for caches that are being kept.
+
+The engine does one thing after another, in the order of the requests, and each request but
+``Cancel`` gets exactly one last answer:
+
+===========  =============================================================================
+Load         ``Loaded``; ``Unloaded`` if it was cancelled; else ``Failed(None)``
+Generate     ``Emitted`` with a ``Finished`` event; else ``Failed`` with its ``request_id``
+Inspect      ``Inspected``; ``Dropped`` if it was cancelled; else ``Failed`` with its ``request_id``
+Weigh        ``Weighed``; otherwise as for Inspect
+CountTokens  ``TokensCounted``
+Unload       ``Unloaded``
+===========  =============================================================================
+
+``codec`` knows how they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localspec.engine.events import Event
+from localspec.engine.inspection import Inspection
+from localspec.runtime.load import LoadOptions, PairInfo
+from localspec.runtime.messages import Message, ReplyOptions
+
+KEEP_S = 30.0
+"""How long a pair may take to keep its caches once the app is gone; those of a large model are gigabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Open this pair, in place of the one that is open: that one is closed first, whatever comes of this."""
+
+    options: LoadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Reply; answered by ``Emitted`` with the same ``request_id`` and at last a Finished event, or by ``Failed``."""
+
+    request_id: int
+    """The app's own number, new for every reply."""
+    prompt: tuple[Message, ...] | str
+    options: ReplyOptions
+    prefix: str = ""
+    """The beginning of the reply, which is to be gone on with; it is no part of what is emitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountTokens:
+    """Say how many tokens a text has. It never loads a pair, and never starts an engine."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """Ask both models about one token of a reply that is complete."""
+
+    request_id: int
+    """Like that of a reply, from the same numbers."""
+    prompt: tuple[Message, ...] | str
+    """What the reply was asked for with, options likewise."""
+    options: ReplyOptions
+    reply: tuple[int, ...]
+    """The ids of its tokens, up to the one in question at least."""
+    position: int
+    """From 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """Ask the target how likely it thought some tokens of a reply that is complete.
+
+    A long reply is asked about piece by piece, so that something else can come in between.
+    """
+
+    request_id: int
+    prompt: tuple[Message, ...] | str
+    options: ReplyOptions
+    reply: tuple[int, ...]
+    """The ids of its tokens, up to ``stop`` at least."""
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """End everything that was asked for before this, within a tenth of a second, and nothing that is asked for after.
+
+    A reply ends with ``Finished(CANCELLED)``, also one that had not begun; a load ends with ``Unloaded``; what is
+    asked about a reply with ``Dropped``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Unload:
+    """Free the models; the process stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """A load is under way."""
+
+    what: str
+    """What is being done, in words."""
+    fraction: float
+    """How much of it is done, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The pair is open."""
+
+    info: PairInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """Nothing is loaded any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """An event of the reply ``request_id``."""
+
+    request_id: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class TokensCounted:
+    """The answer to ``CountTokens``, which are answered in order."""
+
+    token_n: int | None
+    """None if there is no vocabulary to count with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """The answer to an ``Inspect``."""
+
+    request_id: int
+    inspection: Inspection
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The answer to a ``Weigh``."""
+
+    request_id: int
+    probs: tuple[float, ...]
+    """The target's own probability of each token asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An ``Inspect`` or ``Weigh`` was cancelled."""
+
+    request_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A load (``request_id`` None) or what has a number could not be done; the engine lives on.
+
+    When the engine process itself died, the client makes one with ``died`` set.
+    ``errors.error_from_code`` turns it back into an error.
+    """
+
+    request_id: int | None
+    exit_code: int
+    message: str
+    hint: str
+    died: bool = False
+
+
+Numbered = Generate | Inspect | Weigh
+"""The requests that need a pair; what answers them carries their number."""
+Request = Load | Numbered | CountTokens | Cancel | Unload
+Answer = LoadProgress | Loaded | Unloaded | Emitted | Inspected | Weighed | Dropped | TokensCounted | Failed

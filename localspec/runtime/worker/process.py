@@ -1,0 +1,204 @@
+"""One life of the engine process, seen from the app: started, spoken to, and its death explained.
+
+Knows nothing of restarting; that is the client's part.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from localspec.base.child_exit import ending_error, files_being_loaded, telling_line
+from localspec.base.errors import EngineError, LocalSpecError
+from localspec.engine.events import Finished
+from localspec.runtime.worker.codec import decode_answer, encode
+from localspec.runtime.worker.log import open_log, tail
+from localspec.runtime.worker.messages import (
+    Answer,
+    Cancel,
+    CountTokens,
+    Emitted,
+    Failed,
+    Load,
+    Loaded,
+    LoadProgress,
+    Numbered,
+    Request,
+)
+
+END_S = 3.0
+"""How long an engine that was asked to end may take; it ends itself within child.GRACE_S, or ``KEEP_S`` more."""
+
+Receive = Callable[[Answer, Request | None], None]
+"""Takes an answer, and the request that it was the last answer to, if it was."""
+
+
+class EngineProcess:
+    """A running engine. Raises EngineError if it cannot be started."""
+
+    def __init__(self, receive: Receive, log_file: Path, opener: str | None = None) -> None:
+        self._receive = receive
+        self._log_file = log_file
+        self._lock = threading.RLock()
+        self._open_requests: deque[Request] = deque()
+        self._holds_pair = False
+        self._loading = ""
+        """What the load under way does now."""
+        self._epitaph: LocalSpecError | None = None
+        self._ending = False
+        self._popen, self._log_start = _start(log_file, opener)
+        self._reader = threading.Thread(target=self._read, name="engine-answers", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def gone(self) -> bool:
+        """Whether it ended, and everybody who waited for it has been told."""
+        with self._lock:
+            return self._epitaph is not None
+
+    @property
+    def holds_pair(self) -> bool:
+        """Whether a pair is open, or will be once what was sent is done."""
+        with self._lock:
+            return self._holds_pair or any(isinstance(request, Load) for request in self._open_requests)
+
+    def send(self, request: Request) -> None:
+        """Pass on a request; blocks while the pipe is full. If the engine is gone, the answer is that it died."""
+        with self._lock:
+            if self._epitaph is not None:
+                self._receive(_died(request, self._epitaph), request)
+                return
+            if not isinstance(request, Cancel):
+                self._open_requests.append(request)
+        assert self._popen.stdin is not None
+        with suppress(OSError):  # it is dying; the reader reports it
+            self._popen.stdin.write(encode(request))
+            self._popen.stdin.flush()
+
+    def end(self) -> None:
+        """Ask it to end, and wait until it has. Nothing is received after this."""
+        self._ending = True
+        assert self._popen.stdin is not None
+        with suppress(OSError):
+            self._popen.stdin.close()
+        self._reader.join()
+
+    def kill(self) -> None:
+        """End it now, whatever it is doing."""
+        self._popen.kill()
+
+    def _read(self) -> None:
+        """The reader thread: pass on answers until the process is gone, then say why it is."""
+        assert self._popen.stdout is not None
+        with self._popen.stdout as answers:
+            for line in answers:
+                try:
+                    answer = decode_answer(line)
+                except LocalSpecError:
+                    continue  # printed by the interpreter before the engine's own code ran
+                self._pass_on(answer, self._settle(answer))
+        self._mourn()
+
+    def _pass_on(self, answer: Answer, request: Request | None) -> None:
+        if not self._ending:
+            self._receive(answer, request)
+
+    def _settle(self, answer: Answer) -> Request | None:
+        """The request that ``answer`` is the last answer to; the engine does them in order."""
+        match answer:
+            case Emitted(event=event) if not isinstance(event, Finished):
+                return None
+            case LoadProgress(what):
+                self._loading = what
+                return None
+            case _:
+                with self._lock:
+                    request = self._open_requests.popleft() if self._open_requests else None
+                    if not isinstance(request, Numbered | CountTokens):
+                        self._holds_pair = isinstance(answer, Loaded)
+                    return request
+
+    def _mourn(self) -> None:
+        """Answer every open request with what happened, before anything newer can be received."""
+        try:
+            status = self._popen.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            status = self._popen.wait()
+        with self._lock:
+            epitaph = self._exit_error(status)
+            for request in self._open_requests or (None,):
+                self._pass_on(_died(request, epitaph), request)
+            self._open_requests.clear()
+            self._epitaph = epitaph
+        with suppress(OSError):
+            if self._popen.stdin is not None:
+                self._popen.stdin.close()
+
+    def _exit_error(self, status: int) -> LocalSpecError:
+        """Why the process ended, and what to do now."""
+        said = telling_line(tail(self._log_file, self._log_start)) or ""
+        then = f"The next prompt starts it again. The details are in {self._log_file}."
+        match self._open_requests[0] if self._open_requests else None:
+            case Load(options):
+                files = files_being_loaded(self._loading, options.target, options.draft)
+                return ending_error(status, said, files, then)
+            case _:
+                return ending_error(status, said, then=then)
+
+
+def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes], int]:
+    """The process, and where in the log its own part begins.
+
+    All three streams are named: inside a full-screen app the inherited ones may have no descriptor,
+    and the child must never write to the terminal. In a session of its own, it does not get the
+    terminal's signals either.
+    """
+    log = open_log(log_file)
+    # "-P" keeps the current folder out of the child's path: a queue.py lying there would stop the engine.
+    command = [sys.executable, "-P", "-m", "localspec.runtime.worker", "--log", str(log_file)]
+    if opener is not None:
+        command += ["--opener", opener]
+    try:
+        popen = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=_environment(sys.path),
+            start_new_session=True,
+        )
+        return popen, os.fstat(log).st_size
+    except OSError as error:
+        raise EngineError(
+            f"The engine process could not be started ({error.strerror or error}).",
+            "Close other programs if memory is short, and try again.",
+        ) from error
+    finally:
+        os.close(log)
+
+
+def _environment(search_path: Sequence[str]) -> dict[str, str]:
+    """The environment of the child: it imports from where the app does."""
+    folders = [folder or str(Path.cwd()) for folder in search_path]
+    return {
+        # llama.cpp would start a debugger on itself at an abort, which takes seconds and says little.
+        "GGML_NO_BACKTRACE": "1",
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(folders),
+    }
+
+
+def _died(request: Request | None, epitaph: LocalSpecError) -> Failed:
+    request_id = request.request_id if isinstance(request, Numbered) else None
+    return Failed(request_id, epitaph.exit_code, epitaph.message, epitaph.hint, died=True)

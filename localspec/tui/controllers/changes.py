@@ -1,0 +1,73 @@
+"""What becomes of each thing the session says: in the conversation, in the prompt, and around both."""
+
+from __future__ import annotations
+
+from localspec.chat.changes import Began, Change, Counted, Ended, LoadFailed, PairReady, Wrote
+from localspec.chat.pending import Unanswered
+from localspec.chat.turn import Exchange
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.controllers.summaries import SummaryDesk
+from localspec.tui.controllers.turns import TurnDesk
+from localspec.tui.conversation.quiet_line import QuietLine
+from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.widgets.complaint import Complaint
+
+
+class ChangeDesk:
+    """Keeps nothing: everybody it tells keeps what is theirs."""
+
+    def __init__(
+        self,
+        turns: TurnDesk,
+        summaries: SummaryDesk,
+        prompt: Prompt,
+        unanswered: Unanswered,
+        pairs: PairDesk,
+        settings: SettingsDesk,
+        quiet: QuietLine,
+    ) -> None:
+        self.complaint = Complaint(turns.transcript)
+        """About the pair that is wanted."""
+        self._turns = turns
+        self._summaries = summaries
+        self._prompt = prompt
+        self._unanswered = unanswered
+        self._pairs = pairs
+        self._settings = settings
+        self._quiet = quiet
+
+    def show(self, change: Change) -> None:
+        """Tell those whom it concerns."""
+        match change:
+            case Began(exchange):
+                self._prompt.belong_to(self._turns.session.talk.stored.id)
+                self._unanswered.begun(exchange)
+                self._turns.begin(exchange)
+                self._pairs.replying()
+            case Wrote():
+                self._turns.write(change)
+            case Ended(exchange):
+                self._end(exchange)
+            case Counted(token_n):
+                self._prompt.counted(token_n)
+            case LoadFailed(error):
+                self._prompt.fit(None)
+                self._quiet.said = ""
+                self.complaint.show(error, self._pairs.way_back())
+                self._pairs.begin()
+            case PairReady(info):
+                self._prompt.fit(info.n_ctx)
+                self.complaint.withdraw()
+                self._settings.pace()
+                self._quiet.say(self._pairs.ready() or self._quiet.said)
+                self._pairs.begin()
+
+    def _end(self, exchange: Exchange) -> None:
+        if exchange.is_summary:
+            self._turns.glimpse.end()
+            self._turns.transcript.run_worker(self._summaries.end(exchange))
+            return
+        self._settings.adopt_promoted()
+        self._turns.close(exchange)
+        self._prompt.weigh()

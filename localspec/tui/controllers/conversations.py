@@ -1,0 +1,126 @@
+"""Which conversation is open, and going to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from localspec.base.errors import LocalSpecError
+from localspec.chat.pending import Unanswered
+from localspec.chat.session import Session
+from localspec.chat.turn import Exchange
+from localspec.store import StoredConversation
+from localspec.tui.controllers.focus import Whereabouts
+from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.controllers.turns import TurnDesk
+from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.widgets.welcome import Welcome
+
+_BY_ANOTHER = "Another program said that in this conversation; it is shown here once LocalSpec is started anew."
+
+
+class ConversationDesk:
+    """With a conversation go its unsent message, its settings, and the messages that still wait."""
+
+    def __init__(
+        self,
+        session: Session,
+        settings: SettingsDesk,
+        turns: TurnDesk,
+        prompt: Prompt,
+        where: Whereabouts,
+        unanswered: Unanswered,
+        pairs: PairDesk,
+        welcome: Callable[[], Welcome],
+    ) -> None:
+        """``welcome`` is shown where nothing was said yet."""
+        self._session = session
+        self._settings = settings
+        self._turns = turns
+        self._prompt = prompt
+        self._where = where
+        self._unanswered = unanswered
+        self._pairs = pairs
+        self._welcome = welcome
+
+    @property
+    def open_id(self) -> str:
+        """The id of the conversation that is open."""
+        return self._session.talk.stored.id
+
+    @property
+    def title(self) -> str:
+        """Of the conversation that is open; empty while nothing was said."""
+        stored = self._session.talk.stored
+        return stored.title if stored.path else ""
+
+    async def go_to(self, conversation: str, message: str | None = None) -> None:
+        """Open one, at a message in it; if that is not possible, say why. In the one that is open, replies go on."""
+        if conversation == self.open_id:
+            await self._stay(message)
+            return
+        try:
+            await self._turn_to(self._session.store.open_conversation(conversation), message)
+            self._settings.turn_to(begun=False)
+        except LocalSpecError as error:
+            self._turns.say(str(error))
+
+    async def begin_with(self, conversation: str) -> None:
+        """Open the one that the app was started with."""
+        await self.go_to(conversation)
+        self._settings.use_system_said()
+
+    async def begin_anew(self) -> None:
+        """Open one in which nothing was said."""
+        await self._turn_to(self._session.store.begin(self._session.launch.system))
+        self._settings.turn_to(begun=True)
+
+    def give_back(self, withdrawn: Iterable[Exchange]) -> None:
+        """Put messages that waited into the prompt."""
+        written = self._unanswered.taken_back(withdrawn)
+        if written:
+            self._prompt.put_back(written)
+            self._turns.say("The messages that waited are back in the prompt.")
+
+    async def _stay(self, message: str | None) -> None:
+        """Go to a message of the conversation that is open; to one on another branch only where no reply is made."""
+        talk = self._session.talk
+        if message is None:
+            self._where.go_to_prompt()
+            return
+        exchange = talk.holding(message)
+        if exchange is None and message not in talk.stored.tree:
+            self._turns.say(_BY_ANOTHER)
+            return
+        if exchange is None and not self._session.free:
+            self._turns.say(self._turns.busy)
+            return
+        if exchange is None:
+            self._where.leave_editing()
+            talk.show(message)
+            await self._turns.show()
+            exchange = talk.holding(message)
+        if exchange is not None:
+            await self._turns.transcript.reveal(exchange)
+        self._read()
+
+    async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
+        self._where.leave_editing()
+        self._turns.say("")
+        self._prompt.open(conversation.id if len(conversation.tree) else "")
+        withdrawn = await self._turns.turn_to(conversation, message)
+        self._turns.say(self._pairs.conversation_opened())
+        self.give_back(withdrawn)
+        if not self._session.talk.exchanges:
+            await self._turns.transcript.add(self._welcome())
+        if message is None:
+            self._where.go_to_prompt()
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """At the turn that was gone to, whose keys count then."""
+        if self._where.at_turn:
+            self._where.stay_at_turn()
+        else:
+            self._where.read()

@@ -1,0 +1,206 @@
+"""What the reader does to what was said: answering anew, editing, versions, deleting.
+
+Everything is about the turn that is chosen, or else the last. Nothing is ever lost by it: what is answered
+anew, edited or deleted can be gone back to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.message import Written, taken_apart
+from localspec.chat.session import Session
+from localspec.chat.turn import Exchange
+from localspec.tui.controllers.turns import TurnDesk
+from localspec.tui.conversation.turn_notes import leading_n, unfinished
+from localspec.tui.prompt.prompt import Prompt
+
+_EDITING = "{send} asks this as another version; {stop} leaves it."
+_REWRITING = "{send} keeps this as another version of the reply; {stop} leaves it."
+SUMMARY = "This stands for turns that were summarised; /undo brings them back, and then they can be changed."
+
+
+@dataclass(frozen=True, slots=True)
+class _Edited:
+    """What is being edited: the question, or the reply."""
+
+    exchange: Exchange
+    of_reply: bool
+    besides: tuple[Attachment, ...] = ()
+    """Files that went with the question and are not mentioned in it: they still do."""
+
+    def asked(self, written: Written) -> str:
+        """What the model reads of the question as it is now."""
+        mentioned = {attachment.path for attachment in written.attachments}
+        besides = (attachment for attachment in self.besides if attachment.path not in mentioned)
+        return replace(written, attachments=(*besides, *written.attachments)).content
+
+
+class EditingDesk:
+    """Turns keys into changes of the conversation, and draws what came of them."""
+
+    def __init__(self, session: Session, turns: TurnDesk, prompt: Prompt) -> None:
+        self._session = session
+        self._turns = turns
+        self._prompt = prompt
+        self._say = turns.say
+        self._editing: _Edited | None = None
+
+    async def again(self) -> None:
+        """Have the question answered anew."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        if exchange.question is None:
+            self._say("No question stands above this reply.")
+            return
+        self._turns.transcript.unselect()
+        await self._follow(self._session.queue(self._session.talk.again(exchange)))
+
+    async def carry_on(self) -> None:
+        """Go on with a reply that ended early, or was edited."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        self._session.talk.load(exchange)
+        if exchange.answer is None:
+            self._say("There is no reply yet to go on with.")
+        elif not _goes_on(exchange):
+            self._say("This reply is complete; only one that ended early can be gone on with.")
+        else:
+            self._turns.transcript.unselect()
+            await self._follow(self._session.queue(self._session.talk.carry_on(exchange)))
+
+    def edit(self) -> None:
+        """Put the question into the prompt, to be asked in other words."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        if exchange.question is None:
+            self._say("No question stands above this reply.")
+        else:
+            written, besides = taken_apart(exchange.prompt)
+            self._edit(_Edited(exchange, of_reply=False, besides=besides), written)
+
+    def rewrite(self) -> None:
+        """Put the reply into the prompt, to be changed by hand."""
+        exchange = self._free_to_change()
+        if exchange is not None and exchange.answer is None:
+            self._say("There is no reply yet.")
+        elif exchange is not None:
+            self._edit(_Edited(exchange, of_reply=True), Written(exchange.text))
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the prompt holds something that was said."""
+        return self._editing is not None
+
+    @property
+    def leads_n(self) -> int | None:
+        """About how many tokens lead to what is being edited; None while nothing is."""
+        edited = self._editing
+        return None if edited is None else leading_n(self._session, edited.exchange, of_reply=edited.of_reply)
+
+    @property
+    def idle(self) -> frozenset[str]:
+        """Actions that would change nothing about the turn that keys are about."""
+        exchange = self._turns.chosen
+        if exchange is None:
+            return frozenset()
+        talk = self._session.talk
+        talk.load(exchange)
+        ids = set() if exchange.answer is not None and _goes_on(exchange) else {"continue"}
+        if all(of == 1 for _, of in talk.versions(exchange)):
+            ids.add("version-before")
+        return frozenset(ids)
+
+    def leave(self) -> bool:
+        """Give editing up; whether there was any."""
+        if self._editing is None:
+            return False
+        self._editing = None
+        self._prompt.take_up()
+        self._say("")
+        return True
+
+    async def submit(self, written: Written) -> None:
+        """What was edited is done."""
+        assert self._editing is not None
+        edited, self._editing = self._editing, None
+        self._prompt.take_up()
+        self._turns.transcript.unselect()
+        if edited.of_reply:
+            changed = self._session.talk.rewrite(edited.exchange, written.unfolded.strip())
+            self._say("The reply is as you wrote it; /continue has the model go on from there.")
+            await self._turns.show()
+            await self._turns.transcript.remake(changed)
+        else:
+            self._say("")
+            changed = self._session.talk.resend(edited.exchange, edited.asked(written))
+            await self._follow(self._session.queue(changed))
+
+    def _edit(self, edited: _Edited, written: Written) -> None:
+        self._editing = edited
+        self._prompt.put_aside(written)
+        self._say(self._turns.keymap.worded(_REWRITING if edited.of_reply else _EDITING))
+
+    async def _follow(self, exchange: Exchange) -> None:
+        await self._turns.show()
+        await self._turns.transcript.remake(exchange)
+        self._turns.transcript.follow()
+
+    # Versions
+
+    async def version(self, step: int) -> None:
+        """Show the version before or after: of the reply, and past the last of those, of the question."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        question, replies = self._session.talk.versions(exchange)
+        if question[1] == replies[1] == 1:
+            self._say("There is one version of this turn. Edit it, or have it answered anew, for another.")
+            return
+        shown = self._session.talk.turn_to(exchange, step)
+        if shown is None:
+            self._say(f"This is the {'last' if step > 0 else 'first'} version.")
+        else:
+            await self._turns.show()
+            self._say("")
+            await self._turns.transcript.reveal(shown)
+
+    async def delete(self) -> None:
+        """Delete the turn."""
+        exchange = self._free_to_change()
+        if exchange is None:
+            return
+        self._turns.transcript.unselect()
+        self._session.talk.delete(exchange)
+        await self._turns.show()
+        self._say("The turn is deleted; /undo brings it back.")
+
+    async def undo(self) -> None:
+        """Bring back the turn deleted last, or those that were summarised."""
+        if not self._session.free:
+            self._say(self._turns.busy)
+            return
+        was_told_short = any(exchange.is_summary for exchange in self._session.talk.exchanges)
+        exchange = self._session.talk.undo()
+        if exchange is None:
+            self._say("There is nothing to bring back: no turn was deleted.")
+            return
+        was_told_short = was_told_short and not self._session.talk.exchanges[0].is_summary
+        await self._turns.show()
+        self._say("The full turns are back." if was_told_short else "The turn is back.")
+
+    def _free_to_change(self) -> Exchange | None:
+        exchange = self._turns.free_to_change()
+        if exchange is not None and exchange.is_summary:
+            self._say(SUMMARY)
+            return None
+        return exchange
+
+
+def _goes_on(exchange: Exchange) -> bool:
+    """Whether more could come of the reply."""
+    return not exchange.is_summary and (unfinished(exchange) or not exchange.reply.done)

@@ -1,0 +1,168 @@
+"""What the reader can do about marks, ghosts and single tokens, and what of it the engine is to be asked."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+
+from textual.app import App
+
+from localspec.chat.changes import Change, Ended, Learned, Wrote
+from localspec.chat.session import Phase, Session
+from localspec.chat.status import showing_note
+from localspec.chat.tokens.truth import GHOSTS, Ghosts, Mode, Showing
+from localspec.chat.turn import Exchange
+from localspec.runtime.messages import Message, Role
+from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.conversation.turn import TurnView
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import labels_of
+from localspec.tui.keys.tables import KNOWN
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.token_view import TokenView
+
+
+class TruthDesk:
+    """Beside the chat screen; every action returns what there is to say about it."""
+
+    def __init__(
+        self,
+        session: Session,
+        transcript: Transcript,
+        palette: Callable[[], Palette],
+        wake: Callable[[], None],
+        say: Callable[[str], None],
+        *,
+        new_here: bool = False,
+    ) -> None:
+        """``new_here`` says that somebody has their first conversation."""
+        self._session = session
+        self._transcript = transcript
+        self._palette = palette
+        self._wake = wake
+        self._say = say
+        self._new_here = new_here
+
+    @property
+    def _app(self) -> App[object]:
+        return self._transcript.app
+
+    def toggle_view(self) -> str:
+        """Between Markdown and tokens."""
+        shown = self._transcript.shown
+        return self.show(replace(shown, markdown=not shown.markdown))
+
+    def next_mode(self) -> str:
+        """The next way of marking tokens, for the chosen turn or for all."""
+        hidden = self._session.current is None or self._transcript.selected is not None
+        return self.show(self._transcript.shown.next(hidden=hidden))
+
+    def show(self, showing: Showing) -> str:
+        """Show the chosen turn, or all, in this way."""
+        self._transcript.show(showing)
+        self.weigh()
+        chosen = self._transcript.selected
+        turns = [chosen] if chosen is not None else self._transcript.turns
+        if showing.marks is not Mode.OFF and turns and not any(turn.exchange.trace.tokens for turn in turns):
+            return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
+        return showing_note(showing, one=chosen is not None)
+
+    def next_ghosts(self) -> str:
+        """What becomes of rejected guesses."""
+        self._transcript.show_ghosts(self._transcript.ghosts.next)
+        said = GHOSTS[self._transcript.ghosts]
+        if self._transcript.ghosts is Ghosts.KEEP and self._transcript.shown.markdown:
+            return f"{said} Markdown has no place for them; {self._way('view')} shows tokens."
+        return said
+
+    def _way(self, action: str) -> str:
+        return labels_of(self._transcript, ACTIONS)[action] or f"/{KNOWN[action].command}"
+
+    def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
+        """Look into the reply of this view, or of the chosen turn, or the latest."""
+        exchange = self._chosen() if view is None else self._exchange_in(view)
+        if view is not None and exchange is None:
+            return "That reply has just left the screen."
+        if exchange is None or not exchange.trace.tokens:
+            return "There are no tokens to look at yet."
+        self._session.recall(exchange)
+        turn = self._transcript.view(exchange)
+        showing = (turn.own_showing if turn else None) or self._transcript.showing
+        screen = InspectorScreen(exchange, self._session.insights, self._palette, showing, self._wake, index=index)
+        exchange.looked_into = True
+        self._app.push_screen(screen, lambda _: self._looked_into(exchange))
+        return ""
+
+    def _looked_into(self, exchange: Exchange) -> None:
+        exchange.looked_into = False
+        self.weigh()
+
+    def race(self, text: str = "") -> str:
+        """Answer this text, or the latest message again, with guesses and without."""
+        if self._session.phase is not Phase.IDLE or self._session.current is not None:
+            return "The engine is busy; race when it is done."
+        last, launch = self._session.last, self._session.launch
+        prompt: tuple[Message, ...] | str
+        if text:
+            system = (Message(Role.SYSTEM, launch.system),) if launch.system else ()
+            prompt, options = (*system, Message(Role.USER, text)), launch.reply
+        elif last is not None and last.asked is not None:
+            prompt, options = last.asked.prompt, last.asked.options
+        else:
+            return "There is no message to race with yet. Write one behind the command: /race PROMPT."
+        race = self._session.begin_race(prompt, options, secrets.randbits(32))
+        self._app.push_screen(RaceScreen(race, self._palette, toy=launch.tour))
+        self._wake()
+        return ""
+
+    def follow(self, change: Change) -> None:
+        """Show what became known, here and in the inspector if it is open."""
+        if not isinstance(change, Wrote | Ended | Learned):
+            return
+        exchange, screen = change.exchange, self._app.screen
+        view = self._transcript.view(exchange)
+        if isinstance(change, Learned) and view is not None:
+            view.reply.learned()
+        if isinstance(change, Ended):
+            self.weigh()
+            self._explain(exchange)
+        if isinstance(screen, InspectorScreen) and screen.subject is exchange:
+            screen.refresh_knowledge()
+
+    def _explain(self, exchange: Exchange) -> None:
+        """To somebody new, once: where the colours have gone that a reply was written in."""
+        showing = self._transcript.showing
+        if not self._new_here or exchange.is_summary or not exchange.reply.tokens:
+            return
+        self._new_here = False
+        if showing.mode is not Mode.OFF and showing.marks is Mode.OFF:
+            self._say(f"The colours make room for reading now; {self._way('marks')} shows them in the text again.")
+
+    def weigh(self) -> None:
+        """Have the replies on screen weighed that are shown by heat, the newest first."""
+        views = [(exchange, self._transcript.view(exchange)) for exchange in reversed(self._transcript.exchanges)]
+        hot = [exchange for exchange, turn in views if turn is not None and turn.display and self._is_hot(turn)]
+        for exchange in hot:
+            self._session.recall(exchange)
+        self._session.insights.weigh(hot)
+
+    def _is_hot(self, turn: TurnView) -> bool:
+        showing = turn.own_showing or self._transcript.showing
+        return showing.marks is Mode.HEAT
+
+    def _exchange_in(self, view: TokenView) -> Exchange | None:
+        for exchange in self._transcript.exchanges:
+            turn = self._transcript.view(exchange)
+            if turn is not None and turn.reply.tokens is view:
+                return exchange
+        return None
+
+    def _chosen(self) -> Exchange | None:
+        selected = self._transcript.selected
+        if selected is not None:
+            return selected.exchange
+        current = self._session.current
+        return current if current is not None and current.trace.tokens else self._session.last

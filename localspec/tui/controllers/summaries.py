@@ -1,0 +1,77 @@
+"""Telling old turns in short: what the reader asks for, and what becomes of it on screen."""
+
+from __future__ import annotations
+
+from localspec.chat.phase import Phase
+from localspec.chat.turn import Exchange
+from localspec.store import KEPT_TURNS_N
+from localspec.tui.controllers.turns import NOTHING_SAID, TurnDesk
+
+
+class SummaryDesk:
+    """Stands beside the desk of turns; nothing changes before a summary is whole."""
+
+    def __init__(self, turns: TurnDesk) -> None:
+        self._turns = turns
+        self._session = turns.session
+
+    async def begin(self, kept: str = "") -> None:
+        """Have all turns summarised but the last few."""
+        why_not = self._why_not(kept)
+        if why_not:
+            self._turns.say(why_not)
+            return
+        kept_n = int(kept) if kept else KEPT_TURNS_N
+        old = self._session.talk.stored.old_turns(kept_n)
+        if old is None:
+            self._turns.say(_too_little(kept_n))
+            return
+        self._turns.transcript.unselect()
+        summary = self._session.queue(Exchange("", old=old, stands_for_n=old.turns_n))
+        await self._turns.transcript.add_turn(summary)
+        self._turns.say("")
+
+    async def end(self, exchange: Exchange) -> None:
+        """The summary is whole, or is not to be: show what holds now."""
+        await self._turns.transcript.discard(exchange)
+        await self._turns.show()
+        reply, recap = exchange.reply, self._session.talk.stored.recap
+        if recap is not None and recap.node.id == exchange.answer:
+            turns = "1 turn is" if exchange.stands_for_n == 1 else f"{exchange.stands_for_n} turns are"
+            self._turns.say(f"{turns} summarised{_left_out(exchange)}; /undo brings all of them back.")
+        elif reply.error is not None:
+            self._turns.say(f"There is no summary, and everything is as it was. {reply.error}")
+        elif not reply.text.strip():
+            self._turns.say("The model had nothing to say in summary; everything is as it was.")
+        else:
+            self._turns.say("The summary was stopped; everything is as it was.")
+
+    def _why_not(self, kept: str) -> str:
+        if kept and not kept.isdecimal():
+            return f"/compact takes how many of the last turns are to stay, {KEPT_TURNS_N} if nothing is said."
+        if not self._session.talk.exchanges:
+            return NOTHING_SAID
+        if not self._session.free:
+            return self._turns.busy
+        if self._session.phase is not Phase.IDLE:
+            return "The pair that is to write the summary is not loaded yet."
+        return ""
+
+
+def _too_little(kept_n: int) -> str:
+    if not kept_n:
+        return "There is no turn to summarise."
+    stay = "the last turn stays" if kept_n == 1 else f"the last {kept_n} turns stay"
+    return (
+        f"There is no turn to summarise: {stay} as they are. /compact 0 takes all."
+        if kept_n > 1
+        else (f"There is no turn to summarise: {stay} as it is. /compact 0 takes it, too.")
+    )
+
+
+def _left_out(exchange: Exchange) -> str:
+    dropped_n = exchange.reply.prompt.dropped_n if exchange.reply.prompt else 0
+    if not dropped_n:
+        return ""
+    messages = "message" if dropped_n == 1 else f"{dropped_n} messages"
+    return f", without the oldest {messages}, for which the context has no room"

@@ -1,0 +1,1 @@
+"""The conversation on screen: turns, replies, and the lines below them."""

@@ -1,0 +1,96 @@
+"""A few turns that fold away together while nobody can see them, so that old turns cost nothing.
+
+A page that is far away has no turns at all, only their height: a guess before they were ever drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual.containers import Vertical
+from textual.geometry import Size
+
+from localspec.chat.turn import Exchange
+from localspec.tui.conversation.turn import TurnView
+from localspec.tui.textual_fixes.steady import SteadyPane
+
+TURNS_PER_PAGE = 5
+CHARACTERS_PER_PAGE = 6_000
+"""What a page holds at most, unless a single turn is longer: so much is drawn at once."""
+
+
+class Page(Vertical, SteadyPane):
+    """Turns below one another; folded, an empty area of the same height, or no part of the layout."""
+
+    DEFAULT_CSS = "Page { height: auto; }"
+
+    def __init__(self, exchanges: Iterable[Exchange] = (), rows: int | None = None) -> None:
+        """With a height, folded and without turns; ``NearPages`` brings them."""
+        super().__init__()
+        self.exchanges = list(exchanges)
+        """What the page shows or will show."""
+        self.rows = rows or 0
+        """Its height when it was last drawn, or a guess."""
+        self._folded = rows is not None
+        self._room = 0
+        self.display = not self._folded
+
+    @property
+    def folded(self) -> bool:
+        return self._folded
+
+    @property
+    def empty(self) -> bool:
+        """Whether turns are missing that belong here."""
+        return len(self.turns) < len(self.exchanges)
+
+    @property
+    def turns(self) -> list[TurnView]:
+        """The turns on this page, oldest first; none while it is far away."""
+        return [child for child in self.children if isinstance(child, TurnView)]
+
+    def fold(self) -> None:
+        """Take the turns out of the layout; ``stand_for`` says what room is left in their place."""
+        self._folded, self._room = True, -1
+        for turn in self.turns:
+            turn.display = False
+
+    def unfold(self) -> None:
+        """Bring the turns back."""
+        self._folded = False
+        self.styles.height = "auto"
+        for turn in self.turns:
+            turn.display = True
+        self.display = True
+
+    def stand_for(self, rows: int) -> None:
+        """While folded, take so much room; none at all, and the page is no part of the layout."""
+        if rows != self._room:
+            self._room = rows
+            self.display = rows > 0
+            self.styles.height = rows
+
+    async def clear(self) -> None:
+        """Let go of the turns."""
+        await self.remove_children()
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        if not self._folded:
+            self.rows = size.height
+        return super()._size_updated(size, virtual_size, container_size, layout)
+
+
+def grouped(sizes: Sequence[int]) -> list[slice]:
+    """Turns of these sizes, in characters, as pages.
+
+    >>> grouped([10, 10, 20_000, 10])
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    pages: list[slice] = []
+    start = held = 0
+    for index, size in enumerate(sizes):
+        if index > start and (index - start == TURNS_PER_PAGE or held + size > CHARACTERS_PER_PAGE):
+            pages.append(slice(start, index))
+            start, held = index, 0
+        held += size
+    return [*pages, slice(start, len(sizes))] if sizes else []

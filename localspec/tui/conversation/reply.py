@@ -1,0 +1,173 @@
+"""One reply: marked tokens while it is written, Markdown once it is complete, marked or not; either on request."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from localspec.base.visible import visible
+from localspec.chat.text.reasoning import Reasoning, tokens_before
+from localspec.chat.tokens.truth import Ghosts, Showing
+from localspec.chat.turn import Exchange
+from localspec.engine.events import Origin, Proposal, Round
+from localspec.tui.conversation.thought import Thought
+from localspec.tui.textual_fixes.steady import SteadyPane
+from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.token_view import TokenView
+
+if TYPE_CHECKING:
+    from localspec.tui.tokens.marked_markdown import MarkedMarkdown
+
+MARKDOWN_CHARACTERS = 40_000
+"""Longer replies stay tokens: as Markdown they would take the screen seconds."""
+
+
+class ReplyView(Vertical, SteadyPane):
+    """Grows by ``write``; ``finish`` completes it; ``show`` chooses the view."""
+
+    DEFAULT_CSS = """
+    ReplyView { height: auto; }
+    ReplyView .lead { height: auto; }
+    ReplyView Markdown { padding: 0; margin: 0; background: transparent; }
+    ReplyView Markdown > MarkdownBlock:last-child { margin-bottom: 0; }
+    ReplyView MarkdownFence { background: $surface; margin: 0 0 1 0; }
+    ReplyView MarkdownFence.-marked { border-left: outer $accent; }
+    ReplyView MarkdownFence:light { background: $surface; }
+    ReplyView MarkdownTable:light { background: transparent; }
+    ReplyView MarkdownFence > Label { padding: 0 1; }
+    ReplyView MarkdownTable { background: transparent; margin: 0 0 1 0; }
+    ReplyView MarkdownTableContent { keyline: none; grid-gutter: 0 1; }
+    ReplyView MarkdownTableContent > .cell, ReplyView MarkdownTableContent > .header { padding: 0; }
+    ReplyView MarkdownTableContent > .header { color: $quiet; }
+    ReplyView MarkdownH1, ReplyView MarkdownH2, ReplyView MarkdownH3 {
+        content-align: left middle; color: $accent; text-style: bold; background: transparent;
+        margin: 0 0 1 0; padding: 0; border: none; width: 100%;
+    }
+    """
+
+    def __init__(self, palette: Callable[[], Palette], exchange: Exchange) -> None:
+        """``exchange`` may have a reply already: it is drawn as far as it has got."""
+        super().__init__()
+        self.tokens = TokenView(palette, exchange.trace)
+        self._palette = palette
+        self._exchange = exchange
+        self._lead = Static(Content(exchange.lead), classes="lead")
+        self._thought = Thought()
+        self._markdown: MarkedMarkdown | None = None
+        self._undrawn = list(exchange.trace.rounds)
+        """Rounds of before, laid out as tokens when they are first to be seen so."""
+        self._finished = False
+
+    def compose(self) -> ComposeResult:
+        self._lead.display = bool(self._exchange.lead)
+        self._thought.display = False
+        yield self._lead
+        yield self._thought
+        yield self.tokens
+
+    def on_mount(self) -> None:
+        if not self._finished:
+            self._draw()
+
+    @property
+    def counts(self) -> dict[Origin, int]:
+        """How many tokens of each origin are marked."""
+        self._draw()
+        return self.tokens.counts
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will come."""
+        return self._finished
+
+    def write(self, rounds: Sequence[Round], ghosts: tuple[Proposal, ...] = ()) -> None:
+        """Append the tokens of these rounds."""
+        self._draw()
+        self.tokens.extend(rounds, ghosts)
+
+    def finish(self) -> None:
+        """Nothing more will come; the token view stays until ``show`` says otherwise."""
+        self._finished = True
+        if not self._undrawn:
+            self.tokens.finish()
+
+    def fences(self) -> list[Widget]:
+        """The blocks of code as they are drawn, in order; empty where the reply is shown as tokens."""
+        from textual.widgets.markdown import MarkdownFence
+
+        return list(self._markdown.query(MarkdownFence)) if self._markdown and self._markdown.display else []
+
+    def unfold(self) -> bool:
+        """Show the thoughts before the answer, or fold them away; whether there are any."""
+        return self._thought.display and self._thought.turn()
+
+    def learned(self) -> None:
+        """More may be known about the tokens than when they were marked."""
+        self.tokens.learned()
+        if self._markdown is not None:
+            self._markdown.learned()
+
+    def on_click(self, event: events.Click) -> None:
+        """As on a token, where Markdown is marked; a link keeps its clicks to itself."""
+        token = self._markdown.picked(event) if self._markdown is not None else None
+        if token is not None:
+            event.stop()
+            self.post_message(TokenView.Picked(self.tokens, token))
+
+    async def show(self, showing: Showing, ghosts: Ghosts) -> None:
+        """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for.
+
+        Where too little of marked Markdown would be marked, tokens are shown in its place.
+        """
+        text = self._exchange.text
+        markdown = showing.markdown and len(text) <= MARKDOWN_CHARACTERS
+        self.tokens.mark(showing.mode, keep_ghosts=ghosts is Ghosts.KEEP)
+        if not self._finished or not text:
+            return
+        if markdown and self._markdown is None:
+            await self._make_markdown(text)
+        if markdown and self._markdown is not None:
+            markdown = await self._markdown.mark(showing.marks)
+        if not markdown:
+            self._draw()
+        with self.app.batch_update():
+            self.tokens.display = not markdown
+            self._lead.display = not markdown and bool(self._exchange.lead)
+            self._thought.display = markdown and self._thought.known
+            if self._markdown is not None:
+                self._markdown.display = markdown
+
+    async def _make_markdown(self, text: str) -> None:
+        from localspec.tui.tokens.marked_markdown import MarkedMarkdown
+        from localspec.tui.widgets.linked import link_up
+
+        thought = Reasoning.find(text)
+        if thought is not None:
+            tokens_n = tokens_before(self._exchange.trace.tokens, thought.end - len(self._exchange.lead))
+            self._thought.tell(thought, tokens_n)
+        markdown = MarkedMarkdown(self._palette, self._exchange)
+        markdown.display = False
+        try:
+            await self.mount(markdown)
+            await markdown.update(visible(text[thought.end :].lstrip() if thought else text))
+        except CancelledError:
+            markdown.remove()
+            raise
+        link_up(markdown)
+        self._markdown = markdown
+
+    def _draw(self) -> None:
+        """Lay out the tokens of before."""
+        if self._undrawn:
+            rounds, self._undrawn = self._undrawn, []
+            self.tokens.extend(rounds)
+            if self._finished:
+                self.tokens.finish()

@@ -1,0 +1,52 @@
+"""Turns that are told in short: one quiet row in their place, and the summary itself once asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events
+from textual.content import Content
+
+from localspec.chat.turn import Exchange
+from localspec.tui.conversation.turn import TurnView
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import labels_of
+from localspec.tui.tokens.palette import Palette
+
+
+class SummaryView(TurnView):
+    """Open while it is written, folded once it stands for the turns."""
+
+    DEFAULT_CSS = """
+    SummaryView .prompt { text-style: none; color: $quiet; }
+    SummaryView.-folded ReplyView, SummaryView.-folded .note { display: none; }
+    """
+
+    def __init__(self, exchange: Exchange, palette: Callable[[], Palette]) -> None:
+        super().__init__(exchange, palette)
+        self.remove_class("-unasked")
+        self.set_class(exchange.old is None, "-folded")
+        self.draw_question()
+
+    def unfold(self) -> None:
+        """Show the summary, or fold it away."""
+        self.toggle_class("-folded")
+        self.draw_question()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is self.prompt_row:
+            event.stop()
+            self.unfold()
+
+    def _asked(self) -> Content:
+        n = self.exchange.stands_for_n
+        key = labels_of(self, ACTIONS)
+        turns = "1 turn" if n == 1 else f"{n:,} turns"
+        if self.exchange.old is not None:
+            stops = f"; {key['stop']} stops it, and nothing changes" if key["stop"] else ""
+            return Content.assemble(("▾ ", "$accent"), f"summarising {turns}{stops}")
+        folded = self.has_class("-folded")
+        mark = "▶ " if self.has_class("-selected") else "▸ " if folded else "▾ "
+        ways = f"{key['thoughts']} or a click" if key["thoughts"] else "a click"
+        hint = "" if not folded else f"  {ways} shows the summary, /undo brings them back"
+        return Content.assemble((mark, "$accent"), (f"{turns} summarised", "$foreground bold"), hint)

@@ -1,0 +1,50 @@
+"""What the model thought before it answered: a quiet row, and the thoughts themselves once asked for."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.chat.text.reasoning import Reasoning
+
+
+class Thought(Static):
+    """Folded until the reader wants to see it."""
+
+    DEFAULT_CSS = "Thought { height: auto; color: $quiet; margin: 0 0 1 0; }"
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self._reasoning: Reasoning | None = None
+        self._tokens_n = 0
+        self._unfolded = False
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to show."""
+        return self._reasoning is not None
+
+    def tell(self, reasoning: Reasoning, tokens_n: int) -> None:
+        """Take in what was thought, and in how many tokens; 0 if nobody knows."""
+        self._reasoning, self._tokens_n = reasoning, tokens_n
+        self._draw()
+
+    def turn(self) -> bool:
+        """Unfold, or fold; whether there is anything to show."""
+        self._unfolded = not self._unfolded
+        self._draw()
+        return self.known
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.turn()
+
+    def _draw(self) -> None:
+        thought = self._reasoning
+        if thought is None:
+            return
+        verb = "thought" if thought.closed else "was still thinking"
+        length = f", {self._tokens_n:,} tokens" if self._tokens_n else ""
+        label = f"{'▾' if self._unfolded else '▸'} {verb}{length}"
+        self.update(Content(f"{label}\n\n{thought.text}" if self._unfolded else label))

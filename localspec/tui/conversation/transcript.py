@@ -1,0 +1,266 @@
+"""The conversation on screen: turns below one another, following the newest unless the reader looks back.
+
+Only what is near is there as widgets: see ``near_pages``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.containers import VerticalScroll
+from textual.geometry import Size
+from textual.message import Message
+from textual.widget import Widget
+
+from localspec.chat.tokens.truth import Ghosts, Showing
+from localspec.chat.turn import Exchange
+from localspec.tui.conversation.reading_place import ReadingPlace
+from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_pages import TurnPages
+from localspec.tui.textual_fixes.steady import SteadyPane
+
+
+class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children=False):
+    """Turns in order. While it follows, the newest text stays in view; otherwise the view stays put.
+
+    The scroll bar shows only when the reader looks back, where it means something.
+    """
+
+    DEFAULT_CSS = """
+    Transcript {
+        align-horizontal: center; padding: 0 0 1 0;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; scrollbar-visibility: hidden;
+        scrollbar-color: $panel; scrollbar-color-hover: $quiet; scrollbar-color-active: $accent;
+        scrollbar-background: $background; scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
+    }
+    """
+
+    class Followed(Message):
+        """The reader came back to the newest text, or left it."""
+
+        def __init__(self, following: bool) -> None:
+            super().__init__()
+            self.following = following
+
+    class Shown(Message):
+        """Turns have come on screen, or look different."""
+
+    class LetGo(Message):
+        """An exchange is far away and has no widget any more."""
+
+        def __init__(self, exchange: Exchange) -> None:
+            super().__init__()
+            self.exchange = exchange
+
+    def __init__(self, make: Callable[[Exchange], TurnView]) -> None:
+        """``make`` draws an exchange as it stands."""
+        super().__init__()
+        self._following = True
+        self._pages = TurnPages(
+            self,
+            make,
+            self._place,
+            shown=lambda: self.post_message(self.Shown()),
+            let_go=lambda exchange: self.post_message(self.LetGo(exchange)),
+        )
+        self.near = self._pages.near
+        self._dressing = self._pages.dressing
+        self._selection = self._pages.selection
+
+    @property
+    def following(self) -> bool:
+        """Whether the newest text is kept in view."""
+        return self._following
+
+    @property
+    def turns(self) -> list[TurnView]:
+        """The turns that are there as widgets, oldest first."""
+        return self._pages.turns
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """All that is shown, near or far."""
+        return self._pages.exchanges
+
+    def view(self, exchange: Exchange) -> TurnView | None:
+        """The widget of an exchange, while there is one."""
+        return self._pages.view(exchange)
+
+    # What is shown
+
+    async def add_turn(self, exchange: Exchange) -> TurnView:
+        """Append a turn and go to it."""
+        view = await self._pages.add(exchange)
+        self.follow()
+        return view
+
+    async def add(self, widget: Widget) -> None:
+        """Append something that is no turn, and go to it."""
+        await self.mount(widget)
+        self.follow()
+
+    async def clear(self) -> None:
+        """Remove everything."""
+        await self._pages.clear()
+
+    async def sync(self, exchanges: Sequence[Exchange]) -> None:
+        """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
+        await self._pages.sync(exchanges)
+        self.follow()
+        self.call_after_refresh(self.near.look)
+
+    async def remake(self, exchange: Exchange) -> None:
+        """Draw an exchange anew."""
+        await self._pages.remake(exchange)
+
+    async def discard(self, exchange: Exchange) -> None:
+        """Take one away, for example a message that was withdrawn."""
+        await self._pages.discard(exchange)
+
+    async def reveal(self, exchange: Exchange) -> None:
+        """Choose a turn, however far away, and go to it."""
+        if exchange in self.exchanges:
+            self._anchor_released = True
+            view = await self._pages.open(exchange)
+            self.choose(view)
+            # Where it is can be told once the page is laid out.
+            self.call_after_refresh(self._go_to, view)
+
+    # How it is shown
+
+    @property
+    def showing(self) -> Showing:
+        """How replies are shown that have no way of their own."""
+        return self._dressing.showing
+
+    @property
+    def ghosts(self) -> Ghosts:
+        """What becomes of rejected proposals."""
+        return self._dressing.ghosts
+
+    @property
+    def shown(self) -> Showing:
+        """How the selected turn is shown, or else the others."""
+        return self._dressing.of(self.selected) if self.selected else self.showing
+
+    def show(self, showing: Showing) -> None:
+        """Show the selected turn so, or else all, and forget what single turns had for themselves."""
+        if self.selected is not None:
+            self.selected.own_showing = showing
+        else:
+            self._dressing.show_all(showing, self.turns)
+        self._redress()
+
+    def show_ghosts(self, ghosts: Ghosts) -> None:
+        """Show rejected proposals so, in all turns."""
+        self._dressing.ghosts = ghosts
+        self._redress()
+
+    def settle(self, turn: TurnView) -> None:
+        """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
+        self._dressing.put_off(turn)
+        if self._following:
+            self.run_worker(self._dressing.settle())
+
+    def _redress(self) -> None:
+        self.run_worker(self._show(), group="view", exclusive=True)
+
+    async def _show(self) -> None:
+        """Give all replies the view in force; what the reader looks at stays where it is."""
+        place = self._place()
+        await self._dressing.dress_near()
+        self.call_after_refresh(self._keep, place)
+        self.post_message(self.Shown())
+
+    # Which turn is chosen
+
+    @property
+    def selected(self) -> TurnView | None:
+        """The turn that the reader has chosen, if one."""
+        return self._selection.turn
+
+    def select(self, step: int) -> TurnView | None:
+        """Choose the turn before or after the one chosen, at first the newest; past the last none is."""
+        turn = self._selection.step(self.turns, step)
+        if turn is not None:
+            self.scroll_to_widget(turn, animate=False)
+            self._moved()
+        return turn
+
+    def choose(self, view: TurnView) -> None:
+        """Choose a turn that is there; the view stays where it is."""
+        self._selection.choose(view)
+
+    def unselect(self) -> None:
+        """Choose no turn."""
+        self._selection.clear()
+
+    def _go_to(self, turn: TurnView) -> None:
+        self.scroll_to_widget(turn, animate=False, top=True)
+        if not self.max_scroll_y:
+            self._anchor_released = False  # all of it is in view, the newest text too
+        self._moved()
+
+    def follow(self) -> None:
+        """Go to the newest text and stay there."""
+        self._anchor_released = False
+        self._hold_on()
+        if self._anchored:
+            self.scroll_end(animate=False, immediate=True)
+        self._moved()
+
+    def page(self, direction: int) -> None:
+        """Scroll by nearly a page, keeping two lines for the eye."""
+        distance = max(1, self.size.height - 2)
+        self.scroll_relative(y=direction * distance, animate=False)
+
+    # Where the reader is
+
+    def _place(self) -> ReadingPlace | None:
+        """None while the newest text is followed."""
+        return None if self._following else ReadingPlace.find(self, self.turns)
+
+    def _keep(self, place: ReadingPlace | None) -> None:
+        if place is not None and not self._following:
+            place.keep(self)
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        changed = super()._size_updated(size, virtual_size, container_size, layout)
+        if changed:
+            self._hold_on()
+        return changed
+
+    def _scroll_update(self, virtual_size: Size) -> None:
+        """A hidden scroll bar that is told of another size has Textual (8.2) arrange the whole screen once more."""
+        if not self._following:
+            super()._scroll_update(virtual_size)
+            return
+        self._refresh_scrollbars()
+        self.scroll_x = self.validate_scroll_x(self.scroll_x)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def on_resize(self) -> None:
+        self.near.look()
+
+    def _hold_on(self) -> None:
+        """Anchor to the bottom once there are more turns than fit: before that, text starts at the top."""
+        overflows = bool(self._pages.pages) and self.virtual_size.height > self.container_size.height
+        if overflows != self._anchored:
+            self.anchor(overflows)
+            self.refresh(layout=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._moved()
+
+    def _moved(self) -> None:
+        """See what the new position means: following or not, and which pages can be seen."""
+        self.near.look()
+        following = not self._anchor_released
+        if following != self._following:
+            self._following = following
+            self.styles.scrollbar_visibility = "hidden" if following else "visible"
+            self.post_message(self.Followed(following))
+            if following and self._dressing.unsettled:
+                self.run_worker(self._dressing.settle())

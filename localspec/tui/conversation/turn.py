@@ -1,0 +1,96 @@
+"""A message, its reply, and one quiet line about how the reply came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.visible import visible_line
+from localspec.chat.tokens.truth import Showing
+from localspec.chat.turn import Exchange
+from localspec.tui.conversation.note import Note
+from localspec.tui.conversation.reply import ReplyView
+from localspec.tui.textual_fixes.steady import SteadyPane
+from localspec.tui.tokens.palette import Palette
+
+PROMPT_ROWS = 20
+"""So many lines of a message are shown."""
+
+
+class TurnView(Vertical, SteadyPane):
+    """What one exchange looks like; made as the exchange stands, and changed as it goes on."""
+
+    DEFAULT_CSS = """
+    TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
+    TurnView .prompt { text-style: bold; height: auto; }
+    TurnView ReplyView { margin: 1 0 0 2; }
+    TurnView .note { color: $quiet; margin: 1 0 0 2; height: auto; display: none; }
+    TurnView .error { color: $error; margin: 1 0 0 2; height: auto; display: none; }
+    TurnView.-queued .prompt { text-style: dim; }
+    TurnView.-queued ReplyView { display: none; }
+    TurnView.-unasked .prompt { display: none; }
+    TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }
+    """
+
+    def __init__(self, exchange: Exchange, palette: Callable[[], Palette], *, queued: bool = False) -> None:
+        super().__init__(classes="-queued" if queued else "")
+        self.exchange = exchange
+        self.set_class(not exchange.prompt, "-unasked")
+        self.reply = ReplyView(palette, exchange)
+        self.own_showing: Showing | None = None
+        """How this turn is shown, if otherwise than the rest."""
+        self._version = ""
+        self._question = Static(self._asked(), classes="prompt")
+        self._note = Note()
+        self._error = Static("", classes="error")
+
+    def compose(self) -> ComposeResult:
+        yield self._question
+        yield self.reply
+        yield self._error
+        yield self._note
+
+    @property
+    def prompt_row(self) -> Static:
+        """Where the message stands."""
+        return self._question
+
+    def begin(self) -> None:
+        """The message is being answered."""
+        self.remove_class("-queued")
+        self.draw_question()
+
+    def choose(self, chosen: bool) -> None:
+        """Show that the reader has chosen it, or no longer."""
+        self.set_class(chosen, "-selected")
+        self.draw_question()
+
+    def draw_question(self, version: str | None = None) -> None:
+        """Write the message, with which version of it this is (2/3) if there are others."""
+        self._version = self._version if version is None else version
+        self._question.update(self._asked())
+
+    def note(self, text: str) -> None:
+        """Say something quietly under the reply; nothing if empty."""
+        self._note.say(text)
+
+    def fail(self, error: LocalSpecError) -> None:
+        """Say what went wrong and what to do next, where the text stopped."""
+        self._error.update(
+            Content.assemble(visible_line(error.message), " ", (visible_line(error.hint), "$foreground"))
+        )
+        self._error.display = True
+
+    def _asked(self) -> Content:
+        text = self.exchange.shown or self.exchange.prompt
+        lines = text.split("\n")
+        if len(lines) > PROMPT_ROWS:
+            lines = [*lines[: PROMPT_ROWS - 1], f"… and {len(lines) - PROMPT_ROWS + 1} lines more"]
+        aside = "   queued" if self.has_class("-queued") else f"   {self._version}" if self._version else ""
+        mark = "▶ " if self.has_class("-selected") else "› "
+        return Content.assemble((mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))

@@ -1,0 +1,1 @@
+"""Actions, the keys bound to them, and the tour that explains them."""

@@ -1,0 +1,83 @@
+"""The tour: a minute of trying what the app can do, one hint at a time. It begins only when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.keymap import Keymap
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to try."""
+
+    action: str
+    """The id of the action that ends the step."""
+    hint: str
+    """What it shows, in a sentence after the key."""
+    opens: bool = False
+    """Whether it counts only where it has led to a screen."""
+
+
+STEPS: tuple[Step, ...] = (
+    Step("send", "sends this question, or write your own."),
+    Step("view", "shows tokens: underlined guesses were right."),
+    Step("ghosts", "keeps wrong guesses in sight, struck through."),
+    Step("marks", "marks tokens in another way; again, the next way."),
+    Step("inspect", "looks into a token; n goes to a wrong guess.", opens=True),
+    Step("race", "answers again with guesses and without, timed.", opens=True),
+    Step("pairs", "lists real pairs, and which fit this machine.", opens=True),
+)
+QUESTION = "Tell me a story about a fox"
+"""What is written for the reader to send: of its words the built-in draft guesses some wrong, as steps show."""
+END = "That was the tour. /help lists all keys and commands, /tour begins again."
+_HANDLERS = {action.id: action.handler for action in ACTIONS}
+
+
+class Tour:
+    """How far the reader is; pure."""
+
+    def __init__(self) -> None:
+        self._at: int | None = None
+
+    @property
+    def step(self) -> Step | None:
+        """What is to be tried now; None while there is no tour."""
+        return STEPS[self._at] if self._at is not None else None
+
+    @property
+    def place(self) -> str:
+        """For example "2/6"; empty while there is no tour."""
+        return f"{self._at + 1}/{len(STEPS)}" if self._at is not None else ""
+
+    def go_on(self) -> str:
+        """Begin, or go to the next step; returns what there is to say at the end."""
+        self._at = 0 if self._at is None else self._at + 1
+        if self._at < len(STEPS):
+            return ""
+        self._at = None
+        return END
+
+    def leave(self) -> bool:
+        """End it; returns whether there was one."""
+        under_way, self._at = self._at is not None, None
+        return under_way
+
+    def did(self, handler: str, *, opened: bool) -> str:
+        """The reader has done this, as ``Action.handler`` names it, which ``opened`` a screen or not.
+
+        Goes on where it is what the step is about; returns what there is to say, as ``go_on``.
+        """
+        step = self.step
+        if step is None or _HANDLERS[step.action] != handler or (step.opens and not opened):
+            return ""
+        return self.go_on()
+
+    def hint(self, keymap: Keymap) -> tuple[str, str]:
+        """The key of the step, or the command where it has none, and what it does; empty while there is no tour."""
+        step = self.step
+        if step is None:
+            return "", ""
+        action = next(each for each in ACTIONS if each.id == step.action)
+        return keymap.way(action), step.hint

@@ -1,0 +1,1 @@
+"""The prompt: its text area, completion, attachments and pastes."""

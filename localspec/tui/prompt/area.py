@@ -1,0 +1,130 @@
+"""The text area of the prompt: its own keys, pastes made harmless, marks that go as a whole."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+from rich.text import Text
+from textual import events
+from textual.binding import BindingType
+from textual.widgets import TextArea
+
+from localspec.base.visible import visible
+from localspec.tui.keys.bindings import prompt_bindings
+
+
+class Owner(Protocol):
+    """What the area hands on."""
+
+    def send(self) -> None: ...
+
+    def complete(self) -> None: ...
+
+    def step(self, direction: int) -> bool:
+        """Up or down, where the cursor cannot go further; whether that meant anything."""
+        ...
+
+    def step_in_list(self, direction: int) -> bool:
+        """Up or down while a list is open; False if none is."""
+        ...
+
+    def dismiss(self) -> bool:
+        """Close what is open above the prompt; False if nothing is."""
+        ...
+
+    def paste(self, text: str) -> str:
+        """What is put into the text for something pasted."""
+        ...
+
+    def mark_before_cursor(self) -> int:
+        """How many characters before the cursor are a mark that goes as a whole; 0 if there is none."""
+        ...
+
+
+class PromptArea(TextArea):
+    """The text area itself; see ``Prompt``."""
+
+    BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
+
+    def __init__(self, owner: Owner, placeholder: str) -> None:
+        super().__init__(
+            "", soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False, placeholder=placeholder
+        )
+        self._owner = owner
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Do what the area's bindings say here and now; a text area would insert Enter as text.
+
+        A priority binding would not do: it overtakes the letters typed just before it. Nor would leaving a key to
+        the app, which looks for its binding only after this: letters typed behind it overtake it.
+        """
+        if event.is_printable and event.key.startswith("alt+"):
+            # Terminals send Escape and the letter, which a text area would insert.
+            event.stop()
+            event.prevent_default()
+            if (bound := self.screen.active_bindings.get(event.key)) is not None:
+                await self.app.run_action(bound.binding.action, bound.node)
+            return
+        if event.is_printable:
+            return
+        if event.key == "escape" and self._owner.dismiss():
+            event.stop()
+            event.prevent_default()
+            return
+        active = self.screen.active_bindings.get(event.key)
+        if active is not None and active.node is self:
+            event.prevent_default()
+            if await self.app.run_action(active.binding.action, self):
+                event.stop()  # else somebody else's, as Ctrl+C where nothing is marked here
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        if result := self._replace_via_keyboard(self._owner.paste(event.text), *self.selection):
+            self.move_cursor(result.end_location)
+            self.focus()
+
+    def get_line(self, line_index: int) -> Text:
+        """As Textual's, which takes some control characters out and so shows the cursor in another place."""
+        return Text(visible(self.document.get_line(line_index)), end="", no_wrap=True)
+
+    @property
+    def index(self) -> int:
+        """Where the cursor is in the text."""
+        return self.document.get_index_from_location(self.cursor_location)  # type: ignore[attr-defined,no-any-return]
+
+    def put(self, text: str, start: int, end: int) -> None:
+        """Replace a part of the text, the cursor behind it; can be undone."""
+        places = [self.document.get_location_from_index(index) for index in (start, end)]  # type: ignore[attr-defined]
+        result = self.replace(text, *places, maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+
+    def action_send(self) -> None:
+        self._owner.send()
+
+    def action_complete(self) -> None:
+        self._owner.complete()
+
+    def action_newline(self) -> None:
+        self.insert("\n")
+
+    def action_earlier(self) -> None:
+        if self._owner.step_in_list(-1):
+            return
+        top = self.navigator.is_first_wrapped_line(self.cursor_location)
+        if not (top and self._owner.step(-1)):
+            self.action_cursor_up()
+
+    def action_later(self) -> None:
+        if self._owner.step_in_list(1):
+            return
+        bottom = self.navigator.is_last_wrapped_line(self.cursor_location)
+        if not (bottom and self._owner.step(1)):
+            self.action_cursor_down()
+
+    def action_delete_left(self) -> None:
+        marked_n = self._owner.mark_before_cursor() if self.selection.is_empty else 0
+        if marked_n:
+            self.put("", self.index - marked_n, self.index)
+        else:
+            super().action_delete_left()

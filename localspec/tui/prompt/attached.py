@@ -1,0 +1,42 @@
+"""The files attached to the message being written: a row each, as long as they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+from textual.widgets import Static
+
+from localspec.base.visible import visible_line
+from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.token_counts import TokenCount
+
+_MAX_ROWS = 4
+
+
+class Attached(Static):
+    """Path, size and tokens; not there while nothing is attached."""
+
+    DEFAULT_CSS = """
+    Attached { height: auto; color: $quiet; display: none; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self._shown: list[tuple[str, str]] = []
+
+    def show(self, attachments: Sequence[tuple[Attachment, TokenCount]]) -> None:
+        """Replace what is listed."""
+        rows = [(visible_line(attachment.chip), _amounts(attachment, count)) for attachment, count in attachments]
+        if rows == self._shown:
+            return
+        self._shown = rows
+        if len(rows) > _MAX_ROWS:
+            rows = [*rows[: _MAX_ROWS - 1], (f"and {len(rows) - _MAX_ROWS + 1} more", "")]
+        self.update(Content("\n").join(Content.assemble(("+ ", "$accent"), chip, amounts) for chip, amounts in rows))
+        self.display = bool(rows)
+
+
+def _amounts(attachment: Attachment, count: TokenCount) -> str:
+    skipped = f", {attachment.skipped_n} without text left out" if attachment.skipped_n else ""
+    return f", {count}{skipped}"

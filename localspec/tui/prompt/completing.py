@@ -1,0 +1,164 @@
+"""What the list above the prompt offers: commands, files, or messages sent before. Knows no widgets.
+
+A list is about a place in the text: accepting a choice replaces what stands between ``start`` and the cursor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+
+from localspec.chat.compose.file_tree import Listing, list_files, list_folder
+from localspec.chat.compose.fuzzy import best
+from localspec.chat.compose.history import search
+from localspec.chat.compose.mentions import Mention, unfinished, written
+from localspec.chat.compose.message import Written
+from localspec.tui.keys.slash_commands import find_command, matching_commands
+
+MAX_CHOICES = 50
+PATHS = ("FILE", "PATH")
+"""How the table of actions says that a command is told a path."""
+ABOVE = ("/", "~", "..", "./")
+"""How a path begins that does not lie below the current folder, or is meant exactly."""
+
+_LOOKING = "Looking for files…"
+
+
+class Kind(Enum):
+    """What is offered."""
+
+    COMMAND = auto()
+    FILE = auto()
+    """To be attached."""
+    PATH = auto()
+    """That a command is told."""
+    SENT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One row of the list."""
+
+    value: str
+    """What is put into the text."""
+    label: str
+    note: str = ""
+    final: bool = True
+    """Whether there is nothing more to write: False for a folder to look into, a command that takes a word."""
+    message: Written | None = None
+    """A message sent before, marks and all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A list, and where in the line it belongs."""
+
+    kind: Kind
+    choices: tuple[Choice, ...]
+    start: int = 0
+    """The column in the cursor's line where what is replaced begins."""
+    empty: str = ""
+    """What to say when there are no choices; a list with neither is not shown."""
+    more: str = ""
+    """What to say below the choices."""
+
+
+def command_offer(text: str) -> Offer | None:
+    """The commands that ``text`` may become."""
+    choices = tuple(
+        Choice(
+            f"/{action.command} " if action.takes else f"/{action.command}",
+            f"/{action.command} {action.takes}".strip(),
+            action.help,
+            final=not action.takes,
+        )
+        for action in matching_commands(text)
+    )
+    return Offer(Kind.COMMAND, choices) if choices else None
+
+
+def sent_offer(messages: Sequence[Written], query: str) -> Offer:
+    """Messages sent before, the newest first."""
+    found = search(messages, query, MAX_CHOICES)
+    choices = tuple(Choice(message.text, " ".join(message.text.split()), message=message) for message in found)
+    return Offer(Kind.SENT, choices, empty="No message like that." if messages else "No messages were sent yet.")
+
+
+def path_told(line: str, column: int) -> Mention | None:
+    """The path behind a command, as far as it is written at this place of a line; None for any other command."""
+    before = line[:column]
+    action = find_command(before)
+    if action is None or action.takes not in PATHS or " " not in before:
+        return None
+    path = before.partition(" ")[2].lstrip()
+    return Mention(column - len(path), column, path.lstrip("\"'"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which listing a mention needs: everything below the current folder, or what lies in one folder."""
+
+    folder: str
+    """As it is written, with a slash at its end; empty for everything below the current folder."""
+    query: str
+    """What is looked for there."""
+
+    def look(self, current: Path) -> Listing:
+        """List it; takes a while, and never raises."""
+        if not self.folder:
+            return list_files(current)
+        try:
+            return list_folder(current / Path(self.folder).expanduser())
+        except RuntimeError:  # the home of somebody unknown
+            return Listing(())
+
+
+def place_of(mention: Mention, known: Listing | None) -> Place:
+    """Where to look for what is being mentioned; ``known`` is what is below the current folder, once that is known."""
+    folder, slash, name = mention.path.rpartition("/")
+    if slash and (mention.path.startswith(ABOVE) or (known is not None and f"{folder}/" not in known.paths)):
+        return Place(f"{folder}/", name)
+    if mention.path in ("~", ".."):
+        return Place(f"{mention.path}/", "")
+    return Place("", mention.path)
+
+
+def file_offer(mention: Mention, place: Place, listing: Listing | None, keys: tuple[str, str]) -> Offer:
+    """Files and folders that may be meant; ``keys`` attach one, and look into a folder."""
+    if listing is None:
+        return Offer(Kind.FILE, (), mention.start, empty=_LOOKING)
+    attach, into = keys
+    note = ", ".join(filter(None, (attach and f"{attach} attaches the folder", into and f"{into} looks into it")))
+    choices = tuple(_choice(path, written(path), note) for path in _fitting(place, listing))
+    more = "" if listing.complete else "There are more files than were looked at; write a folder and / to look into it."
+    # An @ may be meant as nothing but an @: what fits no file is left in peace.
+    return Offer(Kind.FILE, choices, mention.start, more=more if choices else "")
+
+
+def path_offer(told: Mention, place: Place, listing: Listing | None, key: str) -> Offer | None:
+    """Files and folders that a command may be told; ``key`` completes a name. None once a file is named."""
+    if listing is None:
+        return Offer(Kind.PATH, (), told.start, empty=_LOOKING)
+    if not place.query.endswith("/") and place.query in listing.paths:
+        return None
+    choices = tuple(_choice(path, path, key and f"{key} looks into it") for path in _fitting(place, listing))
+    return Offer(Kind.PATH, choices, told.start)
+
+
+def _fitting(place: Place, listing: Listing) -> list[str]:
+    """Paths as they are to be written, the best first."""
+    hidden_wanted = place.query.startswith(".")
+    candidates = (path for path in listing.paths if hidden_wanted or not path.startswith("."))
+    return [f"{place.folder}{path}" for path in best(place.query, candidates, MAX_CHOICES)]
+
+
+def _choice(path: str, value: str, folder_note: str) -> Choice:
+    is_folder = path.endswith("/")
+    return Choice(value, path, folder_note if is_folder else "", final=not is_folder)
+
+
+def mention_before(line: str, column: int) -> Mention | None:
+    """The mention being written at this place of a line."""
+    return unfinished(line[:column])

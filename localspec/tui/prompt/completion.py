@@ -1,0 +1,127 @@
+"""The list above the prompt: choices with a word about each, one of them marked."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from localspec.base.visible import visible_line
+from localspec.tui.prompt.completing import Choice, Kind, Offer
+
+MAX_ROWS = 8
+
+
+class CompletionList(Static):
+    """Floats over the conversation, so that nothing moves when it opens."""
+
+    DEFAULT_CSS = """
+    CompletionList {
+        overlay: screen; display: none; width: 100%; height: auto; padding: 0 2;
+        background: $panel; color: $foreground; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    """
+
+    class Picked(Message):
+        """A row was clicked; it is the marked one now."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self._offer: Offer | None = None
+        self._marked = 0
+        self._top = 0
+        self._room = MAX_ROWS
+        self._gone_to = False
+
+    @property
+    def gone_to(self) -> bool:
+        """Whether the reader went to the marked row, by key or mouse."""
+        return self._gone_to
+
+    @property
+    def offer(self) -> Offer | None:
+        """What is offered; None while the list is closed."""
+        return self._offer
+
+    @property
+    def choice(self) -> Choice | None:
+        """The marked one."""
+        return self._offer.choices[self._marked] if self._offer and self._offer.choices else None
+
+    def show(self, offer: Offer | None, room: int) -> None:
+        """Open the list with at most ``room`` rows, or close it if there is nothing to say."""
+        if offer is not None and not offer.choices and not offer.empty:
+            offer = None
+        if offer == self._offer:
+            return
+        same = offer is not None and self._offer is not None and offer.choices == self._offer.choices
+        self._offer = offer
+        self._room = room
+        if not same:
+            self._marked = self._top = 0
+            self._gone_to = False
+        if offer is None:
+            self.display = False
+        else:
+            self._draw(offer)
+
+    def redraw(self) -> None:
+        """Draw again, after the width changed."""
+        if self._offer is not None:
+            self._draw(self._offer)
+
+    def move(self, step: int) -> None:
+        """Mark another row; past the last comes the first."""
+        if self._offer is not None and self._offer.choices:
+            self._marked = (self._marked + step) % len(self._offer.choices)
+            self._gone_to = True
+            self._draw(self._offer)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose what was clicked."""
+        row = self._top + event.y
+        if self._offer is not None and row < min(len(self._offer.choices), self._top + self._choices_n(self._offer)):
+            self._marked = row
+            self._gone_to = True
+            self.post_message(self.Picked())
+
+    def _choices_n(self, offer: Offer) -> int:
+        """How many rows of choices there are, a row for the note besides where there is room for it."""
+        return min(MAX_ROWS, max(1, self._room - 1), len(offer.choices))
+
+    def _draw(self, offer: Offer) -> None:
+        choices_n = self._choices_n(offer)
+        self._top = min(max(self._top, self._marked - choices_n + 1), self._marked)
+        shown = offer.choices[self._top : self._top + choices_n]
+        width = max((len(choice.label) for choice in offer.choices), default=0)
+        rows = [_row(choice, width, choice is self.choice) for choice in shown]
+        note = _note(offer, choices_n)
+        if note and len(rows) < max(1, self._room):
+            rows.append(Content.styled(note, "$quiet"))
+        # As wide as what it belongs to, its padding included.
+        if isinstance(self.parent, Widget):
+            self.styles.width = self.parent.outer_size.width
+            self.styles.offset = (-self.parent.gutter.left, -len(rows))
+        self.update(Content("\n").join(rows))
+        self.display = True
+
+
+def _row(choice: Choice, width: int, marked: bool) -> Content:
+    # A second cue beside the colour: the mark.
+    label = choice.label if not choice.note else f"{choice.label:<{width}}  "
+    mark = ("› ", "$accent bold") if marked else "  "
+    look = "$accent bold" if marked else "$foreground"
+    return Content.assemble(mark, (visible_line(label), look), (visible_line(choice.note), "$quiet"))
+
+
+def _note(offer: Offer, shown_n: int) -> str:
+    if not offer.choices:
+        return offer.empty
+    if offer.more:
+        return offer.more
+    left_n = len(offer.choices) - shown_n
+    if left_n and offer.kind is not Kind.COMMAND:
+        return f"  {left_n} more; go on typing to narrow them down"
+    return f"  {left_n} more" if left_n else ""

@@ -1,0 +1,90 @@
+"""The files that the prompt's text mentions: read beside the typing, and attached to the message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localspec.chat.compose.attaching import Attaching
+from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.mentions import written as written_path
+from localspec.chat.compose.message import Enclosures, Written
+from localspec.chat.compose.weighing import Weighing
+from localspec.tui.keys.slash_commands import is_command
+
+if TYPE_CHECKING:
+    from localspec.tui.prompt.prompt import Prompt
+
+
+NOT_SENT = "A message was not sent: it was changed or left while its files were being read."
+
+
+class Mentions:
+    """Follows what is written, and holds a message back until its files are read."""
+
+    def __init__(self, prompt: Prompt, enclosures: Enclosures, weighing: Weighing) -> None:
+        self._prompt = prompt
+        self._weighing = weighing
+        self._attaching = Attaching(enclosures)
+        self._held: str | None = None
+        """The text of the message that is to be sent as soon as its files are read."""
+
+    def follow(self, text: str) -> None:
+        """Read what is mentioned now and was not before."""
+        if untried := self._attaching.claim(text):
+            self._begin(untried)
+
+    def hold(self, written: Written) -> bool:
+        """Whether a message has to wait for its files; then it is sent as soon as they are read."""
+        untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
+        if not untried and not self._attaching.busy:
+            return False
+        self._held = written.text
+        self._begin(untried)
+        return True
+
+    def attach(self, path: str) -> None:
+        """Attach what lies at ``path``, which the text mentions."""
+        self._attaching.claim_path(path)
+        self._begin([path], meant=True)
+
+    def write(self, path: str = "") -> None:
+        """Mention what lies at ``path`` and attach it, or begin to look for a file."""
+        area = self._prompt.area
+        area.focus()
+        before = self._prompt.text[: area.index]
+        gap = "" if not before or before[-1].isspace() else " "
+        path = path.strip("\"'")
+        self._prompt.insert(f"{gap}{written_path(path)} " if path else f"{gap}@")
+        if path:
+            self.attach(path)
+
+    def take_off(self, attachment: Attachment) -> None:
+        """Not to be sent after all; its name stays in the text."""
+        self._attaching.refuse(attachment.path)
+
+    def clear(self) -> None:
+        """Another message is being written from now on."""
+        self._attaching.clear()
+        if self._held is not None:
+            self._held = None
+            self._prompt.say(NOT_SENT)
+
+    def _begin(self, paths: list[str], *, meant: bool = False) -> None:
+        if paths:
+            self._prompt.run_worker(self._read(paths, self._attaching.message_n, meant=meant))
+
+    async def _read(self, paths: list[str], message_n: int, *, meant: bool) -> None:
+        errors = await self._attaching.attach(paths, message_n, self._weighing.n_ctx, meant=meant)
+        if errors:
+            self._prompt.complain("\n".join(map(str, errors)))
+        self._prompt.weigh()
+        if self._held is not None and not self._attaching.busy:
+            self._release(self._held)
+
+    def _release(self, held: str) -> None:
+        """Send what was held back, if that is what stands there still."""
+        self._held = None
+        if held != self._prompt.text:
+            self._prompt.say(NOT_SENT)
+        elif not self._prompt.troubled:
+            self._prompt.send()

@@ -1,0 +1,171 @@
+"""Which list is open above the prompt, and what becomes of the choice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from localspec.chat.compose.file_tree import Listing
+from localspec.chat.compose.message import Written
+from localspec.tui.keys.actions import ACTIONS
+from localspec.tui.keys.bindings import labels_of
+from localspec.tui.prompt.completing import (
+    Choice,
+    Kind,
+    Offer,
+    Place,
+    command_offer,
+    file_offer,
+    mention_before,
+    path_offer,
+    path_told,
+    place_of,
+    sent_offer,
+)
+from localspec.tui.prompt.completion import CompletionList
+
+if TYPE_CHECKING:
+    from localspec.tui.prompt.prompt import Prompt
+
+
+class Offers:
+    """Follows what is written. While messages are searched, the line holds what is searched for."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self.list = CompletionList()
+        self.aside: Written | None = None
+        """What was being written when a search began; None while none is on."""
+        self._prompt = prompt
+        self._listings: dict[str, Listing] = {}
+        self._looking: str | None = None
+        self._dismissed: tuple[Kind, int] | None = None
+        """The list that was closed: it stays so until another is due."""
+
+    def refresh(self) -> None:
+        """Show what fits what is written now."""
+        offer = self._due()
+        if offer is None or (offer.kind, offer.start) != self._dismissed:
+            self._dismissed = None
+        else:
+            offer = None
+        self.list.show(offer, self._prompt.region.y)
+
+    def search(self) -> None:
+        """Search the messages sent before; again, go on to the next."""
+        if self.aside is not None:
+            self.list.move(1)
+            return
+        self.aside = self._prompt.written
+        self._prompt.searching(True)
+        self._prompt.area.text = ""
+        self.refresh()
+
+    def dismiss(self) -> bool:
+        """Close the list, or end the search; False if neither is open."""
+        if self.leave_search():
+            return True
+        self.refresh()
+        offer = self.list.offer
+        if offer is None:
+            return False
+        self._dismissed = (offer.kind, offer.start)
+        self.list.show(None, 0)
+        return True
+
+    def leave_search(self) -> bool:
+        """Go back to what was being written; False if no search is on."""
+        if self.aside is None:
+            return False
+        self._put(self.aside)
+        return True
+
+    def end_search(self) -> None:
+        """What comes into the line now is to be sent, not searched for."""
+        if self.aside is not None:
+            self.aside = None
+            self._prompt.searching(False)
+
+    def move(self, direction: int) -> bool:
+        """Mark another row; False if there is none."""
+        self.refresh()
+        if self.list.choice is None:
+            return False
+        self.list.move(direction)
+        return True
+
+    def accept(self, *, into: bool) -> bool:
+        """Take the marked row, or look ``into`` it where that is another thing; False if the text is to be sent."""
+        self.refresh()  # for keys that came in one burst the text may have changed since the list was drawn
+        offer, choice = self.list.offer, self.list.choice
+        if offer is None or choice is None:
+            return self.aside is not None
+        match offer.kind:
+            case Kind.SENT:
+                self._put(choice.message or Written(choice.value))
+            case Kind.FILE:
+                self._take_file(offer, choice, into=into)
+            case Kind.PATH:
+                return self._take_path(offer, choice, into=into)
+            case Kind.COMMAND:
+                return self._take_command(choice, into=into)
+        return True
+
+    def _take_command(self, choice: Choice, *, into: bool) -> bool:
+        whole = self._prompt.text == choice.value.strip()
+        if not whole or into:
+            self._prompt.set_text(choice.value)
+        return into or not (whole or choice.final)
+
+    def _take_file(self, offer: Offer, choice: Choice, *, into: bool) -> None:
+        area = self._prompt.area
+        start = area.index - area.cursor_location[1] + offer.start
+        if into and not choice.final:
+            area.put(choice.value.removesuffix('"'), start, area.index)
+            return
+        area.put(f"{choice.value} ", start, area.index)
+        self._prompt.attach(choice.label)
+
+    def _take_path(self, offer: Offer, choice: Choice, *, into: bool) -> bool:
+        """What is written may be meant as it is, so a row is taken unasked only where the reader went to it."""
+        if not (into or self.list.gone_to):
+            return False
+        area = self._prompt.area
+        area.put(choice.value, area.index - area.cursor_location[1] + offer.start, area.index)
+        return into or not choice.final
+
+    def _put(self, written: Written) -> None:
+        self._prompt.put(written)
+        self.refresh()
+
+    def _due(self) -> Offer | None:
+        prompt = self._prompt
+        if self.aside is not None:
+            return sent_offer(prompt.history.messages, prompt.text)
+        row, column = prompt.area.cursor_location
+        line = prompt.area.document.get_line(row)
+        commands = row == 0 and prompt.area.document.line_count == 1 and prompt.text.startswith("/")
+        told = path_told(line, column) if commands else None
+        sought = told if commands else mention_before(line, column)
+        if sought is None:
+            self._listings.clear()
+            return command_offer(prompt.text) if commands else None
+        place = place_of(sought, self._listings.get(""))
+        if place.folder not in self._listings:
+            self._look(place)
+        key, listing = labels_of(prompt, ACTIONS), self._listings.get(place.folder)
+        if told is not None:
+            return path_offer(told, place, listing, key["complete"])
+        return file_offer(sought, place, listing, (key["send"], key["complete"]))
+
+    def _look(self, place: Place) -> None:
+        if self._looking != place.folder:
+            self._looking = place.folder
+            self._prompt.run_worker(self._list(place), group="files", exclusive=True)
+
+    async def _list(self, place: Place) -> None:
+        listing = await asyncio.to_thread(place.look, Path())
+        self._looking = None
+        self._listings = {folder: known for folder, known in self._listings.items() if not folder}
+        self._listings[place.folder] = listing
+        self.refresh()

@@ -1,0 +1,357 @@
+"""Where the reader writes: grows with the text, sends on Enter, and is always ready.
+
+What marks and mentions stand for is in ``chat.compose.message``; which lists there are, in ``tui.prompt.completing``.
+This widget brings them together with the text area, and keeps what is unsent on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Static, TextArea
+
+from localspec.base.errors import LocalSpecError
+from localspec.base.paths import user_paths
+from localspec.base.visible import visible
+from localspec.chat.compose.cleaning import cleaned, cleaning_note
+from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
+from localspec.chat.compose.message import Enclosures, Written
+from localspec.chat.compose.unsent import UNSENT, UnsentMessages
+from localspec.chat.compose.weighing import Weighing
+from localspec.tui.keys.slash_commands import is_command
+from localspec.tui.prompt import messages
+from localspec.tui.prompt.area import PromptArea
+from localspec.tui.prompt.attached import Attached
+from localspec.tui.prompt.completion import CompletionList
+from localspec.tui.prompt.editor import edit_in
+from localspec.tui.prompt.folds import Folds
+from localspec.tui.prompt.mentions import Mentions
+from localspec.tui.prompt.offers import Offers
+from localspec.tui.textual_fixes.after_pause import AfterPause
+
+SAVE_AFTER_S = 1.0
+WEIGH_AFTER_S = 0.3
+
+
+def _busy(text: str) -> bool:
+    """No engine to count with."""
+    return False
+
+
+def _nothing() -> Written | None:
+    """No message waits."""
+    return None
+
+
+class Prompt(Vertical):
+    """The input line with its mark, what is attached above it, and the list that floats over both."""
+
+    DEFAULT_CSS = """
+    Prompt { height: auto; background: $surface; padding: 0 2; }
+    Prompt > Horizontal { height: auto; }
+    Prompt > #trouble { height: auto; color: $error; display: none; }
+    Prompt > Horizontal > Static { width: 2; height: 1; color: $accent; }
+    Prompt PromptArea {
+        width: 1fr; height: auto; min-height: 1; max-height: 10; padding: 0; border: none;
+        background: $surface; color: $foreground; scrollbar-size-vertical: 1;
+    }
+    Prompt PromptArea:focus { border: none; }
+    Prompt PromptArea .text-area--placeholder { color: $quiet; }
+    Prompt PromptArea .text-area--cursor-line { background: $surface; }
+    """
+
+    Submitted: TypeAlias = messages.Submitted
+    Typed: TypeAlias = messages.Typed
+    Said: TypeAlias = messages.Said
+    Weighed: TypeAlias = messages.Weighed
+
+    def __init__(
+        self,
+        placeholder: str,
+        *,
+        ask: Callable[[str], bool] = _busy,
+        withdraw: Callable[[], Written | None] = _nothing,
+        data_folder: Path | None = None,
+    ) -> None:
+        """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits."""
+        super().__init__()
+        folder = data_folder or user_paths().data
+        self.area = PromptArea(self, placeholder)
+        self.enclosures = Enclosures()
+        self.history = PromptHistory(folder / SENT_MESSAGES)
+        self._folds = Folds(self.enclosures, self.area)
+        self._unsent = UnsentMessages(folder / UNSENT)
+        self._weighing = Weighing(ask)
+        self._mentions = Mentions(self, self.enclosures, self._weighing)
+        self._withdraw = withdraw
+        self._attached = Attached()
+        self._trouble = Static("", id="trouble")
+        self._mark = Static("› ")
+        self._offers = Offers(self)
+        self._recall = Recall(self.history)
+        self._put = False
+        """Whether the change to come was made all at once."""
+        self._aside: Written | None = None
+        """What is unsent, while something that was said is edited; None while nothing is."""
+        self._key = ""
+
+    def compose(self) -> ComposeResult:
+        yield self._offers.list
+        yield self._trouble
+        yield self._attached
+        with Horizontal():
+            yield self._mark
+            yield self.area
+
+    def on_mount(self) -> None:
+        self._saving = AfterPause(self, SAVE_AFTER_S, self.save)
+        self._counting = AfterPause(self, WEIGH_AFTER_S, self.weigh)
+        self.put(self._unsent.load(self._key))
+
+    def on_resize(self) -> None:
+        self._offers.list.redraw()
+
+    def on_unmount(self) -> None:
+        self.save()
+
+    # What is written
+
+    @property
+    def text(self) -> str:
+        return self.area.text
+
+    @property
+    def written(self) -> Written:
+        """The message as it stands, also while the line is used to search."""
+        return self._offers.aside or self.enclosures.written(self.text)
+
+    def set_text(self, text: str) -> None:
+        """Replace what is written, the cursor at its end."""
+        self.put(Written(text))
+        self.area.focus()
+
+    def put(self, written: Written) -> None:
+        """Replace what is written by a message from before, with signs for what cannot be seen; a search ends."""
+        self._offers.end_search()
+        self.enclosures.take_over(written)
+        self._put = True
+        self.area.text = visible(written.text)
+        self.area.move_cursor(self.area.document.end)
+
+    def insert(self, text: str) -> None:
+        """Write at the cursor, all at once."""
+        self._put = True
+        self.area.insert(text, maintain_selection_offset=False)
+
+    def put_back(self, messages: list[Written]) -> None:
+        """Put messages that were not sent in front of what is written."""
+        texts = [message.text for message in messages]
+        for message in messages:
+            self.enclosures.take_over(message)
+        self.set_text("\n".join(text for text in (*texts, self.written.text) if text))
+
+    def put_aside(self, instead: Written) -> None:
+        """Have something else written on for a while; what is unsent is kept, and ``take_up`` brings it back."""
+        self._aside = self._to_keep
+        self._replace(instead)
+        self.area.focus()
+
+    def take_up(self) -> None:
+        """Go on with what was put aside."""
+        if self._aside is not None:
+            aside, self._aside = self._aside, None
+            self._replace(aside)
+
+    def open(self, key: str) -> None:
+        """Go to another conversation: what is unsent in this one is kept, what was unsent in that one is there."""
+        self.save()
+        self._key, self._aside = key, None
+        self._replace(self._unsent.load(key))
+
+    def belong_to(self, key: str) -> None:
+        """A conversation has begun here: what is unsent is that one's from now on."""
+        if key != self._key:
+            self._unsent.save(self._key, Written(""))
+            self._key = key
+            self.save()
+
+    def save(self) -> None:
+        """Keep what is unsent, for the next start."""
+        self._saving.forget()
+        self._unsent.save(self._key, self._to_keep)
+
+    @property
+    def _to_keep(self) -> Written:
+        return self._aside or self.written
+
+    def _replace(self, written: Written) -> None:
+        """Write on another message, which has files and pastes of its own."""
+        self.enclosures.clear()
+        self._mentions.clear()
+        self.put(written)
+
+    def set_calm(self, calm: bool) -> None:
+        """Keep the cursor from blinking, while the model needs every cycle."""
+        self.area.cursor_blink = not calm
+
+    def say(self, text: str) -> None:
+        """Have it said where there is room for it."""
+        if text:
+            self.post_message(self.Said(text))
+
+    def complain(self, text: str) -> None:
+        """Say right above the line what went wrong, until the reader types on; nothing if empty."""
+        self._trouble.update(Content(text))
+        self._trouble.display = bool(text)
+
+    @property
+    def troubled(self) -> bool:
+        """Whether something went wrong that the reader has not typed on from."""
+        return bool(self._trouble.display)
+
+    def searching(self, on: bool) -> None:
+        """Show that the line is used to search."""
+        self._mark.update("? " if on else "› ")
+
+    # Counting
+
+    def fit(self, n_ctx: int | None) -> None:
+        """A pair with this context is loaded; None if there is none any more."""
+        self._weighing.fit(n_ctx)
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Count what is written, as far as the engine is free."""
+        self._counting.forget()
+        self._weighing.write(self.written)
+        self._show_weight()
+
+    def counted(self, n: int | None) -> None:
+        """The engine's answer to ``ask``."""
+        self._weighing.counted(n)
+        for attachment, error in self._weighing.too_large(self.written.attachments):
+            self._mentions.take_off(attachment)
+            self.complain(str(error))
+        self._show_weight()
+
+    def _show_weight(self) -> None:
+        written = self.written
+        self._attached.show([(attachment, self._weighing.of(attachment)) for attachment in written.attachments])
+        total = None if written.blank or is_command(written.text) else self._weighing.total
+        self.post_message(self.Weighed(total))
+
+    # What the area hands on
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self._offers.refresh()
+        if self._offers.aside is None:
+            self._saving.touch()
+            if self.written.blank:
+                self.weigh()
+            else:
+                self._counting.touch()
+            self._mentions.follow(self.text)
+        if not self._put:
+            self.complain("")
+        self.post_message(self.Typed(self.text, by_hand=not self._put))
+        self._put = False
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        event.stop()
+        self._offers.refresh()
+
+    def on_completion_list_picked(self, event: CompletionList.Picked) -> None:
+        event.stop()
+        self.send()
+        self.area.focus()
+
+    def send(self) -> None:
+        """Enter: take what the list offers, or send."""
+        if self._offers.accept(into=False):
+            return
+        written = self.written
+        if written.blank or self._mentions.hold(written):
+            return
+        if not is_command(written.text):
+            self.history.add(written)
+        self._submit(written)
+
+    def complete(self) -> None:
+        """Tab: take what the list offers, or unfold the paste at the cursor."""
+        if self._offers.accept(into=True):
+            return
+        if not self._folds.unfold():
+            self.complain("This text is too long to be changed here; /editor opens it in your own editor.")
+
+    def step_in_list(self, direction: int) -> bool:
+        """As ``prompt_area.Owner`` says."""
+        return self._offers.move(direction)
+
+    def step(self, direction: int) -> bool:
+        """Up and down through the messages sent before; up in an empty prompt first takes back one that waits."""
+        if direction < 0 and not self.written.text and (withdrawn := self._withdraw()) is not None:
+            self.put(withdrawn)
+            return True
+        found = self._recall.step(direction, self.written)
+        if found is not None:
+            self.put(found)
+        return found is not None
+
+    def dismiss(self) -> bool:
+        """As ``prompt_area.Owner`` says."""
+        return self._offers.dismiss()
+
+    def paste(self, text: str) -> str:
+        """What stands in the text for something pasted: itself, made harmless, or a mark if it is long."""
+        text, replaced_n = cleaned(text)
+        self.say(cleaning_note(replaced_n))
+        self._put = True
+        if self._offers.aside is not None:
+            return " ".join(text[:200].split())
+        return self._folds.folded(text)
+
+    def mark_before_cursor(self) -> int:
+        """As ``prompt_area.Owner`` says."""
+        return self._folds.before_cursor()
+
+    # What commands do
+
+    def attach(self, path: str) -> None:
+        """Attach what lies at ``path``, which the text mentions."""
+        self._mentions.attach(path)
+
+    def begin_attaching(self, path: str = "") -> None:
+        """Attach what lies at ``path``, or begin to look for a file; a search is left for that."""
+        self._offers.leave_search()
+        self._mentions.write(path)
+
+    def search_sent(self) -> None:
+        """Search the messages sent before."""
+        self._offers.search()
+        self.area.focus()
+
+    def edit_outside(self) -> None:
+        """Write on in the reader's own editor."""
+        try:
+            text = edit_in(self.app.suspend, self.written.unfolded, os.environ)
+        except LocalSpecError as error:
+            self.complain(str(error))
+            return
+        self._offers.dismiss()
+        text, replaced_n = cleaned(text)
+        self.set_text(self._folds.shortened(text))
+        self.say(cleaning_note(replaced_n))
+
+    def _submit(self, written: Written) -> None:
+        self.enclosures.clear()
+        self._mentions.clear()
+        self.set_text("")
+        self.save()
+        self.post_message(self.Submitted(written))

@@ -1,0 +1,1 @@
+"""The settings screen's model, and the settings of the screen itself."""

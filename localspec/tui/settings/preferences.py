@@ -1,0 +1,53 @@
+"""How the chat looks and moves, as the file of settings has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from localspec.chat.tokens.truth import Ghosts, Mode, Showing
+from localspec.config import Config
+from localspec.config.kinds import AUTO
+from localspec.tui.keys.keymap import Keymap, resolve_keymap
+
+FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Settings of the screen, with what is built in where nothing is said."""
+
+    theme: str = AUTO
+    mode: Mode = Showing().mode
+    ghosts: Ghosts = Ghosts.BRIEF
+    pace: float | str = AUTO
+    """Tokens a second, ``auto`` or ``full``."""
+    reduced_motion: bool = False
+    terminal_title: bool = True
+    keymap: Keymap = field(default_factory=lambda: Keymap({}))
+
+    def showing(self, now: Showing) -> Showing:
+        """How replies are to be shown that are now shown so; no marks mean Markdown."""
+        return replace(now, mode=self.mode, markdown=now.markdown or self.mode is Mode.OFF)
+
+    def pace_for(self, pairs_own: float | None) -> float | None:
+        """Tokens a second at which a pair with this pace of its own is shown; None is no limit."""
+        if self.pace == AUTO:
+            return pairs_own
+        return None if isinstance(self.pace, str) else self.pace
+
+
+def preferences(config: Config) -> Preferences:
+    """What the file says of the screen."""
+    said = {name.removeprefix("screen."): value for name, value in config.values.items() if name.startswith("screen.")}
+    plain = Preferences()
+    reduced = said.get("reduced_motion") is True
+    pace = said.get("pace", plain.pace)
+    return Preferences(
+        theme=str(said.get("theme", plain.theme)),
+        mode=Mode(str(said.get("truth", plain.mode))),
+        ghosts=Ghosts.OFF if reduced else Ghosts(str(said.get("ghosts", plain.ghosts))),
+        pace=pace if isinstance(pace, str) else float(pace) if isinstance(pace, int | float) else plain.pace,
+        reduced_motion=reduced,
+        terminal_title=said.get("terminal_title") is not False,
+        keymap=resolve_keymap(config),
+    )

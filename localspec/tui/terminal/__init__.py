@@ -1,0 +1,1 @@
+"""The terminal around the app: its clipboard and its window title."""

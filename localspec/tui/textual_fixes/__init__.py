@@ -1,0 +1,1 @@
+"""Corrections of Textual's insides."""

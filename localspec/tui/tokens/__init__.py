@@ -1,0 +1,1 @@
+"""Tokens on screen: from lines of marked text to styled segments."""

@@ -1,0 +1,303 @@
+"""From tokens to lines of marked text: which token a piece of screen belongs to, and where lines break.
+
+Pure and incremental: appending lays out the last visual line again and nothing before it. Knows nothing
+of colours or widgets. A character is never cut: where several tokens make up one character (or one emoji
+joined from several), it is drawn as the last of them and all of them are counted.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+from rich.cells import split_graphemes
+
+from localspec.base.visible import visible
+from localspec.engine.events import Origin, Proposal, Round, Token
+
+TAB_CELLS = 4
+END_MARK = "∎"
+"""Stands for tokens that end the reply without text: the end-of-turn token, a stop string."""
+
+_BELONGS = attrgetter("token", "origin", "is_end", "is_ghost")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring characters of one token on one line."""
+
+    text: str
+    """As the model wrote it: joining all runs of all lines gives the reply back."""
+    origin: Origin
+    token: int
+    """Index of the token in the reply."""
+    is_end: bool = False
+    """Whether this is the mark for the end of the reply, which is no part of its text."""
+    is_ghost: bool = False
+    """Whether this was proposed before the token and thrown away, and so is no part of the text either."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One line on screen; ``runs`` may end with white space (or the line break) that hangs over the edge."""
+
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The reply's text on this line, end mark and ghosts left out."""
+        return "".join(run.text for run in self.runs if not (run.is_end or run.is_ghost))
+
+
+@dataclass(slots=True)
+class _Cell:
+    """One character and how wide it is. Never changed; to be frozen would take each three times as long to make."""
+
+    text: str
+    cells: int
+    origin: Origin
+    token: int
+    is_end: bool = False
+    is_ghost: bool = False
+
+
+class Layout:
+    """The lines of one growing reply at one width; rejected proposals stand among them if ``ghosts`` are kept."""
+
+    def __init__(self, width: int, *, ghosts: bool = False) -> None:
+        self._width = max(width, 2)
+        self._ghosts = ghosts
+        self._tokens: list[Token] = []
+        self._rejected: dict[int, tuple[Proposal, ...]] = {}
+        """What was thrown away in favour of a token, by its index."""
+        self._ended = False
+        self._lines: list[Line] = [Line()]
+        self._wrapper = _Wrapper(self._width)
+        """Has the last line, the only one that can still change."""
+
+    @property
+    def lines(self) -> list[Line]:
+        """At least one line; to be read, not changed."""
+        return self._lines
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    @property
+    def text(self) -> str:
+        """The reply so far."""
+        return "".join(token.text for token in self._tokens)
+
+    def counts(self) -> dict[Origin, int]:
+        """How many tokens of each origin are marked."""
+        counts = dict.fromkeys(Origin, 0)
+        for token in self._tokens:
+            counts[token.origin] += 1
+        return counts
+
+    def append(self, tokens: Iterable[Token]) -> int:
+        """Add tokens; returns the index of the first line that changed."""
+        start = len(self._tokens)
+        self._tokens.extend(tokens)
+        return self._extend(self._pieces(start))
+
+    def extend(self, rounds: Iterable[Round]) -> int:
+        """Add the tokens of rounds, and what they threw away; returns the index of the first line that changed."""
+        start = len(self._tokens)
+        for round_ in rounds:
+            self._tokens.extend(round_.tokens)
+            if round_.rejected and round_.tokens:
+                self._rejected[len(self._tokens) - 1] = round_.rejected
+        return self._extend(self._pieces(start))
+
+    def finish(self) -> int:
+        """No more tokens will come: mark those at the end that have no text. Returns the first changed line."""
+        changed = len(self._lines) - 1
+        if self._ended:
+            return changed
+        self._ended = True
+        if not self._tokens or self._tokens[-1].text:
+            return changed
+        return self._extend([self._end_cell()])
+
+    def resize(self, width: int) -> None:
+        """Lay everything out again for another width."""
+        if max(width, 2) != self._width:
+            self._width = max(width, 2)
+            self._again()
+
+    def keep_ghosts(self, keep: bool) -> bool:
+        """Put rejected proposals among the tokens, or leave them out; returns whether that changed anything."""
+        if keep == self._ghosts:
+            return False
+        self._ghosts = keep
+        if self._rejected:
+            self._again()
+        return bool(self._rejected)
+
+    def lines_of(self, token: int) -> range:
+        """The lines that a token stands on; one without text is drawn with the next that has some."""
+        last = len(self._lines) - 1
+        first = bisect_left(self._lines, token, hi=last, key=_last_token)
+        return range(first, bisect_left(self._lines, token + 1, lo=first, hi=last, key=_last_token) + 1)
+
+    def owner_of(self, token: int) -> int:
+        """The token as part of which a token is drawn: itself, unless it has no text of its own."""
+        owners = [run.token for y in self.lines_of(token) for run in self._lines[y].runs if not run.is_ghost]
+        return next((owner for owner in owners if owner >= token), owners[-1] if owners else token)
+
+    def _again(self) -> None:
+        self._lines, self._wrapper = [Line()], _Wrapper(self._width)
+        self._extend(self._pieces(0))
+        if self._ended:
+            self._ended = False
+            self.finish()
+
+    def _pieces(self, first: int) -> Iterator[_Cell]:
+        """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
+        for index in range(first, len(self._tokens)):
+            token = self._tokens[index]
+            if self._ghosts and (ghost := ghost_text(self._rejected.get(index, ()))):
+                yield _Cell(ghost, 0, Origin.PLAIN, index, is_ghost=True)
+            if token.text:
+                yield _Cell(token.text, 0, token.origin, index)
+
+    def _end_cell(self) -> _Cell:
+        return _Cell(END_MARK, 1, self._tokens[-1].origin, len(self._tokens) - 1, is_end=True)
+
+    def _extend(self, pieces: Iterable[_Cell]) -> int:
+        """Go on with ``pieces`` behind the last line; where the two may make one character, lay that out again."""
+        first, new = len(self._lines) - 1, list(pieces)
+        seam = [*self._wrapper.line[-1:], *new[:1]]
+        if not all(map(_stays_apart, seam)):
+            new = [*self._wrapper.line, *new]
+            self._wrapper = _Wrapper(self._width)
+        for cell in _join(new):
+            self._wrapper.add(cell)
+        self._lines[first:] = [Line(_runs(cells)) for cells in (*self._wrapper.take_done(), self._wrapper.line)]
+        return first
+
+
+class _Wrapper:
+    """Greedy word wrap: white space hangs over the edge, a word too long for a line is cut between characters."""
+
+    def __init__(self, width: int) -> None:
+        self.line: list[_Cell] = []
+        self._done: list[list[_Cell]] = []
+        self._width = width
+        self._column = 0
+        self._break = 0
+        """Index in ``line`` after the last white space: where it may be broken."""
+
+    def take_done(self) -> list[list[_Cell]]:
+        """The lines that are whole, but for those that were taken before."""
+        done, self._done = self._done, []
+        return done
+
+    def add(self, cell: _Cell) -> None:
+        if cell.text == "\n":
+            self.line.append(cell)
+            self._start_line([])
+        elif cell.text in (" ", "\t"):
+            self.line.append(cell)
+            self._column += cell_width(cell.text, cell.cells, self._column)
+            self._break = len(self.line)
+        else:
+            while self._column + cell.cells > self._width and self.line:
+                self._wrap()
+            self.line.append(cell)
+            self._column += cell.cells
+
+    def _wrap(self) -> None:
+        """Begin a new line with the word that does not fit, or in the middle of a word as long as a line."""
+        word = self.line[self._break :] if self._break else []
+        del self.line[len(self.line) - len(word) :]
+        self._start_line(word)
+
+    def _start_line(self, word: list[_Cell]) -> None:
+        self._done.append(self.line)
+        self.line = word
+        self._column = sum(cell.cells for cell in word)
+        self._break = 0
+
+
+def cell_width(text: str, cells: int, column: int) -> int:
+    """Columns that a character takes when it begins at ``column``."""
+    return TAB_CELLS - column % TAB_CELLS if text == "\t" else cells
+
+
+def ghost_text(rejected: Iterable[Proposal]) -> str:
+    """Proposals that were thrown away, as they are shown: on one line, none of their characters one with others."""
+    text = "".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " ")
+    before, behind = (" " if _may_merge(character) else "" for character in (text[:1], text[-1:]))
+    return visible(before + text + behind)
+
+
+def _stays_apart(cell: _Cell) -> bool:
+    """Whether neither of its ends makes one character with what stands there."""
+    return cell.text == "\n" or (cell.text.isascii() and cell.text.isprintable())
+
+
+def _may_merge(character: str) -> bool:
+    """Whether it may make one character with what stands beside it, as accents, joiners and pictures do."""
+    return not (character.isascii() or character.isalnum())
+
+
+def _last_token(line: Line) -> int:
+    return line.runs[-1].token if line.runs else -1
+
+
+def _join(pieces: Iterable[_Cell]) -> Iterator[_Cell]:
+    """The pieces' characters, measured; one made of several pieces belongs to the last of them."""
+    paragraph: list[_Cell] = []
+    for piece in pieces:
+        if piece.is_end or piece.is_ghost:
+            yield from _characters(paragraph)
+            paragraph = []
+            yield from [piece] if piece.is_end else _characters([piece])
+            continue
+        *closed, rest = piece.text.split("\n")
+        for part in closed:
+            paragraph.append(_Cell(part, 0, piece.origin, piece.token))
+            yield from _characters(paragraph)
+            paragraph = []
+            yield _Cell("\n", 0, piece.origin, piece.token)
+        if rest:
+            paragraph.append(_Cell(rest, 0, piece.origin, piece.token))
+    yield from _characters(paragraph)
+
+
+def _characters(pieces: list[_Cell]) -> Iterator[_Cell]:
+    """The characters of text without line breaks."""
+    text = "".join(piece.text for piece in pieces)
+    if text.isascii() and text.isprintable():
+        for piece in pieces:
+            for character in piece.text:
+                yield _Cell(character, 1, piece.origin, piece.token, is_ghost=piece.is_ghost)
+        return
+    owners = [piece for piece in pieces for _ in piece.text]
+    for start, end, cells in _graphemes(visible(text)):
+        owner = owners[end - 1]
+        yield _Cell(text[start:end], cells, owner.origin, owner.token, is_ghost=owner.is_ghost)
+
+
+def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
+    """From where to where each character goes, and its cells. A tab is one of its own; Rich takes it for an accent."""
+    at = 0
+    for part in re.split("(\t)", text):
+        yield from ((at + start, at + end, cells) for start, end, cells in split_graphemes(part)[0])
+        at += len(part)
+
+
+def _runs(cells: Iterable[_Cell]) -> tuple[Run, ...]:
+    """Neighbouring cells of one token, joined; its ghosts stay apart from it."""
+    groups = groupby(cells, key=_BELONGS)
+    return tuple(
+        Run("".join(cell.text for cell in group), origin, token, is_end, is_ghost)
+        for (token, origin, is_end, is_ghost), group in groups
+    )

@@ -1,0 +1,214 @@
+"""A finished reply as Markdown in which tokens can be marked as they are in the token view.
+
+Marked are paragraphs, headings, lists, quotes, cells of tables and blocks of code, as far as
+``tui.tokens.markdown_mapping`` knows where their characters come from. Not marked is what was made: bullets, numbers,
+lines, pictures, entities. While marks are shown, colour, ground, bold and underline are theirs alone: those of
+headings, strong words, links and code come back with clean Markdown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from textual import events
+from textual.content import Content, Span
+from textual.style import Style
+from textual.widgets import Label, Markdown, Static
+from textual.widgets.markdown import MarkdownBlock, MarkdownFence
+
+from localspec.chat.tokens.truth import Mode
+from localspec.chat.turn import Exchange
+from localspec.tui.tokens.markdown_mapping import Mapped, Source
+from localspec.tui.tokens.palette import Palette
+from localspec.tui.tokens.runs import TokenRun, mapped_share, owners, runs, spans, writer
+
+LEAST_SHARE = 0.6
+"""Of the characters that can be seen, so many must be known to be somebody's for marks to make sense."""
+_CODE = ".code_inline"
+"""The style of code in the middle of text, which has a ground of its own."""
+PIECES_AT_ONCE = 20
+"""Between two looks at the keyboard."""
+
+
+def line_keeping_parser() -> MarkdownIt:
+    """Textual's parser, but that a line of a paragraph stays one, as people expect of a poem or an address."""
+    parser = MarkdownIt("gfm-like")
+    parser.core.ruler.push("keep_lines", _keep_lines)
+    return parser
+
+
+def _keep_lines(state: StateCore) -> None:
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+
+
+class MarkedFence(MarkdownFence):
+    """A block of code that keeps its marks when its colours are made anew."""
+
+    marks: Sequence[Span] = ()
+
+    @property
+    def clean(self) -> Content:
+        """The code in the colours of its language."""
+        return self._highlighted_code
+
+    def draw(self, marks: Sequence[Span]) -> None:
+        """With these marks, or none."""
+        self.marks = marks
+        if marks:
+            self.styles.background = "transparent"
+        else:
+            self.styles.clear_rule("background")
+        for label in self.query_children(Label):
+            label.notify_style_update()  # it keeps the ground that it stood on
+            label.update(_with(self.clean, marks), layout=False)
+
+    def set_content(self, content: Content) -> None:
+        super().set_content(_with(content, self.marks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Text on screen and what is known about it."""
+
+    widget: Static
+    clean: Content
+    mapped: Mapped
+    runs: Sequence[TokenRun]
+
+    def draw(self, marks: Sequence[Span]) -> None:
+        if isinstance(self.widget, MarkedFence):
+            self.widget.draw(marks)
+        else:
+            self.widget.auto_links = not marks
+            self.widget.update(_with(self.clean, marks), layout=False)
+
+
+class MarkedMarkdown(Markdown):
+    """Clean until marks are asked for; what they take is worked out then."""
+
+    def __init__(self, palette: Callable[[], Palette], exchange: Exchange) -> None:
+        super().__init__("", parser_factory=line_keeping_parser, open_links=False)
+        self._palette = palette
+        self._exchange = exchange
+        self._pieces: list[_Piece] | None = None
+        self._mode = Mode.OFF
+        self._painted = palette()
+        self._looks: dict[str, Style] = {}
+        """Of each kind of token, in the mode and the palette of now."""
+        self._weighed_n = 0
+
+    def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
+        return MarkedFence if block_name in ("fence", "code_block") else super().get_block_class(block_name)
+
+    @property
+    def mode(self) -> Mode:
+        """How tokens are marked."""
+        return self._mode
+
+    async def mark(self, mode: Mode) -> bool:
+        """Mark tokens in this way; False, and nothing done, where too little is known of whose text is whose."""
+        if mode is self._mode or not self._exchange.trace.tokens:
+            return True
+        if self._pieces is None:
+            self._pieces = [piece async for piece in self._find()]
+        if mode is not Mode.OFF and mapped_share([piece.mapped for piece in self._pieces]) < LEAST_SHARE:
+            return False
+        self._mode, self._weighed_n = mode, len(self._exchange.trace.probs)
+        self._paint()
+        return True
+
+    def learned(self) -> None:
+        """More may be known about the tokens than when they were marked."""
+        start, self._weighed_n = self._weighed_n, len(self._exchange.trace.probs)
+        if self._mode is Mode.HEAT and start < self._weighed_n:
+            for piece in self._pieces or ():
+                if any(start <= run.token < self._weighed_n for run in piece.runs):
+                    self._draw(piece)
+
+    def picked(self, click: events.Click) -> int | None:
+        """The token whose mark was clicked; None for anything else, and for the end of a selection."""
+        return writer(click.style) if not self.screen.selections else None
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        if self._mode is not Mode.OFF and self._painted is not self._palette():
+            self._paint()
+
+    def _paint(self) -> None:
+        """Draw everything anew; nothing changes its size or place."""
+        self._painted, self._looks = self._palette(), {}
+        for piece in self._pieces or ():
+            self._draw(piece)
+
+    def _draw(self, piece: _Piece) -> None:
+        marked = self._mode is not Mode.OFF
+        piece.draw(spans(piece.mapped.text, piece.runs, self._look) if marked else ())
+
+    def _look(self, token: int) -> Style:
+        kind = self._exchange.trace.kind(self._mode, token)
+        if kind not in self._looks:
+            self._looks[kind] = self._painted.mark_look(self._mode, kind)
+        return self._looks[kind]
+
+    async def _find(self) -> AsyncIterator[_Piece]:
+        """What can be marked, piece by piece."""
+        exchange, source = self._exchange, Source(self.source)
+        before = len(exchange.lead) - (len(exchange.text) - len(self.source))
+        owner = owners(exchange.trace.tokens, before)
+        for number, block in enumerate(self.query(MarkdownBlock)):
+            await _breathe(number)
+            for widget, clean, mapped in _mapped(block, source):
+                if mapped.text != clean.plain:
+                    mapped = Mapped.made(clean.plain)
+                yield _Piece(widget, clean, mapped, runs(mapped, owner))
+
+
+def _mapped(block: MarkdownBlock, source: Source) -> Iterator[tuple[Static, Content, Mapped]]:
+    """The texts of a block, without the blocks inside it."""
+    inline = block._inline_token
+    if isinstance(block, MarkedFence):
+        yield block, block.clean, source.code(block._token)
+    elif block._token.type == "table_open":
+        cells = [cell for cell in _inside(block) if cell._token.type in ("th_open", "td_open")]
+        mapped = [text for _, row in groupby(cells, key=_line) for text in _row(list(row), source)]
+        for widget, cell, text in zip(block.query("MarkdownTableCellContents"), cells, mapped, strict=True):
+            if isinstance(widget, Static):
+                yield widget, cell._content, text
+    elif inline is not None:
+        yield block, block._content, source.inline(block._token, inline)
+
+
+def _row(cells: Sequence[MarkdownBlock], source: Source) -> list[Mapped]:
+    return source.row([cell._inline_token for cell in cells if cell._inline_token is not None])
+
+
+def _line(cell: MarkdownBlock) -> int:
+    token = cell._inline_token
+    return token.map[0] if token is not None and token.map else -1
+
+
+def _inside(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
+    for inner in block._blocks:
+        yield from _inside(inner)
+        yield inner
+
+
+def _with(content: Content, marks: Sequence[Span]) -> Content:
+    """The text with marks, on the ground for which they were made readable."""
+    if not marks:
+        return content
+    return Content(content.plain, [*(span for span in content.spans if span.style != _CODE), *marks])
+
+
+async def _breathe(number: int) -> None:
+    """Let the app do something else now and then."""
+    if number % PIECES_AT_ONCE == PIECES_AT_ONCE - 1:
+        await asyncio.sleep(0)

@@ -1,0 +1,181 @@
+"""How tokens look in every mode: a colour, and a second cue that survives without colour.
+
+The hues are Okabe and Ito's, and on white so dark or light that colour-blind readers tell them apart there too; each
+is moved in lightness until it has a contrast of 4.5:1 against the background at hand. Without colour, underline and
+bold remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rich.style import Style
+from textual.color import Color
+from textual.style import Style as ContentStyle
+
+from localspec.chat.tokens.truth import DRAFTER_KINDS, HEAT_KINDS, OTHER, ROUND_KINDS, TARGET, UNKNOWN, Mode
+from localspec.engine.events import Origin
+
+MIN_CONTRAST = 4.5
+"""WCAG's threshold for text."""
+
+_DARK = {Origin.ACCEPTED: "#56B4E9", Origin.CORRECTED: "#E8743B", Origin.BONUS: "#F0E442"}
+_LIGHT = {Origin.ACCEPTED: "#0072B2", Origin.CORRECTED: "#862000", Origin.BONUS: "#887000"}
+_ANSI_DARK = {Origin.ACCEPTED: "bright_cyan", Origin.CORRECTED: "bright_red", Origin.BONUS: "bright_yellow"}
+_ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "magenta"}
+"""The others of the sixteen are too bright to be read on white."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hues:
+    """The colours of the other modes, before they are made readable."""
+
+    drafters: tuple[str, ...]
+    """One drafter after the other; the first is that of accepted tokens."""
+    heat: tuple[str | None, ...]
+    """From the likeliest tokens to the least likely; None is the text's own."""
+    rounds: str
+
+
+_HUES = {
+    (True, False): _Hues(
+        ("#56B4E9", "#2FB58C", "#D98CB8"), (None, "#F0E442", "#E69F00", "#E8743B", "#E8743B"), "#56B4E9"
+    ),
+    (False, False): _Hues(
+        ("#0072B2", "#006E50", "#943C73"), (None, "#7A6A00", "#9A6200", "#C04A00", "#C04A00"), "#0072B2"
+    ),
+    (True, True): _Hues(
+        ("bright_cyan", "bright_green", "bright_magenta"),
+        (None, "bright_yellow", "bright_yellow", "bright_red", "bright_red"),
+        "bright_cyan",
+    ),
+    (False, True): _Hues(("blue", "red", "magenta"), (None, "magenta", "magenta", "red", "red"), "blue"),
+}
+"""By whether the theme is dark, and whether it leaves colours to the terminal."""
+
+_DRAFTER_CUES = (Style(underline=True), Style(bold=True), Style(bold=True, underline=True))
+_HEAT_CUES = (
+    Style(),
+    Style(underline=True),
+    Style(bold=True),
+    Style(bold=True, underline=True),
+    Style(bold=True, reverse=True),
+)
+
+MEANINGS: Mapping[Origin, str] = {
+    Origin.ACCEPTED: "guessed by the draft, and the target agreed",
+    Origin.CORRECTED: "the target's own, in place of a wrong guess",
+    Origin.BONUS: "the target's own, after guesses that were all right",
+    Origin.PLAIN: "the target's own, where nothing was guessed",
+}
+"""What the legend says about each origin."""
+
+GHOST_MEANING = "guessed and thrown away; shown for a moment, never part of the text"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """One style for each origin, one for ghosts, and those of the modes that do not go by origin."""
+
+    styles: Mapping[Origin, Style]
+    ghost: Style = field(default_factory=lambda: Style(dim=True, strike=True))
+    end_mark: Style = field(default_factory=lambda: Style(dim=True))
+    """Added to the origin's style for the mark that stands for the end of the reply."""
+    marks: Mapping[Mode, Mapping[str, Style]] = field(default_factory=dict)
+    """By mode and kind; kinds that are not named are not marked."""
+
+    def style(self, origin: Origin) -> Style:
+        """For segments."""
+        return self.styles[origin]
+
+    def mark(self, mode: Mode, kind: str) -> Style:
+        """For segments, in any mode."""
+        return self.marks.get(mode, {}).get(kind, _UNMARKED)
+
+    def look(self, origin: Origin) -> ContentStyle:
+        """The same, for Textual's content."""
+        return ContentStyle.from_rich_style(self.styles[origin])
+
+    def mark_look(self, mode: Mode, kind: str) -> ContentStyle:
+        """The same as ``mark``, for Textual's content."""
+        return ContentStyle.from_rich_style(self.mark(mode, kind))
+
+
+_UNMARKED = Style()
+
+
+def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: bool = False) -> Palette:
+    """The palette for a theme; ``ansi`` themes leave the colours to the terminal."""
+
+    def shown(hue: str | None) -> str | None:
+        if hue is None or no_color:
+            return None
+        return hue if ansi else readable(Color.parse(hue), background).hex
+
+    origins = (_ANSI_DARK if dark else _ANSI_LIGHT) if ansi else (_DARK if dark else _LIGHT)
+    styles = {
+        origin: cue + Style(color=shown(origins.get(origin))) if cue else cue for origin, cue in _ORIGIN_CUES.items()
+    }
+    hues = _HUES[dark, ansi]
+    return Palette(
+        styles,
+        marks={
+            Mode.SUBTLE: {str(origin): cue for origin, cue in _ORIGIN_CUES.items()},
+            Mode.ORIGIN: {str(origin): style for origin, style in styles.items()},
+            Mode.DRAFTER: _drafter_marks([shown(hue) for hue in hues.drafters]),
+            Mode.HEAT: {
+                kind: cue + Style(color=shown(hue))
+                for kind, cue, hue in zip(HEAT_KINDS, _HEAT_CUES, hues.heat, strict=False)
+                if kind != UNKNOWN
+            },
+            Mode.ROUNDS: dict(zip(ROUND_KINDS, _round_marks(shown(hues.rounds)), strict=True)),
+        },
+    )
+
+
+_ORIGIN_CUES: Mapping[Origin, Style] = {
+    Origin.ACCEPTED: Style(underline=True),
+    Origin.CORRECTED: Style(bold=True),
+    Origin.BONUS: Style(bold=True, underline=True),
+    Origin.PLAIN: Style(),
+}
+
+
+def _drafter_marks(colours: list[str | None]) -> dict[str, Style]:
+    """The first drafters have a look of their own, all further ones that of "other"."""
+    looks = [cue + Style(color=colour) for cue, colour in zip(_DRAFTER_CUES, colours, strict=True)]
+    names = [kind for kind in DRAFTER_KINDS if kind not in (OTHER, TARGET)]
+    return {**dict(zip(names, looks[:-1], strict=False)), OTHER: looks[-1], **dict.fromkeys(names[2:], looks[-1])}
+
+
+def _round_marks(colour: str | None) -> tuple[Style, ...]:
+    """Odd rounds are a stroke, even ones are bare; the target's own token, the last of each, is bold."""
+    odd = Style(underline=True, color=colour)
+    return odd, odd + Style(bold=True), Style(), Style(bold=True)
+
+
+def readable(colour: Color, background: Color) -> Color:
+    """``colour``, moved towards white or black until it can be read on ``background``."""
+    pole = Color(255, 255, 255) if luminance(background) < 0.18 else Color(0, 0, 0)
+    for step in range(21):
+        candidate = colour.blend(pole, step / 20)
+        if contrast(candidate, background) >= MIN_CONTRAST:
+            return candidate
+    return pole
+
+
+def contrast(one: Color, other: Color) -> float:
+    """WCAG 2 contrast ratio, 1 to 21."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: Color) -> float:
+    """WCAG 2 relative luminance, 0 to 1."""
+
+    def linear(channel: float) -> float:
+        return channel / 12.92 if channel <= 0.04045 else float(((channel + 0.055) / 1.055) ** 2.4)
+
+    red, green, blue = (linear(channel) for channel in colour.normalized)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

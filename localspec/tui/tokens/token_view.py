@@ -1,0 +1,203 @@
+"""A reply as tokens, each marked: light enough to draw while the model is computing.
+
+Append-only. Only lines that changed and can be seen are drawn, and the screen is laid out again only
+when the number of lines changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.selection import Selection
+from textual.strip import Strip
+
+from localspec.chat.tokens.truth import Mode, Trace
+from localspec.engine.events import Origin, Proposal, Round
+from localspec.tui.textual_fixes.steady import Steady
+from localspec.tui.tokens.draw import column_of, ghost_segments, line_segments, selected_text, token_at
+from localspec.tui.tokens.layout import Layout, Run
+from localspec.tui.tokens.palette import Palette
+
+_CURSOR = Style(reverse=True)
+
+
+class TokenView(Steady):
+    """Rounds in, marked lines out; ghosts of rejected proposals may follow the last token for a moment."""
+
+    DEFAULT_CSS = "TokenView { width: 100%; height: auto; }"
+
+    class Picked(Message):
+        """A token was clicked."""
+
+        def __init__(self, view: TokenView, token: int) -> None:
+            super().__init__()
+            self.view = view
+            self.token = token
+
+    def __init__(self, palette: Callable[[], Palette], trace: Trace) -> None:
+        """``trace`` is what is known about the tokens; whoever owns it extends it before the view."""
+        super().__init__()
+        self._palette = palette
+        self._trace = trace
+        self._layout = Layout(80)
+        self._strips: dict[int, Strip] = {}
+        self._ghosts: tuple[Proposal, ...] = ()
+        self._mode = Mode.ORIGIN
+        self._cursor: int | None = None
+        self._weighed_n = 0
+
+    @property
+    def counts(self) -> dict[Origin, int]:
+        """How many tokens of each origin are marked."""
+        return self._layout.counts()
+
+    @property
+    def ghosts(self) -> tuple[Proposal, ...]:
+        """The rejected proposals that are on screen for a moment."""
+        return self._ghosts
+
+    @property
+    def mode(self) -> Mode:
+        """How tokens are marked."""
+        return self._mode
+
+    def extend(self, rounds: Sequence[Round], ghosts: tuple[Proposal, ...] = ()) -> None:
+        """Append tokens, and show these ghosts in place of those before."""
+        self._ghosts = ghosts
+        self._changed(self._layout.extend(rounds))
+
+    def fade(self) -> None:
+        """Take the passing ghosts off the screen."""
+        if self._ghosts:
+            self._ghosts = ()
+            self._changed(len(self._layout.lines) - 1)
+
+    def finish(self) -> None:
+        """The reply is complete."""
+        self._ghosts = ()
+        self._changed(self._layout.finish())
+
+    def mark(self, mode: Mode, *, keep_ghosts: bool) -> None:
+        """Mark tokens in this way, with or without the rejected proposals among them."""
+        relaid = self._layout.keep_ghosts(keep_ghosts)
+        if relaid or mode is not self._mode:
+            self._mode = mode
+            self._changed(0)
+
+    def learned(self) -> None:
+        """More may be known about the tokens than when they were drawn."""
+        start, self._weighed_n = self._weighed_n, len(self._trace.probs)
+        if self._mode is Mode.HEAT and start < self._weighed_n:
+            self._changed(self._layout.lines_of(start).start, same_height=True)
+
+    def move_cursor(self, token: int | None) -> int:
+        """Point at a token; returns the line it is on."""
+        for changed in (self._cursor, token):
+            if changed is not None:
+                for y in self._layout.lines_of(changed):
+                    self._strips.pop(y, None)
+        self._cursor = None if token is None else self._layout.owner_of(token)
+        self.refresh()
+        return 0 if token is None else self._layout.lines_of(token).start
+
+    def neighbour(self, token: int, lines: int) -> int:
+        """The token above (``lines`` < 0) or below a token, as near to its column as there is one."""
+        y = self._layout.lines_of(token).start
+        column = column_of(self._layout.lines[y], self._layout.owner_of(token))
+        other = max(0, min(y + lines, len(self._layout.lines) - 1))
+        line = self._layout.lines[other]
+        found = token_at(line, column)
+        return found if found is not None else (line.runs[-1].token if line.runs else token)
+
+    def _changed(self, first: int, *, same_height: bool = False) -> None:
+        """Lines from ``first`` on are to be drawn again."""
+        for y in range(first, len(self._layout.lines)):
+            self._strips.pop(y, None)
+        height = len(self._layout.lines)
+        relay = not same_height and height != self.size.height
+        self.refresh(Region(0, first, max(self.size.width, 1), height - first), layout=relay)
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return container.width
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        if width > 0 and width != self._layout.width:
+            self._layout.resize(width)
+            self._strips.clear()
+        return len(self._layout.lines)
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        if size.width == self._size.width:
+            self._size = size  # growing in height alone leaves every line as it was drawn
+        return super()._size_updated(size, virtual_size, container_size, layout)
+
+    def render_line(self, y: int) -> Strip:
+        """With the place of each segment, which selecting with the mouse goes by; screens are drawn without."""
+        return self._strip(y, self.text_selection).apply_offsets(0, y)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        selection, span = self.text_selection, crop.column_span
+        strips = [self._strip(y, selection) for y in crop.line_range]
+        return strips if span == (0, self.size.width) else [strip.crop(*span) for strip in strips]
+
+    def _strip(self, y: int, selection: Selection | None) -> Strip:
+        if selection is not None:
+            return self._draw(y, selection)
+        if y not in self._strips:
+            self._strips[y] = self._draw(y, None)
+        return self._strips[y]
+
+    def _look(self, run: Run) -> Style:
+        style = self._palette().mark(self._mode, self._trace.kind(self._mode, run.token))
+        return style + _CURSOR if run.token == self._cursor else style
+
+    def _draw(self, y: int, selection: Selection | None) -> Strip:
+        width, base = self.size.width, self.rich_style
+        lines = self._layout.lines
+        if y >= len(lines):
+            return Strip.blank(width, base)
+        segments = line_segments(lines[y], self._palette(), base, width, self._look)
+        strip = Strip(segments)
+        if selection is not None and (span := selection.get_span(y)) is not None:
+            strip = self._highlight(strip, *span)
+        if self._ghosts and y == len(lines) - 1:
+            room = width - strip.cell_length
+            strip = Strip([*strip, *ghost_segments(self._ghosts, self._palette(), base, room)])
+        strip = strip.extend_cell_length(width, base).simplify()
+        background = self.background_colors[1]
+        for line_filter in self.get_line_filters():
+            strip = strip.apply_filter(line_filter, background)
+        return strip
+
+    def _highlight(self, strip: Strip, start: int, end: int) -> Strip:
+        style: Style = self.screen.get_component_rich_style("screen--selection")
+        stop = strip.cell_length if end < 0 else min(end, strip.cell_length)
+        before, selected, after = strip.crop(0, start), strip.crop(start, stop), strip.crop(stop)
+        return Strip.join([before, selected.apply_style(style), after])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected part of the reply as the model wrote it: no ghosts, no breaks where a line merely wraps."""
+        parts = []
+        for y, line in enumerate(self._layout.lines):
+            if (span := selection.get_span(y)) is not None:
+                parts.append(selected_text(line, *span))
+        return "".join(parts), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self._strips.clear()
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        if self.text_selection is None and event.y < len(self._layout.lines):
+            token = token_at(self._layout.lines[event.y], event.x)
+            if token is not None:
+                event.stop()
+                self.post_message(self.Picked(self, token))
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()

@@ -1,6 +1,0 @@
-"""``python -m localspec.worker``: the engine process. The app starts it; people need not."""
-
-from localspec.worker.child import main
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,195 @@
+"""Files and folders to attach: found in bounded time, read, or refused with a sentence."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
+from localspec.chat.compose.attachment import MAX_FOLDER_FILES, read_attachment
+from localspec.chat.compose.file_tree import list_files, list_folder
+from localspec.chat.compose.fuzzy import best, nearest
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in (
+        "README.md",
+        "src/app.py",
+        "src/app_test.py",
+        "src/deep/er/notes.txt",
+        "node_modules/left/pad.js",
+        "__pycache__/app.pyc",
+        ".git/config",
+        ".env",
+        "made/by/tool.txt",
+        "debug.log",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text of " + name)
+    (tmp_path / ".gitignore").write_text("# comment\nmade/\n*.log\n!keep\n")
+    return tmp_path
+
+
+def test_what_tools_fill_is_not_offered(project: Path) -> None:
+    """Hidden files, build folders and what git ignores are left out; the nearest files come first."""
+    assert list_files(project).paths == (
+        "README.md",
+        "src/",
+        "src/app.py",
+        "src/app_test.py",
+        "src/deep/",
+        "src/deep/er/",
+        "src/deep/er/notes.txt",
+    )
+    assert ".env" in list_folder(project).paths
+
+
+def test_a_huge_tree_is_looked_at_in_part(tmp_path: Path) -> None:
+    """By number, by time, or because nobody waits any more; what was found is there, and says that it is not all."""
+    for name in range(50):
+        (tmp_path / f"{name:02}").mkdir()
+        (tmp_path / f"{name:02}" / "file").touch()
+    few = list_files(tmp_path, max_entries=60)
+    assert not few.complete
+    assert 50 <= len(few.paths) <= 60
+    ticking = iter(range(0, 1000, 1))
+    assert not list_files(tmp_path, clock=lambda: float(next(ticking))).complete
+    assert not list_files(tmp_path, cancelled=lambda: True).complete
+    assert not list_folder(tmp_path, max_entries=10).complete
+    assert list_files(tmp_path).complete
+
+
+def test_links_that_lead_in_circles_end(tmp_path: Path) -> None:
+    """A link to a folder is not followed."""
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "file").touch()
+    assert list_files(tmp_path).paths == ("file",)
+
+
+def test_a_link_to_itself_hides_nothing_beside_it(tmp_path: Path) -> None:
+    """It is neither file nor folder; the system refuses to say what it is."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    assert list_files(tmp_path).paths == list_folder(tmp_path).paths == ("file", "folder/")
+
+
+def test_a_folder_with_an_impossible_name_is_empty() -> None:
+    assert list_folder(Path("a\0b")).paths == ()
+
+
+def test_the_best_match_comes_first() -> None:
+    """The beginning of a name before its middle, that before the path, that before scattered letters."""
+    paths = ["deep/map.py", "app/views.py", "src/app.py", "a/p/p.py", "other.txt"]
+    assert best("app", paths, 9) == ["src/app.py", "app/views.py", "deep/map.py", "a/p/p.py"]
+    assert best("", paths, 2) == paths[:2]
+    assert best("SRC", paths, 9) == ["src/app.py"]
+    assert best("zz", paths, 9) == []
+
+
+def test_a_search_cannot_be_made_to_take_long() -> None:
+    """Letters that nearly match in many ways are tried in one."""
+    assert best("a" * 30 + "b", ["a" * 4000] * 50, 5) == []
+
+
+def test_a_typo_finds_its_word() -> None:
+    """As long as it is near enough."""
+    assert nearest("hlep", ["help", "quit", "tokens"]) == "help"
+    assert nearest("xyz", ["help", "quit"]) is None
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def test_a_file_is_read_as_text(project: Path) -> None:
+    """Without a byte order mark, with plain line ends, called as it was named."""
+    (project / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    attachment = read_attachment(project / "dos.txt", "dos.txt")
+    assert attachment.files[0].text == "one\ntwo\n"
+    assert attachment.chip == "dos.txt  0.1 kB"
+
+
+def test_a_folder_is_its_text_files(project: Path) -> None:
+    """In order, each under its own path; what is no text is counted, what is hidden is not there."""
+    (project / "src" / "picture.png").write_bytes(b"\x89PNG\x00\x00")
+    attachment = read_attachment(project / "src", "src")
+    assert [file.name for file in attachment.files] == ["src/app.py", "src/app_test.py", "src/deep/er/notes.txt"]
+    assert attachment.skipped_n == 1
+    assert attachment.block.count("File: ") == 3
+    assert attachment.chip.startswith("src/  3 files, ")
+
+
+def make_binary(path: Path) -> None:
+    path.write_bytes(b"\x7fELF\x00\x01")
+
+
+def make_latin_1(path: Path) -> None:
+    path.write_bytes("café".encode("latin-1"))
+
+
+def make_empty(path: Path) -> None:
+    path.write_bytes(b" \n")
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_huge(path: Path) -> None:
+    path.write_bytes(b"word " * 2_000)
+
+
+def make_hollow_folder(path: Path) -> None:
+    path.mkdir()
+    (path / ".hidden").write_text("x")
+
+
+def make_full_folder(path: Path) -> None:
+    path.mkdir()
+    for n in range(MAX_FOLDER_FILES + 1):
+        (path / str(n)).touch()
+
+
+def make_heavy_folder(path: Path) -> None:
+    path.mkdir()
+    for n in range(3):
+        (path / str(n)).write_bytes(b"word " * 700)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "words"),
+    [
+        (make_binary, InputError, "is not text"),
+        (make_latin_1, InputError, "is not UTF-8 text"),
+        (make_empty, InputError, "is empty"),
+        (make_pipe, InputError, "is not a file of text"),
+        (make_huge, CapacityError, "is larger than the context of 1,000 tokens"),
+        (make_hollow_folder, InputError, "holds no text files"),
+        (make_full_folder, CapacityError, f"holds more than {MAX_FOLDER_FILES} files"),
+        (make_heavy_folder, CapacityError, "is larger than the context of 1,000 tokens"),
+        (lambda path: None, NotFoundError, "There is no file thing"),
+    ],
+)
+def test_what_cannot_be_attached_is_refused_with_a_sentence(
+    make: object, kind: type[LocalSpecError], words: str, tmp_path: Path
+) -> None:
+    """Naming the file, before anything is sent, and with what to do."""
+    assert callable(make)
+    make(tmp_path / "thing")
+    with pytest.raises(kind, match=words) as caught:
+        read_attachment(tmp_path / "thing", "thing", n_ctx=1000)
+    assert caught.value.message.startswith(("thing", "There is no file thing"))
+    assert caught.value.hint
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    """With the system's reason."""
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "secret").chmod(0)
+    with pytest.raises(InputError, match="Permission denied"):
+        read_attachment(tmp_path / "secret", "secret")

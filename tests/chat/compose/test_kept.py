@@ -1,0 +1,106 @@
+"""What is kept on disk: sent messages and the unsent one; private, bounded, and never a reason to fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from localspec.chat.compose import history as history_module
+from localspec.chat.compose.history import PromptHistory, Walk, search
+from localspec.chat.compose.message import Written
+from localspec.chat.compose.unsent import UnsentMessages
+
+
+def texts(history: PromptHistory) -> list[str]:
+    return [message.text for message in history.messages]
+
+
+def test_sent_messages_are_there_after_a_restart(tmp_path: Path) -> None:
+    """In order, with what was pasted, each repeated one once; for nobody else to read."""
+    path = tmp_path / "new" / "sent.jsonl"
+    history = PromptHistory(path)
+    pasted = Written("see [pasted text: 9.9 kB, 12 lines]", {"[pasted text: 9.9 kB, 12 lines]": "é\n" * 12})
+    for message in (Written("one"), Written("one"), Written("two\nlines"), Written("  "), pasted):
+        history.add(message)
+    assert texts(PromptHistory(path)) == ["one", "two\nlines", pasted.text]
+    assert PromptHistory(path).messages[-1] == pasted
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_apps_keep_each_others_messages(tmp_path: Path) -> None:
+    """Each adds to the file, whatever it knew of it."""
+    one, other = PromptHistory(tmp_path / "sent"), PromptHistory(tmp_path / "sent")
+    assert texts(one) == texts(other) == []
+    one.add(Written("from one"))
+    other.add(Written("from the other"))
+    one.add(Written("one more"))
+    assert texts(PromptHistory(tmp_path / "sent")) == ["from one", "from the other", "one more"]
+
+
+def test_the_file_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest messages are kept, the oldest go; a huge paste never gets in."""
+    monkeypatch.setattr(history_module, "MAX_FILE_BYTES", 2000)
+    history = PromptHistory(tmp_path / "sent")
+    for n in range(300):
+        history.add(Written(f"message number {n}"))
+        assert (tmp_path / "sent").stat().st_size <= 2000
+    kept = texts(PromptHistory(tmp_path / "sent"))
+    assert kept[-1] == "message number 299"
+    assert kept == [f"message number {n}" for n in range(300 - len(kept), 300)]
+    history.add(Written("[pasted text: 1,024 kB, 1 line]", {"[pasted text: 1,024 kB, 1 line]": "x" * 1_024_000}))
+    assert (tmp_path / "sent").stat().st_size < 4000
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"\xff\xfe\x00", b'{"text": 7}\n[]\nnull\n{"text":"whole"}\n{"text":"cut sh', b'{"text":"x","pasted":[1]}\n'],
+)
+def test_a_damaged_file_is_read_as_far_as_it_is_whole(tmp_path: Path, damage: bytes) -> None:
+    """What cannot be read is passed over, and the next message is kept."""
+    path = tmp_path / "sent"
+    path.write_bytes(damage)
+    history = PromptHistory(path)
+    history.add(Written("new"))
+    assert texts(PromptHistory(path)) == (["whole"] if b"whole" in damage else []) + ["new"]
+
+
+def test_where_nothing_can_be_kept_the_session_still_has_its_history(tmp_path: Path) -> None:
+    """A folder in the file's place stands for every disk that cannot be written."""
+    history = PromptHistory(tmp_path)
+    history.add(Written("one"))
+    assert texts(history) == ["one"]
+    (tmp_path / "file").touch()
+    UnsentMessages(tmp_path / "file").save("", Written("x"))
+    assert UnsentMessages(tmp_path / "file").load("").blank
+
+
+def test_a_walk_goes_back_and_returns_to_what_was_being_written() -> None:
+    """Past neither end."""
+    walk = Walk([Written("one"), Written("two")])
+    assert walk.newer() is None
+    walked = [walk.older(Written("unsent")), walk.older(Written("two")), walk.older(Written("one"))]
+    assert walked == [Written("two"), Written("one"), None]
+    assert [walk.newer(), walk.newer(), walk.newer()] == [Written("two"), Written("unsent"), None]
+
+
+def test_a_search_finds_the_newest_first_and_each_text_once() -> None:
+    """Whatever the case; if nothing has the word, what has its letters in order."""
+    messages = [Written(text) for text in ("Tell a story", "stop", "tell a story", "Tell a story", "sort by year")]
+    assert [found.text for found in search(messages, "STORY", 9)] == ["Tell a story", "tell a story"]
+    assert [found.text for found in search(messages, "sty", 9)] == ["Tell a story", "tell a story", "sort by year"]
+    assert [found.text for found in search(messages, "", 2)] == ["sort by year", "Tell a story"]
+
+
+def test_what_is_unsent_is_kept_for_each_conversation(tmp_path: Path) -> None:
+    """Whatever its name is, until it is sent."""
+    unsent = UnsentMessages(tmp_path / "unsent")
+    for key in ("", "7", "../../escape", "\udcff"):
+        unsent.save(key, Written(f"for {key!r}"))
+    for key in ("", "7", "../../escape", "\udcff"):
+        assert UnsentMessages(tmp_path / "unsent").load(key).text == f"for {key!r}"
+    assert {path.parent for path in tmp_path.rglob("*.json")} == {tmp_path / "unsent"}
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in tmp_path.rglob("*.json"))
+    unsent.save("", Written(" "))
+    assert unsent.load("").blank
+    assert len(list(tmp_path.rglob("*.json"))) == 3

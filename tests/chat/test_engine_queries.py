@@ -1,0 +1,72 @@
+"""A race and looks into replies share the engine, and the race goes first."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+
+from localspec.chat.engine_queries import Asides
+from localspec.engine.events import Finished, FinishReason
+from localspec.engine.inspection import Inspection, Opinion
+from localspec.engine.tally import Tally
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Generate, Inspect, Inspected, Request
+from tests.chat.test_token_queries import PAIR, Answered
+
+
+def asides() -> tuple[Asides, list[Request]]:
+    sent: list[Request] = []
+    made = Asides(sent.append, partial(next, count(1)))
+    made.insights.pair = PAIR
+    return made, sent
+
+
+def finish(made: Asides, sent: list[Request]) -> None:
+    """The run under way is over."""
+    request = sent[-1]
+    assert isinstance(request, Generate)
+    made.hear(request.request_id, Finished(FinishReason.STOP, "", Tally().timings()))
+
+
+def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
+    made, sent = asides()
+    made.insights.look(Answered().grow(3), 1)
+    made.begin_race("Hello", ReplyOptions(), 1)
+    for _ in range(2):
+        made.ask()
+        assert made.racing
+        assert made.wanted(idle=False)
+        finish(made, sent)
+    assert not made.racing
+    made.ask()
+    assert [type(request) for request in sent] == [Generate, Generate, Inspect]
+
+
+def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
+    made, sent = asides()
+    subject = Answered().grow(3)
+    made.insights.look(subject, 1)
+    made.ask()
+    made.begin_race("Hello", ReplyOptions(), 1)
+    assert [type(request) for request in sent] == [Inspect, Cancel, Generate]
+    assert made.learn(Dropped(1)) is subject
+    finish(made, sent)
+    finish(made, sent)
+    assert not made.wanted(idle=False)
+    assert made.wanted(idle=True)
+    made.ask()
+    looked = sent[-1]
+    assert isinstance(looked, Inspect)
+    opinion = Opinion(0.5, 1, 0.5, ())
+    assert made.learn(Inspected(looked.request_id, Inspection(1, opinion, None))) is subject
+    assert not made.wanted(idle=True)
+
+
+def test_a_failure_is_the_races_only_while_that_run_is_under_way() -> None:
+    made, _ = asides()
+    assert not made.fail(Failed(1, 8, "It broke.", "Try again."))
+    race = made.begin_race("Hello", ReplyOptions(), 1)
+    assert not made.fail(Failed(99, 8, "Something else broke.", ""))
+    assert made.fail(Failed(race.speculative.request_id, 8, "It broke.", "Try again."))
+    assert not made.racing
+    assert race.failure == "It broke. Try again."

@@ -1,0 +1,195 @@
+"""Asking about tokens that are written: in which order, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from localspec.chat.token_queries import PIECE_N, Insights
+from localspec.chat.tokens.truth import Trace
+from localspec.engine.events import FinishReason, Origin, Round, Token
+from localspec.engine.inspection import Inspection, Opinion
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.worker.messages import (
+    Cancel,
+    Dropped,
+    Failed,
+    Generate,
+    Inspect,
+    Inspected,
+    Request,
+    Weigh,
+    Weighed,
+)
+
+PAIR = LoadOptions(Path("target.gguf"))
+QUESTION = (Message(Role.USER, "hi"),)
+
+
+@dataclass(eq=False)
+class Answered:
+    """A reply of one round a token, whose ids are their indices."""
+
+    trace: Trace = field(default_factory=Trace)
+    reply: Reply = field(default_factory=lambda: Reply(finished=FinishReason.STOP))
+
+    def grow(self, n: int, request_id: int = 1, pair: LoadOptions = PAIR) -> Answered:
+        self.trace.begin(Generate(request_id, QUESTION, ReplyOptions(seed=request_id)), pair)
+        first = len(self.trace.tokens)
+        for index in range(first, first + n):
+            self.trace.extend([Round(index, None, 0, (Token(index, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0)])
+        return self
+
+
+@dataclass
+class Bench:
+    """Insights, and an engine that answers when it is told to."""
+
+    sent: list[Request] = field(default_factory=list)
+    insights: Insights = field(init=False)
+
+    def __post_init__(self) -> None:
+        ids = count(100)
+        self.insights = Insights(self.sent.append, lambda: next(ids), PAIR)
+
+    def answer(self) -> Inspect | Weigh:
+        """Answer the newest request: a token is as likely as its id is high."""
+        request = self.sent[-1]
+        assert isinstance(request, Inspect | Weigh)
+        if isinstance(request, Inspect):
+            self.insights.receive(Inspected(request.request_id, seen(request.reply[request.position])))
+        else:
+            probs = tuple(token / 1000 for token in request.reply[request.start : request.stop])
+            self.insights.receive(Weighed(request.request_id, probs))
+        return request
+
+    def run(self) -> None:
+        """Ask and answer until nothing is wished for."""
+        self.insights.ask()
+        for _ in range(20):
+            if self.insights.busy:
+                self.answer()
+                self.insights.ask()
+        assert not self.insights.busy, "it asks for ever"
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def seen(token: int) -> Inspection:
+    return Inspection(token, Opinion(0.5, 1, 0.5, ()), None)
+
+
+def test_a_reply_is_weighed_in_pieces(bench: Bench) -> None:
+    """One after the other, each with the tokens before it, until every token is weighed."""
+    answered = Answered().grow(2 * PIECE_N + 5)
+    bench.insights.weigh([answered])
+    bench.run()
+    asked = [request for request in bench.sent if isinstance(request, Weigh)]
+    ends = [PIECE_N, 2 * PIECE_N, 2 * PIECE_N + 5]
+    assert [(r.start, r.stop) for r in asked] == list(zip([0, *ends], ends, strict=False))
+    assert all(r.reply == tuple(range(r.stop)) and r.prompt == QUESTION for r in asked)
+    assert answered.trace.probs == [token / 1000 for token in range(2 * PIECE_N + 5)]
+
+
+def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
+    """And the latest look counts: what was passed over is never asked about."""
+    answered = Answered().grow(3 * PIECE_N)
+    bench.insights.weigh([answered])
+    bench.insights.ask()
+    bench.insights.look(answered, 7)
+    bench.insights.look(answered, 8)
+    bench.run()
+    kinds = [(type(r), r.position if isinstance(r, Inspect) else None) for r in bench.sent]
+    assert kinds == [(Weigh, None), (Inspect, 8), (Weigh, None), (Weigh, None)]
+    assert list(answered.trace.inspections) == [8]
+
+
+def test_one_request_at_a_time_and_none_twice(bench: Bench) -> None:
+    """Asking again while one is under way, or about what is known, sends nothing."""
+    answered = Answered().grow(3)
+    bench.insights.look(answered, 1)
+    bench.insights.ask()
+    bench.insights.ask()
+    assert len(bench.sent) == 1
+    bench.run()
+    bench.insights.look(answered, 1)
+    bench.run()
+    assert len(bench.sent) == 1
+
+
+def test_the_next_message_goes_first(bench: Bench) -> None:
+    """What is under way is cancelled; the wish stands and is asked again."""
+    answered = Answered().grow(3)
+    bench.insights.look(answered, 1)
+    bench.insights.ask()
+    bench.insights.withdraw()
+    assert bench.sent[-1] == Cancel()
+    assert bench.insights.receive(Dropped(100)) is answered
+    bench.run()
+    assert 1 in answered.trace.inspections
+    bench.insights.withdraw()
+    assert bench.sent.count(Cancel()) == 1, "there is nothing to cancel any more"
+
+
+def test_a_reply_that_was_gone_on_with_is_asked_about_as_it_was_made(bench: Bench) -> None:
+    """Each part with its own prompt, counted from its own beginning."""
+    answered = Answered().grow(4, request_id=1).grow(3, request_id=2)
+    bench.insights.look(answered, 5)
+    bench.insights.weigh([answered])
+    bench.run()
+    look, first, second = bench.sent
+    assert isinstance(look, Inspect)
+    assert (look.options.seed, look.reply, look.position) == (2, (4, 5), 1)
+    assert isinstance(first, Weigh)
+    assert isinstance(second, Weigh)
+    assert (first.options.seed, first.start, first.stop) == (1, 0, 4)
+    assert (second.options.seed, second.reply, second.start, second.stop) == (2, (4, 5, 6), 0, 3)
+    assert answered.trace.probs == [token / 1000 for token in range(7)]
+    assert list(answered.trace.inspections) == [5]
+
+
+def test_what_cannot_be_asked_says_why(bench: Bench) -> None:
+    """A reply of another pair, one of another time, and what the engine refuses."""
+    foreign = Answered().grow(3, pair=LoadOptions(Path("other.gguf")))
+    bench.insights.look(foreign, 1)
+    assert "Another pair" in bench.insights.failure
+    old = Answered()
+    old.trace.extend([Round(0, None, 0, (Token(1, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0)])
+    bench.insights.look(old, 0)
+    assert "another time" in bench.insights.failure
+    bench.run()
+    assert bench.sent == []
+    own = Answered().grow(3)
+    bench.insights.look(own, 0)
+    assert bench.insights.failure == ""
+    bench.insights.ask()
+    bench.insights.receive(Failed(100, 7, "It is too long.", "Shorten it."))
+    assert bench.insights.failure == "It is too long. Shorten it."
+    bench.run()
+    assert len(bench.sent) == 1, "it is not asked again by itself"
+
+
+def test_a_reply_being_written_is_not_weighed(bench: Bench) -> None:
+    """Heat comes when it is done."""
+    writing = Answered().grow(3)
+    writing.reply.finished = None
+    bench.insights.weigh([writing])
+    bench.run()
+    assert bench.sent == []
+
+
+def test_answers_to_others_are_left_alone(bench: Bench) -> None:
+    """Numbers are the session's, and a reply's failure is not ours."""
+    answered = Answered().grow(3)
+    bench.insights.look(answered, 1)
+    bench.insights.ask()
+    assert bench.insights.receive(Failed(7, 1, "no", "")) is None
+    assert bench.insights.receive(Failed(None, 1, "no", "")) is None
+    assert bench.insights.busy

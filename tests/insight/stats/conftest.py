@@ -1,0 +1,27 @@
+"""Stores as fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localspec.store import Store
+from tests.insight.stats.support import Kind, fill
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """Empty, on disk."""
+    opened = Store.open(tmp_path / "history.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def mixed(store: Store) -> Store:
+    """Replies of two pairs, two temperatures and two drafters."""
+    fill(store, *[Kind()] * 40, *[Kind(temperature=0.0, drafter="suffix")] * 20, seed=1)
+    fill(store, *[Kind(pair=None, factor=0.5)] * 15, seed=2)
+    return store

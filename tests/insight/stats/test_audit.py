@@ -1,0 +1,117 @@
+"""The log has what happened, in order, for its owner alone, and nothing that is to be redacted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from localspec.base.errors import EngineError
+from localspec.engine.events import Event, Origin, Proposal, Round, Token
+from localspec.engine.wire import event_from_dict
+from localspec.insight.stats.audit import AuditLog
+from localspec.insight.stats.redaction import Redaction
+from tests.store.support import START, events
+
+SECRET = Redaction([re.compile(r"sk-\d+")])
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def log_of(path: Path, redaction: Redaction | None = None, **limits: Any) -> AuditLog:
+    return AuditLog(path, redaction, clock=lambda: START, **limits)
+
+
+@pytest.mark.parametrize("redaction", [None, SECRET])
+def test_a_reply_is_logged_as_it_was(tmp_path: Path, redaction: Redaction | None) -> None:
+    """Every round, with what it is made with and how it ended."""
+    path = tmp_path / "logs" / "audit.ndjson"
+    log = log_of(path, redaction)
+    reply = log.begin({"pair_id": "builtin"})
+    said = events("one two", "three")
+    for event in said:
+        reply.receive(event)
+    log.begin({}).fail(EngineError("It stopped."))
+    found = lines(path)
+    assert [record["event"] for record in found] == ["begin", "start", "round", "round", "end", "begin", "error"]
+    assert [event_from_dict(record) for record in found[2:4]] == [event for event in said if isinstance(event, Round)]
+    assert {record["reply"] for record in found[:5]} == {reply.id}
+    assert found[0]["about"] == {"pair_id": "builtin"}
+    assert found[4]["timings"]["predicted_n"] == 3
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_rounds_are_there_at_once_without_rules(tmp_path: Path) -> None:
+    """A program that is killed has logged them."""
+    path = tmp_path / "audit"
+    reply = log_of(path).begin({})
+    for event in events("one two")[:-1]:
+        reply.receive(event)
+    assert [record["event"] for record in lines(path)] == ["begin", "start", "round"]
+
+
+def test_no_secret_is_logged(tmp_path: Path) -> None:
+    """Not in pieces over rounds, nor proposed; what is beside it stays."""
+    path = tmp_path / "audit"
+    reply = log_of(path, SECRET).begin({"options": {"stop": ("sk-1", "end")}})
+    rounds: list[Event] = [
+        _round(0, ["key ", "sk"], "none"),
+        _round(1, ["-", "4"], "fine"),
+        _round(2, ["2"], "99"),
+        _round(3, [" done"], "sk-7"),
+    ]
+    for event in rounds:
+        reply.receive(event)
+    reply.fail(EngineError("It stopped at sk-3."))
+    first, *_, last = lines(path)
+    assert first["about"]["options"]["stop"] == ["[redacted]", "end"]
+    assert last["message"] == "It stopped at [redacted]."
+    found = [record for record in lines(path) if record["event"] == "round"]
+    texts = [[token["text"] for token in record["tokens"]] for record in found]
+    assert texts == [["key ", "[redacted]"], ["[redacted]", "[redacted]"], ["[redacted]"], [" done"]]
+    assert [record["rejected"][0]["text"] for record in found] == ["none", "fine", "[redacted]", "[redacted]"]
+    assert [record["tokens"][-1]["id"] for record in found] == [-1, -1, -1, 5]
+
+
+def _round(index: int, texts: list[str], refused: str) -> Round:
+    tokens = tuple(Token(5, text, Origin.CORRECTED) for text in texts)
+    return Round(index, "draft", 2, tokens, (Proposal(6, refused, "draft"),), (), 0.1, 0.2, 0.3)
+
+
+def test_files_are_rotated_and_forgotten(tmp_path: Path) -> None:
+    """None grows beyond its bound, only so many are kept, and none for longer than wanted."""
+    path = tmp_path / "audit"
+    log = AuditLog(path, max_bytes=300, keep_n=2, keep_for=timedelta(days=1))
+    for number in range(20):
+        log.write([{"event": "x", "number": number}])
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["audit", "audit.1", "audit.2"]
+    kept = [record["number"] for name in ("audit.2", "audit.1", "audit") for record in lines(tmp_path / name)]
+    assert kept == list(range(20 - len(kept), 20))
+    assert all(file.stat().st_size <= 300 for file in tmp_path.iterdir())
+    old = path.stat().st_mtime - timedelta(days=2).total_seconds()
+    os.utime(tmp_path / "audit.2", (old, old))
+    log.begin({})
+    assert not (tmp_path / "audit.2").exists() or (tmp_path / "audit.2").stat().st_mtime > old
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    """It says so, and no more once it can."""
+    path = tmp_path / "audit"
+    path.mkdir()
+    log = log_of(path)
+    reply = log.begin({})
+    for event in events("one"):
+        reply.receive(event)
+    assert log.trouble is not None
+    assert "cannot be written" in log.trouble.message
+    path.rmdir()
+    log.begin({})
+    assert log.trouble is None

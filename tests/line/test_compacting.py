@@ -1,0 +1,71 @@
+"""Old turns told in short, line by line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from localspec.base.errors import EngineError
+from localspec.runtime.messages import Role
+from localspec.store.summaries import REQUEST
+from tests.cli.conftest import Localspec
+from tests.cli.support import FakeWorld
+from tests.line.test_conversations import PLAIN, asked, lines, stored
+
+FOUR = ("one", "two", "three", "four")
+
+
+def test_old_turns_are_summarised(localspec: Localspec) -> None:
+    """Without a word on standard output; the model is told the summary from then on, and /undo ends that."""
+    world = FakeWorld()
+    talked = localspec(*PLAIN, stdin=lines(*FOUR))
+    done = localspec(*PLAIN, world=world, stdin=lines(*FOUR, "/compact", "five", "/undo", "six"))
+    assert done.code == 0
+    assert done.out.startswith(talked.out)
+    assert "Summarising 2 turns." in done.err
+    assert "2 turns are summarised: " in done.err
+    assert "The full turns are back" in done.err
+    assert asked(world, 4)[::2] == ["one", "two", REQUEST]
+    first = world.pairs[-1].asked[5][0][0]
+    assert not isinstance(first, str)
+    assert (first.role, first.content.splitlines()[0]) == (Role.SYSTEM, "Summary of the conversation so far:")
+    assert asked(world, 5)[1::2] == ["three", "four", "five"]
+    assert asked(world, 6)[::2] == [*FOUR, "five", "six"]
+    assert stored()[0] == ("one", [*FOUR, "five", "six"])
+
+
+def test_a_summary_of_an_earlier_day_can_be_undone(localspec: Localspec) -> None:
+    localspec(*PLAIN, stdin=lines(*FOUR, "/compact 1"))
+    world = FakeWorld()
+    done = localspec(*PLAIN, "--continue", world=world, stdin=lines("five", "/undo", "six", "/undo"))
+    assert asked(world, 0)[1::2] == ["four", "five"]
+    assert asked(world, 1)[::2] == [*FOUR, "five", "six"]
+    assert "nothing to bring back" in done.err
+
+
+def test_programs_are_told_it_as_a_note(localspec: Localspec) -> None:
+    done = localspec("chat", "--json", *PLAIN[2:], stdin=lines(*FOUR, "/compact"))
+    note = json.loads(done.out.splitlines()[-1])
+    assert note["event"] == "note"
+    assert note["turns_n"] == 2
+    assert note["summary"] in note["text"]
+
+
+def test_a_summary_that_fails_changes_nothing(localspec: Localspec) -> None:
+    """The error is told as that of a reply is."""
+    localspec(*PLAIN, stdin=lines(*FOUR))
+    broken = FakeWorld(reply_error=EngineError("The engine stopped.", "Try again."))
+    done = localspec(*PLAIN, "--continue", world=broken, stdin=lines("/compact"))
+    assert done.code == EngineError.exit_code
+    assert "The engine stopped." in done.err
+    world = FakeWorld()
+    localspec(*PLAIN, "--continue", world=world, stdin=lines("five"))
+    assert asked(world)[::2] == [*FOUR, "five"]
+
+
+@pytest.mark.parametrize("command", ["/compact", "/compact many", "/compact 2"])
+def test_what_cannot_be_summarised_is_said(localspec: Localspec, command: str) -> None:
+    done = localspec(*PLAIN, stdin=lines("one", "two", command))
+    assert "/compact" in done.err
+    assert stored() == [("one", ["one", "two"])]

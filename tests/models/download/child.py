@@ -1,0 +1,27 @@
+"""A process that fetches one file and exits: ``python -m tests.models.download.child REPO FILE``."""
+
+from __future__ import annotations
+
+import sys
+from threading import Event
+
+from localspec.base.errors import LocalSpecError
+from localspec.models.download import Hub, Retry, Surroundings, download
+from localspec.models.pairs.hub_cache import hub_cache
+
+
+def main() -> None:
+    repo, file = sys.argv[1:]
+    with Hub() as hub:
+        stop = Event()
+        around = Surroundings(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
+        try:
+            remote = around.patiently(lambda: hub.file(hub.repository(repo), file))
+            for event in download([remote], around):
+                print(type(event).__name__, flush=True)
+        except LocalSpecError as error:
+            sys.exit(f"{error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A download as the tests see it: no waiting, a small disk on request, and all that was reported."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from localspec.models.download import DownloadEvent, Fetched, Hub, RemoteFile, Retry, Surroundings, download
+from localspec.models.download.layout import Layout
+from localspec.models.pairs.hub_cache import hub_cache
+from tests.hub import HubServer
+
+BIG = "Owner/Big-GGUF"
+SMALL = "Owner/Small-GGUF"
+
+
+def noise(size_bytes: int, seed: int = 1) -> bytes:
+    return random.Random(seed).randbytes(size_bytes)
+
+
+@dataclass
+class World:
+    """A server and a client of it."""
+
+    server: HubServer
+    hub: Hub
+    waits: list[float] = field(default_factory=list)
+    events: list[DownloadEvent] = field(default_factory=list)
+    free_bytes: Callable[[Path], int | None] = lambda _: 10**12
+
+    @property
+    def cache(self) -> Path:
+        return hub_cache()
+
+    def around(self) -> Surroundings:
+        return Surroundings(
+            hub=self.hub,
+            cache=self.cache,
+            stop=Event(),
+            retry=Retry(chance=lambda: 0.5),
+            wait=self.waits.append,
+            free_bytes=self.free_bytes,
+        )
+
+    def remote(self, repo: str = BIG, file: str = "big.gguf", revision: str | None = None) -> RemoteFile:
+        return self.hub.file(self.hub.repository(repo, revision), file)
+
+    def fetch(self, files: Sequence[RemoteFile] | None = None) -> list[Path]:
+        """Download; where the files are. What is reported is in ``events``, even if it fails."""
+        for event in download(files or [self.remote()], self.around()):
+            self.events.append(event)
+        return [event.path for event in self.events if isinstance(event, Fetched)]
+
+    def layout(self, remote: RemoteFile | None = None) -> Layout:
+        return Layout(self.cache, remote or self.remote())

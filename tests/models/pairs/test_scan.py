@@ -1,0 +1,191 @@
+"""Models on this machine: every program's folder, broken files, groups, possible pairs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from localspec.models.pairs.scan import find_files, scan
+from localspec.models.pairs.stores import STORES, Found
+from tests.gguf_files import write
+from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes
+
+
+def environ_of(tmp_path: Path, **more: str) -> Mapping[str, str]:
+    return {"HOME": str(tmp_path), "HF_HOME": os.environ["HF_HOME"], **more}
+
+
+def names(environ: Mapping[str, str], *folders: Path) -> list[tuple[str, str]]:
+    return [(found.store, found.name) for found in find_files(folders, environ)]
+
+
+@pytest.mark.parametrize(
+    ("store", "place"),
+    [
+        ("LM Studio", ".lmstudio/models/owner/name/x.gguf"),
+        ("LM Studio", ".cache/lm-studio/models/owner/name/x.gguf"),
+        ("llama.cpp", ".cache/llama.cpp/owner_name_x.gguf"),
+        ("llama.cpp", "Library/Caches/llama.cpp/owner_name_x.gguf"),
+        ("Jan", "jan/llamacpp/models/name/model.gguf"),
+        ("Jan", ".local/share/Jan/data/llamacpp/models/name/model.gguf"),
+        ("Jan", "Library/Application Support/Jan/data/llamacpp/models/name/model.gguf"),
+    ],
+)
+def test_each_program_is_looked_for_where_it_keeps_its_models(tmp_path: Path, store: str, place: str) -> None:
+    path = write(tmp_path / place, SMALL)
+
+    assert [(each.store, each.path) for each in find_files((), environ_of(tmp_path))] == [(store, path)]
+
+
+@pytest.mark.parametrize(
+    ("variable", "below"),
+    [
+        ("LLAMA_CACHE", "x.gguf"),
+        ("XDG_CACHE_HOME", "llama.cpp/x.gguf"),
+        ("XDG_DATA_HOME", "Jan/data/llamacpp/models/x.gguf"),
+    ],
+)
+def test_a_variable_moves_a_folder(tmp_path: Path, variable: str, below: str) -> None:
+    path = write(tmp_path / "elsewhere" / below, SMALL)
+
+    assert [f.path for f in find_files((), environ_of(tmp_path, **{variable: str(tmp_path / "elsewhere")}))] == [path]
+
+
+@pytest.mark.parametrize("variable", [None, "OLLAMA_MODELS"])
+def test_ollamas_manifests_lead_to_its_blobs(tmp_path: Path, variable: str | None) -> None:
+    models = tmp_path / ("elsewhere" if variable else ".ollama/models")
+    blob = in_ollama(models, "llama3.2", "1b", SMALL)
+    environ = environ_of(tmp_path, **({variable: str(models)} if variable else {}))
+
+    assert [(each.name, each.path) for each in find_files((), environ)] == [("llama3.2:1b", blob)]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff",
+        b'{"layers": 3}',
+        b'{"layers": []}',
+        b'{"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": "../../etc/passwd"}]}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_manifest_that_says_nothing_is_passed_over(tmp_path: Path, manifest: bytes) -> None:
+    write(tmp_path / ".ollama/models/manifests/registry.ollama.ai/library/x/y", manifest)
+
+    assert names(environ_of(tmp_path)) == []
+
+
+def test_the_hubs_files_are_named_by_their_repository(tmp_path: Path) -> None:
+    """Once, though two snapshots have them; a file without a blob is none."""
+    in_hub("Owner/Name", "sub/x.gguf", SMALL)
+    in_hub("Owner/Name", "sub/x.gguf", SMALL, commit="later")
+    gone = in_hub("Owner/Gone", "y.gguf", BIG)
+    gone.resolve().unlink()
+
+    assert names(environ_of(tmp_path)) == [("Hub", "Owner/Name:sub/x.gguf")]
+
+
+def test_a_file_that_two_programs_share_is_listed_once(tmp_path: Path) -> None:
+    real = write(tmp_path / "models" / "x.gguf", SMALL)
+    link = tmp_path / ".lmstudio/models/owner/name/x.gguf"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+
+    assert names(environ_of(tmp_path), tmp_path / "models") == [("LM Studio", "owner/name/x.gguf")]
+
+
+def test_nothing_anywhere_is_nothing_found(tmp_path: Path) -> None:
+    assert len(STORES) == 5
+    assert names(environ_of(tmp_path), tmp_path / "none") == []
+
+
+def test_a_folder_is_searched_a_few_levels_deep_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    write(tmp_path / "m" / "a" / "b" / "x.GGUF", SMALL)
+    write(tmp_path / "m" / "/".join("abcdefgh") / "deep.gguf", SMALL)
+    (tmp_path / "m" / "loop").symlink_to(tmp_path / "m")
+
+    assert names(environ_of(tmp_path), tmp_path / "m") == [("folder", "a/b/x.GGUF")]
+
+
+# What is in them
+
+
+def scanned(tmp_path: Path, files: Mapping[str, bytes]) -> tuple[Mapping[str, int | None], list[tuple[str, str]]]:
+    """The groups of files, and the possible pairs, by names."""
+    for name, data in files.items():
+        write(tmp_path / "m" / name, data)
+    found = scan(find_files((tmp_path / "m",), environ_of(tmp_path)))
+    groups = {model.name: model.group for model in found.models}
+    return groups, [(pair.target.name, pair.draft.name) for pair in found.pairs]
+
+
+def test_models_of_one_vocabulary_are_one_group_and_right_sizes_make_pairs(tmp_path: Path) -> None:
+    groups, pairs = scanned(
+        tmp_path,
+        {
+            "big.gguf": BIG,
+            "middle.gguf": model_bytes(2500),
+            "small.gguf": SMALL,
+            "stranger.gguf": model_bytes(400, tokens=OTHER_TOKENS),
+        },
+    )
+
+    assert groups["big.gguf"] == groups["middle.gguf"] == groups["small.gguf"] != groups["stranger.gguf"]
+    assert pairs == [("big.gguf", "small.gguf"), ("middle.gguf", "small.gguf")]
+
+
+def test_vocabularies_that_differ_as_far_as_may_be_make_a_pair_too(tmp_path: Path) -> None:
+    """As Qwen2.5's do; they are of two groups all the same."""
+    longer = (*(f"t{i}" for i in range(8)), *(f"x{i}" for i in range(20)))
+    groups, pairs = scanned(
+        tmp_path, {"big.gguf": model_bytes(4000, tokens=longer), "small.gguf": model_bytes(400, tokens=longer[:-1])}
+    )
+
+    assert groups["big.gguf"] != groups["small.gguf"]
+    assert pairs == [("big.gguf", "small.gguf")]
+
+
+def test_the_best_draft_comes_first(tmp_path: Path) -> None:
+    _, pairs = scanned(tmp_path, {"a.gguf": model_bytes(900), "b.gguf": model_bytes(430), "big.gguf": BIG})
+
+    assert pairs == [("big.gguf", "b.gguf"), ("big.gguf", "a.gguf")]
+
+
+def test_a_broken_file_is_listed_with_its_reason(tmp_path: Path) -> None:
+    for name, data in {"cut.gguf": BIG[:-50], "text.gguf": b"hello", "clip.gguf": model_bytes(tokens=())}.items():
+        write(tmp_path / "m" / name, data)
+    os.mkfifo(tmp_path / "m" / "pipe.gguf")
+
+    found = scan(find_files((tmp_path / "m",), environ_of(tmp_path)))
+
+    problems = {model.name: model.problem for model in found.models}
+    assert problems.keys() == {"cut.gguf", "text.gguf", "clip.gguf", "pipe.gguf"}
+    assert "cut short" in problems["cut.gguf"]
+    assert "no vocabulary" in problems["clip.gguf"]
+    assert all(problems.values())
+
+
+def test_a_model_in_parts_counts_as_one(tmp_path: Path) -> None:
+    write(tmp_path / "m" / "x-00001-of-00002.gguf", BIG)
+    write(tmp_path / "m" / "x-00002-of-00002.gguf", SMALL)
+
+    found = scan(find_files((tmp_path / "m",), environ_of(tmp_path)))
+
+    assert [(m.name, m.size_bytes) for m in found.models] == [("x-00001-of-00002.gguf", len(BIG) + len(SMALL))]
+
+
+def test_what_there_is_no_time_for_is_listed_as_not_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.gguf", SMALL)
+    times = iter([0.0, 1.0, 100.0])
+
+    found = scan([Found(path, "folder", "a"), Found(path, "folder", "b")], deadline_s=30, clock=lambda: next(times))
+
+    assert [bool(model.problem) for model in found.models] == [False, True]
+    assert "not read" in found.models[1].problem

@@ -1,0 +1,304 @@
+"""The memory a model takes, told before it is loaded, held against what llama.cpp says once it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localspec.base.errors import CapacityError
+from localspec.base.machine import Memory, memory
+from localspec.engine.backends.llama.load import CACHE_TYPES
+from localspec.engine.backends.native import native
+from localspec.gguf import GgufHeader, read_header
+from localspec.gguf.dimensions import Hyperparameters
+from localspec.models.fit import Room, Wanted, check_fits, fits
+from localspec.models.memory_estimate import CELL_TOKENS, ContextShape, footprint
+from tests.builtin import DRAFT, TARGET
+from tests.tiny_models import ARCHITECTURES, write_tiny
+
+MIB = 2**20
+BY_SIZE = ("f32", "f16", "q8_0", "q5_1", "q5_0", "q4_0")
+"""Cache types, the largest first."""
+AMPLE = Room(Memory(10**18, 10**18))
+
+
+header_of = cache(read_header)
+
+
+def write_header(
+    path: Path, width: int, ff: int, heads: int, kv_heads: int, n_layers: int, n_vocab: int, window: int = 0
+) -> Path:
+    """A model of these dimensions whose weights are a hole in the file: as large as wanted, and no work.
+
+    With a window it is a Gemma 3, else a Llama.
+    """
+    architecture = "gemma3" if window else "llama"
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_context_length(131072)
+    writer.add_embedding_length(width)
+    writer.add_block_count(n_layers)
+    writer.add_feed_forward_length(ff)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(kv_heads)
+    head = width // heads
+    if window:
+        writer.add_sliding_window(window)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list(["<|end|>", "Ċ", "t", "h", "th", *(f"x{i}" for i in range(n_vocab - 5))])
+    writer.add_token_types([1] * n_vocab)
+    writer.add_token_merges(["t h"])
+    layer: dict[str, tuple[int, ...]] = dict.fromkeys(("attn_norm", "ffn_norm"), (width,))
+    layer |= dict.fromkeys(("attn_q", "attn_output"), (width, width))
+    layer |= dict.fromkeys(("attn_k", "attn_v"), (kv_heads * head, width))
+    layer |= dict.fromkeys(("ffn_gate", "ffn_up"), (ff, width)) | {"ffn_down": (width, ff)}
+    if window:
+        layer |= {"attn_q_norm": (head,), "attn_k_norm": (head,)}
+        layer |= {"post_attention_norm": (width,), "post_ffw_norm": (width,)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "token_embd": (n_vocab, width),
+        "output": (n_vocab, width),
+        "output_norm": (width,),
+    }
+    shapes |= {f"blk.{i}.{name}": shape for i in range(n_layers) for name, shape in layer.items()}
+    for name, shape in shapes.items():
+        kind = np.dtype(np.float16 if len(shape) > 1 else np.float32)
+        writer.add_tensor_info(f"{name}.weight", shape, kind, int(np.prod(shape)) * kind.itemsize)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    writer.close()
+    size = sum(tensor.nbytes for part in writer.tensors for tensor in part.values())
+    os.truncate(path, path.stat().st_size + size + 32 * len(shapes))
+    return path
+
+
+def reported_bytes(path: Path, shape: ContextShape) -> tuple[float, float]:
+    """What llama.cpp says of cache and buffers; it plans the allocations without making them."""
+    c = native().c
+    model_params = c.llama_model_default_params()
+    model_params.no_alloc = True
+    model_params.load_mode = c.LLAMA_LOAD_MODE_NONE
+    params = c.llama_context_default_params()
+    params.n_ctx, params.n_batch, params.n_ubatch = shape.n_ctx, 512, 512 if shape.flash_attn else 128
+    params.n_outputs_max = shape.max_outputs
+    params.type_k, params.type_v = CACHE_TYPES[shape.type_k], CACHE_TYPES[shape.type_v]
+    params.flash_attn_type = int(shape.flash_attn)
+    params.swa_full = shape.swa_full
+    params.n_rs_seq = shape.snapshots
+    with native().log.heard() as lines:
+        model = c.llama_model_load_from_file(os.fsencode(path), model_params)
+        context = c.llama_init_from_model(model, params)
+    c.llama_free(context)
+    c.llama_model_free(model)
+    said = "\n".join(line for _, line in lines)
+    cache = sum(float(size) for size in re.findall(r"(?:cache|recurrent): size = +([\d.]+) MiB", said))
+    compute = sum(float(size) for size in re.findall(r"compute buffer size = +([\d.]+) MiB", said))
+    return cache * MIB, compute * MIB
+
+
+SHAPES = (
+    ContextShape(1024),
+    ContextShape(4096, max_outputs=17),
+    ContextShape(2048, flash_attn=False),
+    ContextShape(2048, "q8_0", "q4_0"),
+    ContextShape(4096, swa_full=False),
+)
+
+
+class TestFootprint:
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("path", [TARGET, DRAFT], ids=["target", "draft"])
+    def test_the_built_in_pair_takes_what_is_told(self, path: Path, shape: ContextShape) -> None:
+        """The cache to the last per cent, the buffers within a tenth, all weights."""
+        self.hold(path, shape, tolerance=0.12)
+        weights = footprint([read_header(path)], shape).ram.weights
+        assert weights == pytest.approx(path.stat().st_size, rel=0.15)
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_every_kind_of_memory_takes_what_is_told(
+        self, tmp_path: Path, architecture: str, shape: ContextShape
+    ) -> None:
+        """Tiny models: their buffers are so small that some rounding shows."""
+        self.hold(write_tiny(tmp_path / "tiny.gguf", architecture), shape, tolerance=0.35)
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize(
+        "dimensions",
+        [(1024, 2816, 16, 4, 4, 32000), (4096, 14336, 32, 8, 32, 128256), (2048, 8192, 8, 8, 13, 32000, 1024)],
+        ids=["small", "8B", "windows"],
+    )
+    def test_models_of_real_size_take_what_is_told(
+        self, tmp_path: Path, dimensions: tuple[int, ...], shape: ContextShape
+    ) -> None:
+        self.hold(write_header(tmp_path / "hole.gguf", *dimensions), shape, tolerance=0.25)
+
+    @pytest.mark.parametrize("snapshots", [0, 4, 16])
+    def test_recurrent_states_are_counted_with_their_snapshots(self, tmp_path: Path, snapshots: int) -> None:
+        path = write_tiny(tmp_path / "tiny.gguf", "qwen35")
+        self.hold(path, ContextShape(256, snapshots=snapshots), tolerance=0.35)
+
+    def hold(self, path: Path, shape: ContextShape, tolerance: float) -> None:
+        """The cache within what llama.cpp rounds in its log; all together within a tenth."""
+        told = footprint([read_header(path)], shape).ram
+        cache, compute = reported_bytes(path, shape)
+        assert told.cache == pytest.approx(cache, rel=0.01, abs=0.02 * MIB)
+        assert told.compute == pytest.approx(compute, rel=tolerance, abs=0.5 * MIB)
+        if told.weights > 100 * MIB:
+            assert told.total == pytest.approx(told.weights + cache + compute, rel=0.02)
+
+    @pytest.mark.parametrize("architecture", ARCHITECTURES)
+    def test_layers_on_a_device_are_no_longer_in_ram(self, tmp_path: Path, architecture: str) -> None:
+        """Nothing is counted twice or lost: weights and cache are the same in all, wherever they are."""
+        header = read_header(write_tiny(tmp_path / "tiny.gguf", architecture))
+        shape = ContextShape(1024)
+        at_home = footprint([header], shape)
+        for layers in range(6):
+            split = footprint([header], shape, layers)
+            assert split.ram.weights + split.device.weights == at_home.ram.weights
+            assert split.ram.cache + split.device.cache == at_home.ram.cache
+        assert footprint([header], shape, 5).ram.cache == 0
+        assert footprint([header], shape, 0).device.total == 0
+
+    @given(n_ctx=st.integers(1, 200_000), more=st.integers(0, 100_000), i=st.integers(0, 5), j=st.integers(0, 5))
+    def test_a_longer_context_and_a_wider_type_take_no_less(self, n_ctx: int, more: int, i: int, j: int) -> None:
+        header = header_of(TARGET)
+        small, large = ContextShape(n_ctx), ContextShape(n_ctx + more)
+        narrow, wide = BY_SIZE[max(i, j)], BY_SIZE[min(i, j)]
+        assert footprint([header], small).total <= footprint([header], large).total
+        for less, most in (
+            (replace(small, type_k=narrow), replace(small, type_k=wide)),
+            (replace(small, type_v=narrow), replace(small, type_v=wide)),
+        ):
+            assert footprint([header], less).total <= footprint([header], most).total
+
+
+def wanted(n_ctx: int = 8192, gpu_layers: int = 0, path: Path = TARGET) -> Wanted:
+    return Wanted([header_of(path)], ContextShape(n_ctx), gpu_layers)
+
+
+def room_for(*items: Wanted) -> Room:
+    """Just enough RAM."""
+    needs = sum(item.footprint.ram.total for item in items)
+    return Room(Memory(needs, needs))
+
+
+class TestCheck:
+    def test_what_fits_passes(self) -> None:
+        check_fits([wanted()], room_for(wanted()))
+
+    def test_both_models_have_to_fit_together(self) -> None:
+        """Room for each of them is not enough."""
+        room = room_for(wanted(), wanted(path=DRAFT))
+        check_fits([wanted(), wanted(path=DRAFT)], room)
+        with pytest.raises(CapacityError, match=r"builtin-target\.gguf and builtin-draft\.gguf take"):
+            check_fits([wanted(), wanted(path=DRAFT)], room_for(wanted()))
+
+    def test_mapped_weights_need_not_be_free_but_present(self) -> None:
+        need = wanted().footprint.ram
+        check_fits([wanted()], Room(Memory(need.total, need.cache + need.compute)))
+        with pytest.raises(CapacityError):
+            check_fits([wanted()], Room(Memory(need.total, need.cache + need.compute), mapped=False))
+        with pytest.raises(CapacityError):
+            check_fits([wanted()], Room(Memory(need.total - 1, need.total)))
+
+    def test_unknown_memory_refuses_nothing(self) -> None:
+        check_fits([wanted(2_000_000_000)], Room(Memory(None, None)))
+
+    def test_the_figures_are_named(self) -> None:
+        with pytest.raises(CapacityError, match=r"context of 8192 tokens.*cache 50 MB.*there are 40 MB free"):
+            check_fits([wanted()], Room(Memory(10**9, 40_000_000)))
+
+    def test_the_longest_context_that_fits_is_named(self) -> None:
+        """What is advised fits, and 256 tokens more would not."""
+        path_room = Room(Memory(10**9, wanted(700).footprint.ram.cache + wanted(700).footprint.ram.compute))
+        with pytest.raises(CapacityError) as refusal:
+            check_fits([wanted()], path_room)
+        found = re.search(r"--ctx (\d+)", refusal.value.hint)
+        assert found
+        longest = int(found[1])
+        assert longest % CELL_TOKENS == 0
+        assert fits([wanted(longest)], path_room)
+        assert not fits([wanted(longest + CELL_TOKENS)], path_room)
+
+    def test_a_smaller_cache_is_named_if_it_is_enough(self) -> None:
+        header = [read_header(TARGET)]
+        q8 = Wanted(header, ContextShape(8192, "q8_0", "q8_0"))
+        need = q8.footprint.ram
+        with pytest.raises(CapacityError, match=r"--cache-type-k q8_0 --cache-type-v q8_0"):
+            check_fits([wanted()], Room(Memory(10**9, need.cache + need.compute)))
+        without = Wanted(header, ContextShape(8192), may_fuse=False)
+        with pytest.raises(CapacityError) as refusal:
+            check_fits([without], Room(Memory(10**9, without.footprint.ram.compute + need.cache)))
+        assert "q8_0" not in refusal.value.hint
+
+    def test_the_most_layers_that_fit_on_the_device_are_named(self) -> None:
+        """The built-in target has six layers and an output."""
+        three = wanted(gpu_layers=3).footprint.device.total
+        room = replace(AMPLE, device_bytes=three)
+        check_fits([wanted(gpu_layers=3)], room)
+        with pytest.raises(CapacityError, match=r"on the GPU.*--gpu-layers 3"):
+            check_fits([wanted(gpu_layers=7)], room)
+
+    def test_a_device_that_shares_ram_takes_from_it(self) -> None:
+        need = wanted(gpu_layers=7).footprint
+        room = Room(Memory(need.total - 1, need.total), need.total, device_shares_ram=True)
+        with pytest.raises(CapacityError, match="in all"):
+            check_fits([wanted(gpu_layers=7)], room)
+
+    def test_where_nothing_helps_another_model_is_advised(self) -> None:
+        with pytest.raises(CapacityError, match="smaller model"):
+            check_fits([wanted()], Room(Memory(1000, 1000)))
+
+
+class TestMemory:
+    def test_this_machine_has_some(self) -> None:
+        found = memory()
+        assert found.physical is None or found.physical > 2**20
+
+    def test_the_tightest_container_counts(self, tmp_path: Path) -> None:
+        """Version 2: a limit anywhere above bounds, what files occupy can be had again."""
+        proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+        (proc / "self").mkdir(parents=True)
+        (groups / "a" / "b").mkdir(parents=True)
+        (proc / "meminfo").write_text("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 900 kB\n")
+        (proc / "self" / "cgroup").write_text("0::/a/b\n")
+        (groups / "a" / "memory.max").write_text("500000\n")
+        (groups / "a" / "memory.current").write_text("300000\n")
+        (groups / "a" / "memory.stat").write_text("anon 1\ninactive_file 100000\n")
+        (groups / "a" / "b" / "memory.max").write_text("max\n")
+        (groups / "a" / "b" / "memory.current").write_text("300000\n")
+        assert memory(proc, groups) == Memory(500000, 300000)
+
+    def test_version_1_is_understood(self, tmp_path: Path) -> None:
+        proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+        (proc / "self").mkdir(parents=True)
+        (groups / "memory").mkdir(parents=True)
+        (proc / "meminfo").write_text("MemTotal: 1000 kB\nMemAvailable: 900 kB\n")
+        (proc / "self" / "cgroup").write_text("5:cpu:/x\n4:memory:/host/path\n0::/\n")
+        (groups / "memory" / "memory.limit_in_bytes").write_text("400000\n")
+        (groups / "memory" / "memory.usage_in_bytes").write_text("100000\n")
+        assert memory(proc, groups) == Memory(400000, 300000)
+
+    def test_a_system_that_tells_nothing_bounds_nothing(self, tmp_path: Path) -> None:
+        assert memory(tmp_path, tmp_path).available is None
+
+
+class TestHyperparameters:
+    def test_nothing_a_file_leaves_out_is_an_error(self) -> None:
+        """A header without any of the keys has no memory to count."""
+        bare = GgufHeader("x", 3, {"general.architecture": "qwen35"}, (), 0, 0, read_header(TARGET).vocabulary)
+        model = Hyperparameters(bare)
+        assert (model.n_layers, model.has_states, model.window) == (0, False, 0)
+        assert footprint([bare], ContextShape(256)).ram.cache == 0

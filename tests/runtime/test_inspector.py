@@ -1,0 +1,117 @@
+"""The built-in pair asked again about what it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import InputError
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Round, Started
+from localspec.engine.model import Cancelled
+from localspec.engine.settings import Sampling
+from localspec.runtime.load import InspectablePair, LoadOptions, open_pair
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from tests.builtin import DRAFT, TARGET
+
+QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
+GREEDY = ReplyOptions(Sampling(temperature=0), depth=3, max_tokens=40)
+DRAWN = ReplyOptions(Sampling(temperature=0.9, top_k=40, repeat_penalty=1.2), depth=3, seed=4, max_tokens=40)
+
+
+@pytest.fixture
+def cancel() -> Cancellation:
+    return Cancellation()
+
+
+@pytest.fixture
+def pair(cancel: Cancellation, own_home: Path) -> Iterator[InspectablePair]:
+    pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, threads=1), cancel)
+    yield pair
+    pair.close()
+
+
+def ask(pair: InspectablePair, messages: tuple[Message, ...], options: ReplyOptions) -> tuple[int, list[int], str]:
+    """Tokens of the prompt, the reply's ids, its text."""
+    prompt_n, ids, text = 0, [], ""
+    for event in pair.reply(messages, options):
+        if isinstance(event, Started):
+            prompt_n = event.prompt_n
+        elif isinstance(event, Round):
+            ids += [token.id for token in event.tokens]
+            text += "".join(token.text for token in event.tokens)
+    return prompt_n, ids, text
+
+
+def test_a_greedy_reply_is_the_targets_favourite_everywhere(pair: InspectablePair) -> None:
+    """Rank 1 and probability 1 after the filters; the whole reply weighed at once says the same as token by token."""
+    _, reply, _ = ask(pair, QUESTION, GREEDY)
+    probs = pair.inspector.probs(QUESTION, GREEDY, reply, 0, len(reply))
+    assert len(probs) == len(reply)
+    for position in (0, 7, len(reply) - 1, 3):
+        seen = pair.inspector.inspect(QUESTION, GREEDY, reply, position)
+        assert (seen.greedy, seen.exact_context) == (True, True)
+        assert (seen.target.rank, seen.target.filtered) == (1, 1.0)
+        assert seen.target.prob == pytest.approx(probs[position], abs=1e-3)
+        assert seen.target.top[0].id == seen.token == reply[position]
+        assert seen.draft is not None
+        assert seen.draft.filtered in (0.0, 1.0)
+        for opinion in (seen.target, seen.draft):
+            assert all(a.prob >= b.prob for a, b in pairwise(opinion.top))
+
+
+def test_looking_back_changes_no_reply(pair: InspectablePair) -> None:
+    """The same conversation goes on in the same words whether or not something was inspected in between."""
+
+    def follow_up(look: bool) -> tuple[str, str]:
+        _, reply, text = ask(pair, QUESTION, GREEDY)
+        if look:
+            pair.inspector.inspect(QUESTION, GREEDY, reply, 5)
+            pair.inspector.probs(QUESTION, GREEDY, reply, 2, len(reply))
+        messages = (*QUESTION, Message(Role.ASSISTANT, text), Message(Role.USER, "Another one."))
+        return text, ask(pair, messages, GREEDY)[2]
+
+    assert follow_up(look=False) == follow_up(look=True)
+
+
+def test_a_reply_of_another_branch_can_still_be_looked_into(pair: InspectablePair) -> None:
+    """After an edit: with the very prompt that it was written to, and what was seen before."""
+    _, reply, _ = ask(pair, QUESTION, DRAWN)
+    before = pair.inspector.inspect(QUESTION, DRAWN, reply, 9)
+    ask(pair, (Message(Role.USER, "Count from 1 to 20."),), GREEDY)
+    after = pair.inspector.inspect(QUESTION, DRAWN, reply, 9)
+    assert after.exact_context
+    assert after.target.filtered == pytest.approx(before.target.filtered, abs=1e-3)
+    assert after.target.filtered, "what was drawn had a chance, penalties and all"
+
+
+def test_a_prompt_that_was_forgotten_is_made_anew_and_said_to_be(pair: InspectablePair) -> None:
+    """As after a restart."""
+    _, reply, _ = ask(pair, QUESTION, GREEDY)
+    before = pair.inspector.inspect(QUESTION, GREEDY, reply, 4)
+    pair.inspector._prompts.clear()  # type: ignore[attr-defined]
+    after = pair.inspector.inspect(QUESTION, GREEDY, reply, 4)
+    assert (before.exact_context, after.exact_context) == (True, False)
+    assert after.target.prob == pytest.approx(before.target.prob, abs=1e-3)
+
+
+def test_a_sampler_that_goes_by_its_past_choices_gives_no_filtered_probability(pair: InspectablePair) -> None:
+    """Mirostat: the model's own opinion stands, the rest is left open."""
+    options = ReplyOptions(Sampling(mirostat=2), seed=1, depth=0, max_tokens=8)
+    _, reply, _ = ask(pair, QUESTION, options)
+    seen = pair.inspector.inspect(QUESTION, options, reply, 3)
+    assert (seen.target.filtered, seen.acceptance) == (None, None)
+    assert 0 < seen.target.prob <= 1
+
+
+def test_what_cannot_be_looked_into_is_refused(pair: InspectablePair, cancel: Cancellation) -> None:
+    """A place outside the reply, tokens of another vocabulary, and a stop signal that was set before."""
+    for reply, position in (((5, 6), 2), ((5, 6), -1), ((5, 10**6), 0)):
+        with pytest.raises(InputError):
+            pair.inspector.inspect(QUESTION, GREEDY, reply, position)
+    cancel.set()
+    with pytest.raises(Cancelled):
+        pair.inspector.probs(QUESTION, GREEDY, [5] * 300, 0, 300)

@@ -1,0 +1,259 @@
+"""Opening a pair: what is refused, what is reported, and what may be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import (
+    CapacityError,
+    InputError,
+    ModelFileError,
+    NotFoundError,
+    PairMismatchError,
+    UsageError,
+)
+from localspec.base.file_identity import FileIdentity, identify
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.cancel import Cancellation
+from localspec.engine.drafters import Parts, drafter_names, make_drafter
+from localspec.engine.events import Event, Finished, Origin, Round, Started
+from localspec.engine.model import Cancelled
+from localspec.engine.settings import Sampling
+from localspec.runtime.calibration import plain_round
+from localspec.runtime.load import MAX_DEPTH, LoadOptions, OpenPair, open_pair
+from localspec.runtime.measuring_progress import MeasuringProgress
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from tests.builtin import DRAFT, TARGET
+from tests.fakes import TableModel, letters
+from tests.gguf_files import model as gguf_model
+from tests.gguf_files import write
+from tests.tiny_models import write_tiny
+
+HELLO = [Message(Role.USER, "Hello!")]
+GREEDY = Sampling(temperature=0.0)
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[OpenPair]:
+    pair = open_pair(LoadOptions(TARGET, DRAFT), Cancellation())
+    yield pair
+    pair.close()
+
+
+def rounds(events: Sequence[Event]) -> list[Round]:
+    return [event for event in events if isinstance(event, Round)]
+
+
+class TestInfo:
+    def test_what_was_loaded_is_reported(self, pair: OpenPair) -> None:
+        info = pair.info
+        assert (info.target, info.draft) == (TARGET, DRAFT)
+        assert info.target_name == "LocalSpec tour target"
+        assert info.draft_name == "LocalSpec tour draft"
+        assert info.target_size_bytes == TARGET.stat().st_size
+        assert info.draft_size_bytes == DRAFT.stat().st_size
+        assert (identify(TARGET), identify(DRAFT)) == (
+            FileIdentity(str(info.target_sample), info.target_sha256),
+            FileIdentity(str(info.draft_sample), info.draft_sha256),
+        )
+        assert info.has_template
+        assert info.threads >= 1
+        assert info.device
+        assert info.load_s > 0
+
+    def test_tokens_are_counted_as_a_prompt_is_read(self, pair: OpenPair) -> None:
+        text = "Tell me a story about a fox, 漢字 and <|im_end|>."
+        started = next(event for event in pair.reply(text, ReplyOptions(max_tokens=1)) if isinstance(event, Started))
+        assert pair.count_tokens(text) in (started.prompt_n, started.prompt_n - 1)  # some models begin with a token
+        assert pair.count_tokens("") == 0
+
+    def test_plain_speed_is_measured(self, pair: OpenPair) -> None:
+        assert pair.info.plain_per_second is not None
+        assert pair.info.plain_per_second > 0
+
+    def test_options_are_followed(self) -> None:
+        seen: list[tuple[str, float]] = []
+        options = LoadOptions(TARGET, n_ctx=100, threads=1)
+        pair = open_pair(options, Cancellation(), lambda what, fraction: seen.append((what, fraction)))
+        assert (pair.info.n_ctx, pair.info.threads, pair.info.device) == (100, 1, "CPU, 1 thread")
+        assert (pair.info.draft, pair.info.draft_name, pair.info.draft_size_bytes) == (None, None, 0)
+        stages = list(dict.fromkeys(what.partition(" (")[0] for what, _ in seen))
+        assert stages == ["checking the files", "loading the target", "measuring this machine"]
+        assert all(0 <= fraction <= 1 for _, fraction in seen)
+        pair.close()
+
+
+class TestRefusals:
+    def test_a_missing_file(self, tmp_path: Path) -> None:
+        with pytest.raises(NotFoundError):
+            open_pair(LoadOptions(tmp_path / "none.gguf"), Cancellation())
+        with pytest.raises(NotFoundError):
+            open_pair(LoadOptions(TARGET, tmp_path / "none.gguf"), Cancellation())
+
+    def test_a_file_cut_short(self, tmp_path: Path) -> None:
+        file = tmp_path / "short.gguf"
+        file.write_bytes(TARGET.read_bytes()[:2_000_000])
+        with pytest.raises(ModelFileError, match="cut short"):
+            open_pair(LoadOptions(file), Cancellation())
+
+    @pytest.mark.parametrize("kind", ["none", "no_vocab"])
+    def test_a_model_without_a_vocabulary(self, tmp_path: Path, kind: str) -> None:
+        """llama.cpp loads it, and ends the process over the first text."""
+        file = write_tiny(tmp_path / "numbers.gguf", "llama", tokenizer=kind)
+        for options in (LoadOptions(file), LoadOptions(TARGET, file)):
+            with pytest.raises(ModelFileError, match=r"numbers\.gguf.*no vocabulary"):
+                open_pair(options, Cancellation())
+        bare = write(tmp_path / "bare.gguf", gguf_model(tokens=()))
+        with pytest.raises(ModelFileError, match=r"bare\.gguf.*no vocabulary"):
+            open_pair(LoadOptions(bare), Cancellation())
+
+    def test_a_draft_of_another_vocabulary(self, tmp_path: Path) -> None:
+        """Nothing is loaded before the two are known to fit."""
+        other = write(tmp_path / "other.gguf", gguf_model())
+        with pytest.raises(PairMismatchError):
+            open_pair(LoadOptions(TARGET, other), Cancellation())
+
+    def test_a_context_beyond_the_machine(self) -> None:
+        with pytest.raises(CapacityError):
+            open_pair(LoadOptions(TARGET, n_ctx=2_000_000_000), Cancellation())
+
+    def test_a_load_that_is_cancelled_leaves_nothing_open(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The signal comes while the draft is loaded: the target is closed again."""
+        closed: list[str] = []
+        close = LlamaModel.close
+        cancel = Cancellation()
+
+        def note_and_close(model: LlamaModel) -> None:
+            closed.append("closed")
+            close(model)
+
+        def stop_at_the_draft(what: str, fraction: float) -> None:
+            if what == "loading the draft":
+                cancel.set()
+
+        monkeypatch.setattr(LlamaModel, "close", note_and_close)
+        with pytest.raises(Cancelled):
+            open_pair(LoadOptions(TARGET, DRAFT), cancel, stop_at_the_draft)
+        assert closed == ["closed"]
+
+
+class TestOptions:
+    def ask(self, pair: OpenPair, options: ReplyOptions) -> list[Event]:
+        return list(pair.reply(HELLO, options))
+
+    def test_left_to_localspec_the_draft_model_proposes(self, pair: OpenPair) -> None:
+        events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY, depth=3)))
+        assert {event.drafter for event in events} <= {"draft", "suffix", "suffix+draft", "draft+suffix"}
+        assert events[0].depth == 3
+        assert not events[0].why
+
+    def test_a_depth_that_was_left_open_is_decided_round_by_round_and_explained(self, pair: OpenPair) -> None:
+        events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY)))
+        assert len(events) > 1
+        assert all(event.why and event.depth == event.proposed_n for event in events)
+
+    def test_speculation_can_be_turned_off(self, pair: OpenPair) -> None:
+        events = rounds(self.ask(pair, ReplyOptions(sampling=GREEDY, spec=())))
+        assert {token.origin for event in events for token in event.tokens} == {Origin.PLAIN}
+
+    def test_without_a_draft_model_only_what_needs_none_proposes(self) -> None:
+        alone = open_pair(LoadOptions(TARGET), Cancellation())
+        assert {event.drafter for event in rounds(self.ask(alone, ReplyOptions(sampling=GREEDY)))} <= {None, "suffix"}
+        with pytest.raises(UsageError, match="No draft model"):
+            self.ask(alone, ReplyOptions(spec=("draft",)))
+        alone.close()
+
+    def test_an_unknown_drafter_is_refused_with_the_known_ones(self, pair: OpenPair) -> None:
+        with pytest.raises(UsageError, match=r"'oracle'.*draft"):
+            self.ask(pair, ReplyOptions(spec=("oracle",)))
+
+    @pytest.mark.parametrize("depth", [-1, MAX_DEPTH + 1])
+    def test_a_depth_that_is_not_prepared_is_refused(self, pair: OpenPair, depth: int) -> None:
+        with pytest.raises(UsageError, match=str(MAX_DEPTH)):
+            self.ask(pair, ReplyOptions(depth=depth))
+
+    def test_the_deepest_draft_works(self, pair: OpenPair) -> None:
+        events = self.ask(pair, ReplyOptions(sampling=GREEDY, depth=MAX_DEPTH))
+        assert rounds(events)[0].depth == MAX_DEPTH
+
+    def test_the_same_seed_gives_the_same_reply(self, pair: OpenPair) -> None:
+        """Except for the floating-point noise between batch shapes, hence at depth 0."""
+        options = ReplyOptions(sampling=Sampling(temperature=1.5), depth=0, seed=7, max_tokens=30)
+        assert rounds_text(self.ask(pair, options)) == rounds_text(self.ask(pair, options))
+
+    def test_a_fresh_seed_is_taken_and_told(self, pair: OpenPair) -> None:
+        seeds = set()
+        for _ in range(3):
+            first = self.ask(pair, ReplyOptions(max_tokens=1))[0]
+            assert isinstance(first, Started)
+            seeds.add(first.seed)
+        assert len(seeds) == 3
+
+    def test_a_reply_without_a_draft_is_as_fast_as_plain_decoding(self, pair: OpenPair) -> None:
+        """Whatever else the machine does: it is held against its own rounds."""
+        last = self.ask(pair, ReplyOptions(sampling=GREEDY, spec=()))[-1]
+        assert isinstance(last, Finished)
+        assert last.timings.speedup_vs_plain == pytest.approx(1.0, abs=0.05)
+        assert not last.timings.busy
+
+    def test_an_empty_prompt_is_refused_before_the_first_event(self, pair: OpenPair) -> None:
+        for prompt in ("", [Message(Role.USER, "  ")]):
+            with pytest.raises(InputError):
+                next(iter(pair.reply(prompt, ReplyOptions())))
+
+    def test_raw_text_is_continued_as_it_stands(self, pair: OpenPair) -> None:
+        """The template's own text, sent raw, has the very reply that the template gets."""
+        raw = list(pair.reply("<|user|>\nHello!<|end|>\n<|assistant|>\n", ReplyOptions(sampling=GREEDY, depth=0)))
+        assert rounds_text(raw) == rounds_text(self.ask(pair, ReplyOptions(sampling=GREEDY, depth=0)))
+
+
+def rounds_text(events: Sequence[Event]) -> str:
+    return "".join(token.text for event in rounds(events) for token in event.tokens)
+
+
+def test_messages_left_out_are_told() -> None:
+    """A conversation too long for the context goes on with its newest turns."""
+    pair = open_pair(LoadOptions(TARGET, n_ctx=64), Cancellation())
+    messages = [Message((Role.USER, Role.ASSISTANT)[i % 2], "one two three") for i in range(21)]
+    first = next(iter(pair.reply(messages, ReplyOptions(max_tokens=4))))
+    assert isinstance(first, Started)
+    assert first.dropped_n > 0
+    assert first.dropped_n % 2 == 0
+    assert first.prompt_n <= 60
+    pair.close()
+
+
+class TestDrafters:
+    def test_they_are_found_by_their_file(self) -> None:
+        assert "draft" in drafter_names()
+
+    @pytest.mark.parametrize("name", drafter_names())
+    def test_each_bears_the_name_of_its_file(self, name: str) -> None:
+        model = TableModel(letters(5))
+        assert make_drafter(name, Parts(model.vocab, model)).name == name
+
+
+class TestPlainSpeed:
+    def test_a_model_that_ends_every_reply_at_once_is_measured_all_the_same(self) -> None:
+        """Every token is the end of a turn: the reply is begun again until enough rounds are counted."""
+        model = TableModel(letters(4, frozenset(range(4))))
+        assert plain_round(model, [1, 2, 3], Cancellation(), MeasuringProgress()).total_s > 0
+        assert sum(last for _, last in model.calls) == 25
+
+    def test_a_slow_model_is_not_measured_for_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Three rounds after the first are enough once they took their time; the median is the answer."""
+        clock = iter(range(10_000))
+        monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))
+        model = TableModel(letters(4))
+        plain = plain_round(model, [1, 2, 3], Cancellation(), MeasuringProgress())
+        assert sum(last for _, last in model.calls) == 4
+        assert plain.total_s == pytest.approx(4)
+
+    def test_it_can_be_cancelled(self) -> None:
+        cancel = Cancellation()
+        cancel.set()
+        with pytest.raises(Cancelled):
+            plain_round(TableModel(letters(4)), [1, 2, 3], cancel, MeasuringProgress())

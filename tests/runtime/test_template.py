@@ -1,0 +1,270 @@
+"""Chat templates: other people's Jinja programs, run as their authors expect and no further."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localspec.base.errors import InputError
+from localspec.engine.model import Cancelled
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.template import LONGEST_SOURCE, ChatTemplate
+from localspec.runtime.template.marked_text import MarkedText, marked
+
+SYSTEM = Message(Role.SYSTEM, "Be brief.")
+USER = Message(Role.USER, "Hi & <you>")
+
+
+def render(source: str, *messages: Message) -> str:
+    template = ChatTemplate(source, bos="<s>", eos="</s>", now=lambda: datetime(2026, 11, 21))
+    return template.render(messages or [USER])
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", "<s>Hi & <you></s>"),
+        ("{{ messages[0]['role'] }}", "user"),
+        ("{{ messages | tojson }}", '[{"role": "user", "content": "Hi & <you>"}]'),
+        ("{{ 'ü' | tojson }}", '"ü"'),
+        ("{% for m in messages %}\n  {% if true %}\nx{% endif %}\n{% endfor %}", "x"),
+        ("{% for i in range(9) %}{% if i == 2 %}{% break %}{% endif %}{{ i }}{% endfor %}", "01"),
+        ("{{ strftime_now('%d %b %Y') }}", "21 Nov 2026"),
+        ("{% if tools is none %}no tools{% endif %}", "no tools"),
+        ("{% generation %}said{% endgeneration %}", "said"),
+        ("{% if add_generation_prompt %}go{% endif %}", "go"),
+        ("{% for tool in tools %}{{ tool }}{% endfor %}end", "end"),
+    ],
+)
+def test_a_template_finds_what_it_expects(source: str, text: str) -> None:
+    """White space, helpers and variables are those of the libraries that templates are written for."""
+    assert render(source) == text
+
+
+GEMMA = (
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+    "{% endif %}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}"
+    "{{ message['role'] + ': ' + message['content'] | trim + '|' }}{% endfor %}"
+)
+"""As Gemma 2 has it."""
+DEAF = "{% for m in messages %}{% if m.role != 'system' %}{{ m.role + ': ' + m.content + '|' }}{% endif %}{% endfor %}"
+"""One that passes system messages over."""
+
+
+@pytest.mark.parametrize(("source", "bos"), [(GEMMA, "<s>"), (DEAF, "")])
+def test_what_a_template_has_no_place_for_stands_before_the_first_question(source: str, bos: str) -> None:
+    """A persona, or the summary of old turns, is not lost; without one nothing changes."""
+    reply, again = Message(Role.ASSISTANT, "Hello."), Message(Role.USER, "Bye")
+    assert (
+        render(source, SYSTEM, USER, reply, again) == f"{bos}user: Be brief.\n\nHi & <you>|assistant: Hello.|user: Bye|"
+    )
+    assert render(source, USER, reply, again) == f"{bos}user: Hi & <you>|assistant: Hello.|user: Bye|"
+
+
+def test_a_template_with_a_place_for_it_has_it_there() -> None:
+    assert render("{% for m in messages %}[{{ m.role }}]{{ m.content | trim }}{% endfor %}", SYSTEM, USER) == (
+        "[system]Be brief.[user]Hi & <you>"
+    )
+
+
+def test_a_refusal_is_told_in_the_templates_words() -> None:
+    """Where there is no question to put it before, or the template wants none of it."""
+    with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
+        render(GEMMA, SYSTEM)
+    with pytest.raises(InputError, match=r"System role not supported\. Leave the system prompt out"):
+        render(GEMMA, SYSTEM, Message(Role.ASSISTANT, "Hello."), USER)
+    with pytest.raises(InputError, match=r"must alternate .*\. Start a new chat"):
+        render(GEMMA, USER, USER)
+
+
+@pytest.mark.parametrize("source", ["{{ messages[7].content }}", "{{ 1 / 0 }}", "{{ nothing.at.all }}"])
+def test_a_template_that_fails_is_an_error_of_the_input(source: str) -> None:
+    with pytest.raises(InputError, match="fails on this conversation"):
+        render(source)
+
+
+def test_a_template_that_is_no_jinja_is_told_so() -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        render("{% for %}")
+
+
+CHANGES: tuple[Callable[[MarkedText], str], ...] = (
+    lambda text: text + "A",
+    lambda text: "A" + text,
+    lambda text: text * 2,
+    lambda text: text[1:-1],
+    lambda text: text[::-1],
+    lambda text: text[:1],
+    lambda text: text.strip(),
+    lambda text: text.strip("aA"),
+    lambda text: MarkedText.own("-").join(text.split()),
+    lambda text: MarkedText.own("-").join(text.rsplit(None, 1)),
+    lambda text: MarkedText.own("").join(text.split("b", 2)),
+    lambda text: MarkedText.own("").join(text.rsplit("B")),
+    lambda text: MarkedText.own("").join(text.splitlines(True)),
+    lambda text: MarkedText.own("").join(text.splitlines()),
+    lambda text: MarkedText.own("").join(text.partition("b")),
+    lambda text: MarkedText.own("").join(text.rpartition("B")),
+    lambda text: MarkedText.own("").join(list(text)),
+    lambda text: text.replace("b", "AA"),
+    lambda text: text.replace("B", MarkedText.own("aa"), 1),
+    lambda text: text.replace("", "A"),
+    lambda text: text.removeprefix("a").removesuffix("A"),
+    lambda text: MarkedText.own("a%sb%sb") % (text, "A"),
+    lambda text: text.center(9, "A"),
+    lambda text: text.zfill(0),
+)
+
+
+@given(st.lists(st.sampled_from("aAbB \n"), max_size=12), st.lists(st.sampled_from(CHANGES), max_size=4))
+def test_a_mark_stays_with_its_character(signs: list[str], changes: list[Callable[[MarkedText], str]]) -> None:
+    """Small letters are the template's own, capital ones input: so they are after whatever a template does.
+
+    Where nobody knows, all is input; so a small letter may be marked, but a capital one always is.
+    """
+    text = MarkedText("".join(signs), bytes(sign.isupper() for sign in signs))
+    plain = "".join(signs)
+    for change in changes:
+        text, plain = marked(change(text)), change(MarkedText.own(plain))
+    assert text == str(plain)
+    assert len(text.marks) == len(text)
+    assert all(mark for sign, mark in zip(str(text), text.marks, strict=True) if sign.isupper())
+
+
+@pytest.mark.parametrize(
+    ("source", "own"),
+    [
+        ("<{{ messages[0].role }}>{{ messages[0].content }}<e>", "<user>_<e>"),
+        ("{{ '<' + messages[0]['content'] + '>' }}", "<_>"),
+        ("{{ '<' ~ messages[0].content ~ 1 ~ '>' }}", "<_1>"),
+        ("{{ '<{}>{}'.format(messages[0].content, 'x') }}", "<_>x"),
+        ("{{ '<%s>' % messages[0].content }}", "<_>"),
+        ("{{ '<%s>' | format(messages[0].content) }}", "<_>"),
+        ("{{ ['<', messages[0].content, '>'] | join('|') }}", "<|_|>"),
+        ("{{ '|'.join(['<', messages[0].content | trim | upper, '>']) }}", "<|_|>"),
+        ("{{ messages[0].content.split('&')[0] }}{{ messages[0].content | replace('Hi', '<e>') }}", "_<e>_"),
+        ("{% macro say(what) %}<{{ what }}>{% endmacro %}{{ say(messages[0].content) }}", "<_>"),
+        ("{% set said %}<{{ messages[0].content }}>{% endset %}{{ said | trim }}", "<_>"),
+        ("{% set ns = namespace(out='<') %}{% set ns.out = ns.out + messages[0].content %}{{ ns.out }}>", "<_>"),
+        ("{{ messages | tojson }}<e>", "_<e>"),
+        ("{{ [messages[0].content, '<e>'] }}", "_"),
+        ("{{ ['<e>', 1] }}{{ '<e>' | capitalize }}{{ '<e>' | indent(2) }}", "['<e>', 1]<e><e>"),
+        ("{{ bos_token }}{{ strftime_now('%Y') }}{{ loop }}{{ messages[0].content | safe }}", "<s>2026_"),
+    ],
+)
+def test_what_a_message_says_is_marked_in_what_a_template_writes(source: str, own: str) -> None:
+    """And the template's own text around it is not, so that its control tokens stay."""
+    text = ChatTemplate(source, bos="<s>", eos="</s>", now=lambda: datetime(2026, 11, 21)).render([USER])
+    shown = "".join("\0" if mark else sign for sign, mark in zip(str(text), text.marks, strict=True))
+    while "\0\0" in shown:
+        shown = shown.replace("\0\0", "\0")
+    assert shown.replace("\0", "_") == own
+
+
+ENDLESS = {
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "loops that write": "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+    "recursive loop": "{% for a in [1] recursive %}{{ loop(range(99999)) }}{{ loop([1]) }}{% endfor %}",
+    "lists out of filters": "{% for a in range(99999) %}{{ range(99999) | list | length }}{% endfor %}",
+    "filters in filters": "{% for a in range(999) %}{{ range(99999) | map('upper') | list | length }}{% endfor %}",
+    "macro": "{% macro m(n) %}{% for i in range(9) %}{{ m(n + 1) }}{% endfor %}{% endmacro %}{{ m(0) }}",
+    "macro without end": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+    "repetition": "{{ 'x' * 1000000000 }}",
+    "repetition of lists": "{{ ([0] * 1000000000) | length }}",
+    "repetition in steps": "{% set ns = namespace(x='x') %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | length }}",
+    "repetition by ~": "{% set ns = namespace(x='x') %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x | length }}",
+    "power": "{{ 10 ** 1000000000 }}",
+    "power of a power": "{{ 9 ** (9 ** 9) }}",
+    "product in steps": "{% set ns = namespace(x=9) %}{% for i in range(99) %}"
+    "{% set ns.x = ns.x * ns.x %}{% endfor %}{{ ns.x }}",
+    "center": "{{ 'x' | center(1000000000) }}",
+    "methods of texts": "{{ 'x'.ljust(1000000000) }}",
+    "zfill": "{{ 'x'.zfill(1000000000) }}",
+    "expandtabs": "{{ ('\t' * 9999).expandtabs(99999) }}",
+    "indent": "{{ ('x\n' * 9999) | indent(99999) }}",
+    "replace": "{{ ('x' * 99999) | replace('x', 'y' * 99999) }}",
+    "replace of nothing": "{{ ('x' * 99999).replace('', 'y' * 99999) }}",
+    "join": "{{ ('y' * 99999).join(['x'] * 99999) }}",
+    "join, the filter": "{{ (['y' * 99999] * 99999) | join }}",
+    "format": "{{ '%1000000000d' % 1 }}",
+    "format with a star": "{{ '%*d' % (1000000000, 1) }}",
+    "format, the filter": "{{ '%1000000000d' | format(1) }}",
+    "format, the method": "{{ '{:1000000000}'.format(1) }}",
+    "format of a format": "{{ '{:{}}'.format(1, 1000000000) }}",
+    "round": "{{ 1.5 | round(1000000000, 'ceil') }}",
+    "batch": "{{ [1] | batch(1000000000, 0) | list | length }}",
+    "slice": "{{ [1] | slice(1000000000) | list | length }}",
+    "tojson": "{{ [[[1]]] | tojson(indent=1000000000) }}",
+    "lists within lists": "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}"
+    "{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
+    "lists compared": "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}"
+    "{% set ns.y = [ns.y, ns.y] %}{% endfor %}{{ ns.x == ns.y }}",
+    "namespaces within namespaces": "{% set ns = namespace(x=0) %}{% for i in range(99) %}"
+    "{% set n = namespace(a=ns.x, b=ns.x) %}{% set ns.x = n %}{% endfor %}{{ ns }}",
+    "a namespace in itself": "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}",
+    "sum of lists": "{{ (range(99999) | batch(1) | sum(start=[])) | length }}",
+}
+
+
+@pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS)
+def test_the_work_of_a_template_has_an_end(source: str) -> None:
+    """In a sentence, by counting steps and characters: the same on every machine."""
+    with pytest.raises(InputError, match=r"does too much work|calls itself without end"):
+        render(source)
+
+
+def test_what_is_not_bounded_is_not_there() -> None:
+    for source in ("{{ lipsum(n=100000) }}", "{{ 'x' | pprint }}"):
+        with pytest.raises(InputError, match=r"fails on|cannot be read"):
+            render(source)
+
+
+def test_constants_are_not_computed_while_a_template_is_compiled() -> None:
+    ChatTemplate("{{ 'x' * 10 ** 10 }}{{ 'x' | center(10 ** 10) }}{% set x = 9 ** (9 ** 9) %}", bos="", eos="")
+
+
+def test_a_long_conversation_is_within_the_budget() -> None:
+    """The budget grows with what there is to write: many messages, and long ones."""
+    source = (
+        "{% for m in messages %}{% if loop.last or loop.index0 == messages | length - 1 %}!{% endif %}"
+        "{% for x in messages[loop.index0:loop.index0 + 9] %}{% endfor %}{{ '<' + m.content | trim + '>' }}{% endfor %}"
+    )
+    assert len(render(source, *[USER] * 5000)) == 5000 * (len(USER.content) + 2) + 1
+    assert len(render(source, Message(Role.USER, "x" * 10_000_000))) == 10_000_003
+
+
+def test_rendering_can_be_stopped() -> None:
+    """Whoever waits is asked every few hundred steps."""
+
+    def stop() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        ChatTemplate(ENDLESS["loops"], bos="", eos="").render([USER], stop)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x" * (LONGEST_SOURCE + 1),
+        "{{ " + "(" * 9999 + "1" + ")" * 9999 + " }}",
+        "{% for a in b %}" * 30 + "{% endfor %}" * 30,
+    ],
+)
+def test_a_template_too_large_to_compile_is_told_so(source: str) -> None:
+    with pytest.raises(InputError, match=r"are read|nested too deeply"):
+        render(source)
+
+
+@pytest.mark.parametrize("source", ["{{ ''.__class__.__mro__ }}", "{{ messages.append(1) }}"])
+def test_a_template_cannot_leave_its_sandbox(source: str) -> None:
+    """It comes out of a downloaded file: it may neither reach Python's insides nor change what it is given."""
+    with pytest.raises(InputError):
+        render(source)

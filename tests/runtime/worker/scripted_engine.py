@@ -1,0 +1,155 @@
+"""An engine without models, to be opened in the child process: the prompt tells it what to do.
+
+``count N`` replies with N tokens; ``count N then DO`` does something after them, and so does the
+name of the target file when it is loaded. DO is one of
+
+- ``wait``: until it is cancelled (a reply then ends, a load raises)
+- ``abort``: as llama.cpp's asserts do, with a line on standard error first
+- ``hang``: for ever, deaf to everything
+- ``refuse``: raise a LocalSpecError
+- ``break``: raise something else
+- ``chatter``: print to every stream there is, and log
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from localspec.base.errors import InputError
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started, Token
+from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.engine.model import Cancelled
+from localspec.engine.tally import Tally
+from localspec.runtime.load import InspectablePair, LoadOptions, PairInfo, Progress
+from localspec.runtime.messages import Message, ReplyOptions
+
+LAST_WORDS = "scripted.cpp:1: GGML_ASSERT(n_tokens <= n_batch) failed"
+NOISE = "llama_model_loader: loaded meta data with 21 key-value pairs"
+
+
+def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
+    """As ``load.open_pair``."""
+    assert progress is not None
+    progress("loading target", 0.0)
+    do(options.target.stem, cancel)
+    if cancel.is_set():
+        raise Cancelled
+    progress("loading target", 1.0)
+    return ScriptedPair(options, cancel)
+
+
+def do(what: str, cancel: Cancellation) -> None:
+    match what:
+        case "wait":
+            while not cancel.is_set():
+                threading.Event().wait(0.001)  # a step of the graph
+        case "abort":
+            os.write(2, f"{LAST_WORDS}\n".encode())
+            os.abort()
+        case "hang":
+            threading.Event().wait()
+        case "refuse":
+            raise InputError("That cannot be read.", "Ask for something else.")
+        case "break":
+            raise RuntimeError("scripted break")
+        case "chatter":
+            print(NOISE)
+            print(NOISE, file=sys.stderr)
+            logging.getLogger("localspec.llama").info(NOISE)
+            os.write(1, f"{NOISE}\n".encode())
+            os.write(2, f"{NOISE} without an end".encode())
+
+
+def paper_info(options: LoadOptions) -> PairInfo:
+    """What there is to say about a pair that is no model."""
+    return PairInfo(
+        target=options.target,
+        draft=options.draft,
+        target_name=options.target.stem,
+        draft_name=None,
+        target_size_bytes=1,
+        draft_size_bytes=0,
+        n_vocab=26,
+        n_ctx=options.n_ctx or 512,
+        threads=1,
+        device="paper",
+        has_template=True,
+        plain_per_second=None,
+        load_s=0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedPair:
+    options: LoadOptions
+    cancel: Cancellation
+
+    @property
+    def info(self) -> PairInfo:
+        return paper_info(self.options)
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        words = (prompt if isinstance(prompt, str) else prompt[-1].content).split()
+        tally, text = Tally(), ""
+        yield Started(prompt_n=len(words), cache_n=0, seed=options.seed or 0)
+        yield PromptProgress(len(words), len(words))
+        for index in range(int(words[1])):
+            round_ = token_round(index)
+            tally.add(round_)
+            text += round_.tokens[0].text
+            yield round_
+        do(words[-1], self.cancel)
+        reason = FinishReason.CANCELLED if self.cancel.is_set() else FinishReason.STOP
+        yield Finished(reason, text, tally.timings())
+
+    def count_tokens(self, text: str) -> int:
+        """One a word; a word of the script is done first."""
+        do(text, self.cancel)
+        return len(text.split())
+
+    @property
+    def inspector(self) -> ScriptedInspector:
+        return ScriptedInspector(self.cancel)
+
+    def close(self, cancel: Cancellation | None = None) -> None:
+        """Nothing to free; with ``keep_caches`` a file beside the target is kept."""
+        if self.options.keep_caches:
+            self.options.target.with_suffix(".kept").touch()
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedInspector:
+    """The target gives token n the probability 1 / (n + 1); what else it does stands in the prompt, as for replies."""
+
+    cancel: Cancellation
+
+    def inspect(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
+    ) -> Inspection:
+        (prob,) = self.probs(prompt, options, reply, position, position + 1)
+        return Inspection(reply[position], Opinion(prob, 1, prob, (Candidate(reply[position], "x", prob),)), None)
+
+    def probs(
+        self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], start: int, stop: int
+    ) -> tuple[float, ...]:
+        words = (prompt if isinstance(prompt, str) else prompt[-1].content).split()
+        do(words[-1], self.cancel)
+        if self.cancel.is_set():
+            raise Cancelled
+        return tuple(1 / (token + 1) for token in reply[start:stop])
+
+
+def token_round(index: int) -> Round:
+    """The ``index``-th round of every scripted reply: one token, its text the number and a space."""
+    return Round(index, None, 0, (Token(index, f"{index} ", Origin.PLAIN),), (), (), 0.0, 0.0, 0.001)
+
+
+def counted(n: int) -> str:
+    """The text of ``count n``."""
+    return "".join(token_round(index).tokens[0].text for index in range(n))

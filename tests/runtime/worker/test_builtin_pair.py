@@ -1,0 +1,81 @@
+"""The engine process with the real thing in it: the built-in pair, killed in the middle of a reply."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from localspec.base.paths import shipped
+from localspec.engine.events import Finished, FinishReason, Round
+from localspec.engine.settings import Sampling
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
+from tests.runtime.worker.test_client import Talk, signal_engine
+
+QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)
+BRIEF = ReplyOptions(sampling=Sampling(temperature=0), depth=3, max_tokens=24)
+RAMBLING = ReplyOptions(sampling=Sampling(temperature=1e6, top_k=0, top_p=1, min_p=0), depth=1, seed=3)
+"""Pure chance, so that the end of the turn is hardly ever drawn: hundreds of rounds, whatever the model knows."""
+
+DOOMED = 13
+"""The request during whose first round the engine is killed."""
+
+
+@contextmanager
+def real_talk(log_file: Path) -> Iterator[Talk]:
+    """A client with the built-in pair loaded."""
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+
+    def deliver(answer: Answer) -> None:
+        match answer:
+            case Emitted(request_id=request_id, event=Round(index=0)) if request_id == DOOMED:
+                signal_engine(client, signal.SIGKILL)
+        arriving.put(answer)
+
+    with EngineClient(deliver, log_file) as client:
+        talk = Talk(client, arriving)
+        talk.send(Load(LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))))
+        talk.until(Loaded)
+        yield talk
+
+
+def test_the_built_in_pair_killed_in_mid_reply_goes_on(tmp_path: Path) -> None:
+    """The text so far stays; the next prompt starts an engine, loads the same pair, and says the same as ever."""
+    with real_talk(tmp_path / "engine.log") as talk:
+        talk.send(Generate(1, QUESTION, BRIEF))
+        before = talk.reply(1)
+        assert before.text
+
+        talk.send(Generate(DOOMED, QUESTION, RAMBLING))
+        broken = talk.reply(DOOMED)
+        assert broken.finished is None
+        assert broken.error is not None
+        assert broken.tokens
+        failed = talk.answers[-1]
+        assert isinstance(failed, Failed)
+        assert failed.died
+
+        talk.send(Generate(2, QUESTION, BRIEF))
+        talk.until(Loaded)
+        assert talk.reply(2).text == before.text
+
+
+def test_the_built_in_pair_stops_when_asked_and_prints_to_the_log(tmp_path: Path) -> None:
+    """A cancelled reply keeps its text, and llama.cpp's own words are where the app says they are."""
+    log_file = tmp_path / "engine.log"
+    with real_talk(log_file) as talk:
+        talk.send(Generate(1, QUESTION, RAMBLING))
+        talk.until_round(1, 0)
+        talk.send(Cancel())
+        reply = talk.reply(1)
+        last = talk.answers[-1]
+    assert isinstance(last, Emitted)
+    assert isinstance(last.event, Finished)
+    assert last.event.reason is FinishReason.CANCELLED
+    assert last.event.text == reply.text
+    assert "localspec.llama" in log_file.read_text()

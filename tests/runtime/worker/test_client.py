@@ -1,0 +1,519 @@
+"""The engine in its own process: asked, stopped, killed, and there again."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+import pytest
+
+from localspec.base.errors import EngineError, ModelFileError, NotFoundError
+from localspec.engine.events import Finished, FinishReason, Round
+from localspec.runtime.load import LoadOptions
+from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import (
+    Answer,
+    Cancel,
+    CountTokens,
+    Dropped,
+    Emitted,
+    Failed,
+    Generate,
+    Inspect,
+    Inspected,
+    Load,
+    Loaded,
+    LoadProgress,
+    Request,
+    TokensCounted,
+    Unload,
+    Unloaded,
+    Weigh,
+    Weighed,
+)
+from tests.runtime.worker.scripted_engine import LAST_WORDS, NOISE, counted
+
+OPENER = "tests.runtime.worker.scripted_engine:open_pair"
+PATIENCE_S = 120.0
+"""When a test gives up; nothing here takes a second."""
+
+A = TypeVar("A")
+
+
+def load(target: str = "fine", n_ctx: int | None = None) -> Load:
+    return Load(LoadOptions(target=Path(f"/models/{target}.gguf"), n_ctx=n_ctx))
+
+
+def ask(request_id: int, prompt: str) -> Generate:
+    return Generate(request_id, prompt, ReplyOptions())
+
+
+def signal_engine(client: EngineClient, number: signal.Signals) -> None:
+    """To the process that runs now; where none does, to nobody, as 0 would mean all of ours."""
+    pid = client.pid
+    assert pid is not None, "no engine runs"
+    os.kill(pid, number)
+
+
+@dataclass
+class Talk:
+    """A client, and everything it has delivered."""
+
+    client: EngineClient
+    arriving: SimpleQueue[Answer]
+    answers: list[Answer] = field(default_factory=list)
+
+    def send(self, *requests: Request) -> None:
+        for request in requests:
+            self.client.send(request)
+
+    def until(self, kind: type[A], matches: Callable[[A], bool] = lambda answer: True) -> A:
+        """The next answer of this kind that matches, all before it read too."""
+        while True:
+            try:
+                answer = self.arriving.get(timeout=PATIENCE_S)
+            except Empty:
+                raise AssertionError(f"no {kind.__name__} after {self.answers}") from None
+            self.answers.append(answer)
+            if isinstance(answer, kind) and matches(answer):
+                return answer
+
+    def reply(self, request_id: int) -> Reply:
+        """The reply, once it has ended in one way or the other."""
+        self.until(Emitted | Failed, lambda answer: answer.request_id == request_id and is_last(answer))  # type: ignore[arg-type]
+        return self.reply_so_far(request_id)
+
+    def reply_so_far(self, request_id: int) -> Reply:
+        reply = Reply()
+        for answer in self.answers:
+            match answer:
+                case Emitted(id, event) if id == request_id:
+                    reply.receive(event)
+                case Failed(id, _, message, hint) if id == request_id:
+                    reply.fail(EngineError(message, hint))
+        return reply
+
+    def until_round(self, request_id: int, index: int) -> None:
+        """Wait until the reply has come this far."""
+        self.until(
+            Emitted, lambda a: a.request_id == request_id and isinstance(a.event, Round) and a.event.index == index
+        )
+
+
+def is_last(answer: Emitted | Failed) -> bool:
+    return isinstance(answer, Failed) or isinstance(answer.event, Finished)
+
+
+@pytest.fixture
+def log_file(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "engine.log"
+
+
+@pytest.fixture
+def talk(log_file: Path) -> Iterator[Talk]:
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    with EngineClient(arriving.put, log_file, opener=OPENER) as client:
+        yield Talk(client, arriving)
+
+
+def test_a_pair_is_loaded_and_replies(talk: Talk) -> None:
+    """Load, then Generate: progress, the pair's facts, and a whole reply whose parts make its text."""
+    talk.send(load(n_ctx=99), ask(1, "count 3"))
+    loaded = talk.until(Loaded)
+    reply = talk.reply(1)
+    assert (loaded.info.target, loaded.info.n_ctx) == (Path("/models/fine.gguf"), 99)
+    assert [answer.fraction for answer in talk.answers if isinstance(answer, LoadProgress)] == [0.0, 1.0]
+    assert (reply.text, reply.finished) == (counted(3), FinishReason.STOP)
+    assert reply.timings.predicted_n == 3
+
+
+def test_a_conversation_travels_like_a_text(talk: Talk) -> None:
+    """Messages reach the engine as messages."""
+    said = (Message(Role.SYSTEM, "be brief"), Message(Role.USER, "count 2"))
+    talk.send(load(), Generate(1, said, ReplyOptions()))
+    assert talk.reply(1).text == counted(2)
+
+
+def test_replies_follow_each_other(talk: Talk) -> None:
+    """Requests are done in the order they were sent, and answers carry their number."""
+    talk.send(load(), ask(1, "count 2"), ask(2, "count 4"))
+    talk.reply(2)
+    assert [talk.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(4)]
+    ids = [answer.request_id for answer in talk.answers if isinstance(answer, Emitted)]
+    assert ids == sorted(ids)
+
+
+def test_cancel_ends_a_reply_and_keeps_its_text(talk: Talk) -> None:
+    """The reply finishes as cancelled, and the next one is not touched by it."""
+    talk.send(load(), ask(1, "count 3 then wait"))
+    talk.until_round(1, 2)
+    talk.send(Cancel(), ask(2, "count 1"))
+    assert talk.reply(1).finished is FinishReason.CANCELLED
+    assert talk.reply_so_far(1).text == counted(3)
+    assert talk.reply(2).finished is FinishReason.STOP
+
+
+def test_cancel_ends_what_waits_as_well(talk: Talk) -> None:
+    """A reply and a load queued behind a running reply end too; what is sent after the Cancel does not."""
+    talk.send(load(), ask(1, "count 1 then wait"))
+    talk.until_round(1, 0)
+    talk.send(ask(2, "count 5"), load("other"), Cancel(), load("third"), ask(3, "count 2"))
+    talk.reply(3)
+    first, second, third = (talk.reply_so_far(n) for n in (1, 2, 3))
+    assert (first.text, first.finished) == (counted(1), FinishReason.CANCELLED)
+    assert (second.text, second.finished) == ("", FinishReason.CANCELLED)
+    assert (third.text, third.finished) == (counted(2), FinishReason.STOP)
+    loaded = [answer.info.target_name for answer in talk.answers if isinstance(answer, Loaded)]
+    assert loaded == ["fine", "third"]
+
+
+def test_a_cancelled_load_is_no_failure_and_is_made_up_for(talk: Talk) -> None:
+    """It ends with nothing loaded; the next prompt asks for the same pair again."""
+    talk.send(load("wait"))
+    talk.until(LoadProgress)
+    talk.send(Cancel())
+    talk.until(Unloaded)
+    talk.send(ask(1, "count 1"))
+    talk.until(LoadProgress)
+    talk.send(Cancel())
+    assert talk.reply(1).finished is FinishReason.CANCELLED
+    assert not any(isinstance(answer, Failed) for answer in talk.answers)
+
+
+def test_cancel_with_nothing_to_cancel_does_nothing(talk: Talk) -> None:
+    """A Cancel that comes too late has no effect on what comes after it."""
+    talk.send(Cancel(), load(), Cancel(), load("again"), ask(1, "count 2"))
+    assert talk.reply(1).finished is FinishReason.STOP
+    talk.send(Cancel(), ask(2, "count 2"))
+    assert talk.reply(2).finished is FinishReason.STOP
+
+
+def test_unload_frees_the_pair_and_the_process_stays(talk: Talk) -> None:
+    """Without a pair a prompt fails with a sentence; a new load mends it."""
+    talk.send(load(), Unload())
+    talk.until(Unloaded)
+    pid = talk.client.pid
+    talk.send(ask(1, "count 1"))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.exit_code, failed.died) == (1, NotFoundError.exit_code, False)
+    assert "No model is loaded" in failed.message
+    talk.send(load(), ask(2, "count 1"))
+    assert talk.reply(2).finished is FinishReason.STOP
+    assert talk.client.pid == pid
+
+
+def test_a_refused_prompt_fails_with_its_own_words(talk: Talk) -> None:
+    """An error people can act on crosses the pipe whole, and the engine lives on."""
+    talk.send(load(), ask(1, "count 0 then refuse"), ask(2, "count 1"))
+    failed = talk.until(Failed)
+    assert failed == Failed(1, 3, "That cannot be read.", "Ask for something else.")
+    assert talk.reply(2).finished is FinishReason.STOP
+
+
+def test_a_refused_load_is_reported_and_not_tried_again(talk: Talk) -> None:
+    """The prompt that follows fails for the same reason instead of loading the same bad file once more."""
+    talk.send(load("refuse"), ask(1, "count 1"))
+    assert talk.until(Failed) == Failed(None, 3, "That cannot be read.", "Ask for something else.")
+    assert talk.until(Failed) == Failed(1, 3, "That cannot be read.", "Ask for something else.")
+    progress_n = sum(isinstance(answer, LoadProgress) for answer in talk.answers)
+    talk.send(ask(2, "count 1"))
+    talk.until(Failed)
+    assert sum(isinstance(answer, LoadProgress) for answer in talk.answers) == progress_n
+
+
+def test_the_unforeseen_is_logged_and_survived(talk: Talk, log_file: Path) -> None:
+    """A bug in the engine says where its traceback is, and the next reply works."""
+    talk.send(load(), ask(1, "count 1 then break"), ask(2, "count 1"))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.exit_code, failed.died) == (1, 1, False)
+    assert "scripted break" in failed.message
+    assert str(log_file) in failed.hint
+    assert talk.reply(2).finished is FinishReason.STOP
+    assert "Traceback" in log_file.read_text()
+
+
+def test_noise_goes_to_the_log_and_not_into_the_protocol(
+    talk: Talk, log_file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is printed in the engine, by Python or beneath it, neither the answers nor the terminal see it."""
+    talk.send(load("chatter"), ask(1, "count 2 then chatter"), ask(2, "count 2"))
+    talk.reply(2)
+    assert [talk.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(2)]
+    talk.client.close()
+    assert log_file.read_text().count(NOISE) == 10
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_abort_costs_the_engine_and_not_the_reply(talk: Talk, log_file: Path) -> None:
+    """The text so far stays, the error says what happened, and the next prompt loads the pair and goes on."""
+    talk.send(load(n_ctx=77), ask(1, "count 3 then abort"))
+    broken = talk.reply(1)
+    pid = talk.client.pid
+    failed = talk.answers[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.died, failed.exit_code) == (True, EngineError.exit_code)
+    assert f"it gave up ({LAST_WORDS})" in failed.message
+    assert str(log_file) in failed.hint
+    assert broken.text == counted(3)
+    assert pid is None
+
+    talk.send(ask(2, "count 2"))
+    assert talk.until(Loaded).info.n_ctx == 77
+    assert talk.reply(2).text == counted(2)
+    assert "Fatal Python error: Aborted" in log_file.read_text()
+
+
+def test_a_kill_from_outside_is_survived(talk: Talk) -> None:
+    """Killed while it replies, with another prompt waiting: both are told, once each, and the next works."""
+    talk.send(load(), ask(1, "count 3 then hang"), ask(2, "count 1"))
+    talk.until_round(1, 2)
+    signal_engine(talk.client, signal.SIGKILL)
+    failures = [talk.until(Failed), talk.until(Failed)]
+    assert [(failed.request_id, failed.died) for failed in failures] == [(1, True), (2, True)]
+    assert "the system killed it" in failures[0].message
+    assert "memory" in failures[0].hint
+    talk.send(ask(3, "count 1"))
+    assert talk.reply(3).finished is FinishReason.STOP
+    assert sum(isinstance(answer, Failed) for answer in talk.answers) == 2
+
+
+def test_a_death_while_nothing_is_asked_is_told_once(talk: Talk) -> None:
+    """An idle engine that dies is reported without a request, and a Cancel does not bring it back."""
+    talk.send(load())
+    talk.until(Loaded)
+    signal_engine(talk.client, signal.SIGKILL)
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.died) == (None, True)
+    talk.send(Cancel())
+    assert talk.client.pid is None
+    talk.send(ask(1, "count 1"))
+    assert talk.reply(1).finished is FinishReason.STOP
+
+
+def test_a_load_that_kills_the_engine_is_tried_once_for_every_request(talk: Talk) -> None:
+    """No restart without somebody asking for it."""
+    talk.send(load("abort"))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.died, failed.exit_code) == (None, True, ModelFileError.exit_code)
+    assert "abort" in failed.message  # the name of the file
+    talk.send(ask(1, "count 1"))
+    assert [talk.until(Failed).request_id for _ in range(2)] == [None, 1]
+    talk.send(load("fine"), ask(2, "count 1"))
+    assert talk.reply(2).finished is FinishReason.STOP
+    assert sum(isinstance(answer, Failed) for answer in talk.answers) == 3
+
+
+def test_an_engine_that_cannot_start_says_why(log_file: Path) -> None:
+    """The interpreter's last line is in the message, and every request gets an answer."""
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    with EngineClient(arriving.put, log_file, opener="no_such_module:open_pair") as client:
+        talk = Talk(client, arriving)
+        failed = talk.until(Failed)
+        assert (failed.request_id, failed.died) == (None, True)
+        assert "The engine stopped: ModuleNotFoundError: No module named 'no_such_module'" in failed.message
+        talk.send(ask(1, "count 1"))
+        assert talk.until(Failed).request_id == 1
+
+
+def test_without_an_interpreter_a_request_fails_and_nothing_is_raised(
+    log_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that cannot be made is one more answer."""
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    with EngineClient(arriving.put, log_file) as client:
+        talk = Talk(client, arriving)
+        talk.send(ask(1, "count 1"))
+        assert "could not be started" in talk.until(Failed, lambda failed: failed.request_id == 1).message
+
+
+@pytest.mark.parametrize("doing", ["wait", "hang"])
+def test_closing_while_it_replies_leaves_nothing_behind(log_file: Path, doing: str) -> None:
+    """No process, no zombie, no thread; closing again and sending afterwards do nothing."""
+    before = set(threading.enumerate())
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    client = EngineClient(arriving.put, log_file, opener=OPENER)
+    talk = Talk(client, arriving)
+    talk.send(load(), ask(1, f"count 1 then {doing}"))
+    talk.until_round(1, 0)
+    pid = client.pid
+    assert pid is not None
+    client.close()
+    client.close()
+    client.send(ask(2, "count 1"))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    assert set(threading.enumerate()) <= before
+    assert arriving.empty()
+
+
+def test_closing_waits_for_what_is_being_kept(log_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than for anything else: a large model's cache takes many seconds to write."""
+    monkeypatch.setattr("localspec.runtime.worker.client.END_S", 0.0)
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    client = EngineClient(arriving.put, log_file, opener=OPENER)
+    talk = Talk(client, arriving)
+    talk.send(Load(LoadOptions(target=tmp_path / "fine.gguf", keep_caches=True)))
+    talk.until(Loaded)
+    client.close()
+    assert (tmp_path / "fine.kept").exists()
+
+
+@pytest.mark.parametrize("prompt", ["count 1", "count 1 " + "x" * 1_000_000], ids=["idle", "full pipe"])
+def test_closing_gets_past_an_engine_that_reads_nothing(
+    log_file: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+) -> None:
+    """A stopped process, its pipe full or not, neither holds up ``send`` nor, after a while, ``close``."""
+    monkeypatch.setattr("localspec.runtime.worker.client.END_S", 0.1)
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    client = EngineClient(arriving.put, log_file, opener=OPENER)
+    talk = Talk(client, arriving)
+    talk.send(load())
+    talk.until(Loaded)
+    signal_engine(client, signal.SIGSTOP)
+    talk.send(ask(1, prompt), ask(2, "count 1"))
+    client.close()
+    assert client.pid is None
+
+
+def test_it_starts_when_the_standard_streams_have_no_descriptor(
+    log_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As inside a full-screen app, which replaces them by its own."""
+
+    class Screen(io.StringIO):
+        def fileno(self) -> int:
+            return -1
+
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, Screen())
+    arriving: SimpleQueue[Answer] = SimpleQueue()
+    with EngineClient(arriving.put, log_file, opener=OPENER) as client:
+        talk = Talk(client, arriving)
+        talk.send(load(), ask(1, "count 1"))
+        assert talk.reply(1).text == counted(1)
+
+
+def test_closing_before_starting_is_fine(log_file: Path) -> None:
+    """A client nobody used has nothing to close."""
+    client = EngineClient(lambda answer: None, log_file)
+    client.close()
+    assert client.pid is None
+
+
+def test_a_long_prompt_arrives_whole(talk: Talk) -> None:
+    """More than a pipe holds at once."""
+    talk.send(load(), ask(1, "count 1 " + "long " * 200_000))
+    talk.reply(1)
+    started = next(a.event for a in talk.answers if isinstance(a, Emitted))
+    assert started.prompt_n == 200_002  # type: ignore[union-attr]
+
+
+APP = """
+import os, sys
+from pathlib import Path
+from queue import SimpleQueue
+from localspec.runtime.worker.client import EngineClient
+from localspec.runtime.worker.messages import Emitted
+from tests.runtime.worker.test_client import ask, load, OPENER
+
+answers = SimpleQueue()
+client = EngineClient(answers.put, Path(sys.argv[1]), opener=OPENER)
+client.send(load())
+client.send(ask(1, "count 1 then hang"))
+while not isinstance(answer := answers.get(), Emitted):
+    pass
+print(client.pid, flush=True)
+answers.get(timeout=600)
+while True:
+    answers.get()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="waits for the process with Linux's pidfd")
+def test_when_the_app_is_killed_the_engine_ends(log_file: Path) -> None:
+    """Even in the middle of a reply that is deaf to cancelling."""
+    app = subprocess.Popen(
+        [sys.executable, "-c", APP, str(log_file)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with app:
+        assert app.stdout is not None
+        engine = os.pidfd_open(int(app.stdout.readline()))
+        try:
+            app.kill()
+            ended, _, _ = select.select([engine], [], [], PATIENCE_S)
+            assert ended, "the engine outlived its app"
+        finally:
+            os.close(engine)
+
+
+def test_tokens_are_counted_by_the_pair_that_is_open(talk: Talk) -> None:
+    """In order, between replies; a count that fails is no failure of the engine."""
+    talk.send(load(), CountTokens("one two three"), ask(1, "count 1"), CountTokens("break"), CountTokens("four"))
+    assert [talk.until(TokensCounted).token_n for _ in range(3)] == [3, None, 1]
+    assert talk.reply_so_far(1).finished is FinishReason.STOP
+    talk.send(ask(2, "count 2"))
+    assert talk.reply(2).text == counted(2)
+
+
+def test_counting_loads_nothing_and_starts_nothing(talk: Talk) -> None:
+    """Without a pair there is no count; without an engine none is started for it."""
+    talk.send(CountTokens("one"), load(), Unload(), CountTokens("one"))
+    assert [talk.until(TokensCounted).token_n for _ in range(2)] == [None, None]
+    signal_engine(talk.client, signal.SIGKILL)
+    talk.until(Failed)
+    talk.send(CountTokens("one"))
+    assert talk.until(TokensCounted).token_n is None
+    assert talk.client.pid is None
+
+
+def test_what_was_written_can_be_asked_about(talk: Talk) -> None:
+    """Answers carry the number of the request, in order, among replies."""
+    weigh = Weigh(2, "count 3", ReplyOptions(), (0, 1, 3), 1, 3)
+    talk.send(load(), ask(1, "count 3"), weigh, Inspect(3, "count 3", ReplyOptions(), (0, 1, 3), 2), ask(4, "count 1"))
+    assert talk.until(Weighed) == Weighed(2, (0.5, 0.25))
+    inspected = talk.until(Inspected)
+    assert (inspected.request_id, inspected.inspection.token, inspected.inspection.target.prob) == (3, 3, 0.25)
+    assert talk.reply(4).text == counted(1)
+
+
+def test_cancel_drops_what_was_asked_about_a_reply(talk: Talk) -> None:
+    """Under way or waiting; the reply that comes after is not touched."""
+    looks = [Weigh(n, "count 1 then wait", ReplyOptions(), (0,), 0, 1) for n in (1, 2)]
+    talk.send(load(), *looks)
+    talk.until(Loaded)
+    talk.send(Cancel(), ask(3, "count 2"))
+    assert [talk.until(Dropped).request_id for _ in looks] == [1, 2]
+    assert talk.reply(3).finished is FinishReason.STOP
+
+
+@pytest.mark.parametrize(("what", "code"), [("refuse", 3), ("break", 1)])
+def test_a_look_that_fails_is_a_sentence(talk: Talk, what: str, code: int) -> None:
+    """With the request's number, and the engine lives on."""
+    talk.send(load(), Inspect(1, f"count 1 then {what}", ReplyOptions(), (0,), 0), ask(2, "count 1"))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.exit_code, failed.died) == (1, code, False)
+    assert talk.reply(2).text == counted(1)
+
+
+def test_a_look_after_a_death_loads_the_pair_again(talk: Talk) -> None:
+    """As a reply would; and one during which the engine dies says so."""
+    talk.send(load(), Inspect(1, "count 1 then abort", ReplyOptions(), (0,), 0))
+    failed = talk.until(Failed)
+    assert (failed.request_id, failed.died) == (1, True)
+    talk.send(Inspect(2, "count 1", ReplyOptions(), (0,), 0))
+    talk.until(Loaded)
+    assert talk.until(Inspected).request_id == 2

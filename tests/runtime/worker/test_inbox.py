@@ -1,0 +1,44 @@
+"""A Cancel ends everything sent before it, and nothing sent after."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from localspec.runtime.worker.inbox import Inbox
+from localspec.runtime.worker.messages import Cancel, Unload
+
+steps = st.lists(st.sampled_from(["work", "cancel", "take"]), max_size=30)
+
+
+@settings(deadline=None)
+@given(steps)
+def test_work_is_cancelled_exactly_if_a_cancel_was_sent_after_it(script: list[str]) -> None:
+    """Whatever the order of sending and taking, the cancellation is about the work taken last."""
+    inbox = Inbox()
+    cancelled: list[bool] = []  # by order of sending
+    taken_n = 0
+    for step in script:
+        match step:
+            case "work":
+                inbox.put(Unload())
+                cancelled.append(False)
+            case "cancel":
+                inbox.put(Cancel())
+                cancelled = [True] * len(cancelled)
+            case "take" if taken_n < len(cancelled):
+                assert inbox.take() == Unload()
+                taken_n += 1
+        if taken_n:
+            assert inbox.cancellation.is_set() == cancelled[taken_n - 1]
+
+
+def test_closing_ends_the_work_under_way_and_forgets_the_rest() -> None:
+    """When nobody asks any more, nothing is begun any more."""
+    inbox = Inbox()
+    inbox.put(Unload())
+    inbox.put(Unload())
+    inbox.take()
+    inbox.close()
+    assert inbox.cancellation.is_set()
+    assert inbox.take() is None

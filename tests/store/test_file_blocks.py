@@ -1,0 +1,42 @@
+"""Files in a message come out of it as they went in."""
+
+from __future__ import annotations
+
+import doctest
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from localspec.store import file_blocks
+from localspec.store.file_blocks import file_block, parted
+
+names = st.sampled_from(["a.py", "b", "c d.md", "e.???", "src/f.c++"])
+texts = st.lists(st.sampled_from(["`", "```", "````", "\n", " ", "a", "\u00e9", "\r", "File: x"]), max_size=30).map(
+    "".join
+)
+
+
+@given(st.lists(st.tuples(names, texts), max_size=4), texts)
+def test_a_message_is_parted_where_it_was_joined(files: list[tuple[str, str]], message: str) -> None:
+    """Whatever the files hold; and joined again it is the same to the letter."""
+    assume(not message.startswith("File: "))
+    content = "".join(f"{file_block(name, text)}\n" for name, text in files) + message
+    found, rest = parted(content)
+    assert rest == message
+    assert [name for name, _ in found] == [name for name, _ in files]
+    assert [text.removesuffix("\n") for _, text in found] == [text.removesuffix("\n") for _, text in files]
+    assert "".join(f"{file_block(name, text)}\n" for name, text in found) + rest == content
+
+
+def test_a_message_that_only_looks_like_it_has_no_files() -> None:
+    for content in (
+        "File: a.py",
+        "File: a.py\n```py\nnever closed",
+        "File: \n```\nx\n```\n",
+        "See\n" + file_block("a", "b"),
+    ):
+        assert parted(content) == ([], content)
+
+
+def test_the_examples_hold() -> None:
+    assert doctest.testmod(file_blocks).failed == 0
