@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from localspec.engine.dist import Chance, Dist
+from localspec.engine.dist import Dist, Rng
 from localspec.engine.drafters import Outlook
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
@@ -188,10 +188,10 @@ class ScriptedWalk:
     name: str
     left: list[int]
     lag: int = 0
-    chance: float = 0.5
+    rng: float = 0.5
 
     def look(self) -> Outlook | None:
-        return Outlook(self.name, certain(self.left[0]), "script", self.chance) if self.left else None
+        return Outlook(self.name, certain(self.left[0]), "script", self.rng) if self.left else None
 
     def step(self, token: int) -> None:
         del self.left[:1]
@@ -268,7 +268,7 @@ class _Scripted:
         return int(dist.ids[self._choose([Fraction(prob) for prob in dist.probs])])
 
 
-def enumerate_law(run: Callable[[Chance], tuple[int, ...]]) -> dict[tuple[int, ...], Fraction]:
+def enumerate_law(run: Callable[[Rng], tuple[int, ...]]) -> dict[tuple[int, ...], Fraction]:
     """The exact law of what ``run`` returns, over every outcome of every random decision it makes."""
     law: dict[tuple[int, ...], Fraction] = {}
     open_scripts: list[tuple[list[int], Fraction]] = [([], Fraction(1))]

@@ -21,12 +21,12 @@ from huggingface_hub.utils import _detect_agent
 from localspec.base.errors import ModelFileError
 from localspec.base.paths import user_paths
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.cli import main
 from localspec.cli.services import Services
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
-from localspec.engine.backends.native import NativeLog
+from localspec.engine.backends.llama.native import NativeLog
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.engine.tally import Tally
@@ -132,15 +132,15 @@ def make_world(folder: Path) -> None:
     in_hub("Owner/Name", f"cached{SIGNS}.gguf", SMALL)
     table = hub_pair("evil", "big.gguf", escaped(f"cached{SIGNS}.gguf"))
     write_own(table.replace('title = "evil"', f'title = "{escaped(hostile_line("pair"))}"'))
-    PromptHistory(user_paths().data / SENT_MESSAGES).add(Written(hostile("sent")))
+    PromptHistory(user_paths().data / SENT_MESSAGES).add(WrittenMessage(hostile("sent")))
     with_title(converse_in(Store.open()))
 
 
 def converse_in(store: Store) -> Store:
     """With a conversation of every hostile text."""
-    talk = store.begin(hostile("system"))
-    talk.ask(hostile("question"))
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin(hostile("system"))
+    thread.ask(hostile("question"))
+    recorder = thread.begin_reply(ABOUT)
     for event in said(REPLY):
         recorder.receive(event)
     return store
@@ -286,7 +286,7 @@ def screen(folder: Path) -> None:
     """The chat screen."""
     from localspec.tui.app import run_app
 
-    services = Services(open_pair, lambda launch: run_app(launch, HostileEngine), lambda: True)
+    services = Services(open_pair, lambda chat_config: run_app(chat_config, HostileEngine), lambda: True)
     with suppress(SystemExit):
         main(["chat", "--pair", "evil", "--conversation", "abab"], services=services)
 

@@ -220,11 +220,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     chosen = [m for m in TESTS if not given.modules or any(part in m for part in given.modules)]
-    chance = random.Random(given.seed)
+    rng = random.Random(given.seed)
     mutants: list[Mutant] = []
     for module in chosen:
         found = mutants_of(module)
-        mutants += chance.sample(found, min(given.sample, len(found)))
+        mutants += rng.sample(found, min(given.sample, len(found)))
     survivors = tried(mutants, given.jobs)
     for module in chosen:
         all_n = sum(mutant.module == module for mutant in mutants)

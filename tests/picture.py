@@ -14,9 +14,9 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from localspec.base.paths import shipped
-from localspec.chat.inbox import Inbox
+from localspec.chat.inbox import AnswerQueue
 from localspec.engine.settings import Sampling
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
 from localspec.runtime.worker.client import EngineClient
@@ -28,12 +28,12 @@ PICTURE = Path(__file__).parent.parent / "assets" / "screenshot.svg"
 QUESTIONS = ("What is a draft model?", "Tell me a story about a fox")
 
 
-async def take(launch: Launch, log_file: Path) -> str:
+async def take(chat_config: ChatConfig, log_file: Path) -> str:
     """The screen as SVG, tokens shown, after the questions were answered."""
-    inbox = Inbox()
+    inbox = AnswerQueue()
     with EngineClient(inbox.put, log_file) as client:
-        client.send(Load(launch.load))
-        app = ChatApp(launch, client, inbox)
+        client.send(Load(chat_config.load))
+        app = ChatApp(chat_config, client, inbox)
         async with app.run_test(size=(92, 30)) as pilot:
             await pilot.press("ctrl+t")
             for n, question in enumerate(QUESTIONS, start=1):
@@ -45,7 +45,7 @@ async def take(launch: Launch, log_file: Path) -> str:
 
 
 def _answered(app: ChatApp, n: int) -> bool:
-    exchanges = app.session.talk.exchanges
+    exchanges = app.session.thread.exchanges
     return len(exchanges) == n and exchanges[-1].reply.done and not app.session.busy
 
 
@@ -58,11 +58,11 @@ def main() -> None:
     """Take the picture."""
     load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
     reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
-    launch = Launch(load, reply, pair_id="builtin", title="LocalSpec tour", tour=True)
+    chat_config = ChatConfig(load, reply, pair_id="builtin", title="LocalSpec tour", tour=True)
     with tempfile.TemporaryDirectory() as folder:
         # Nobody's conversations and settings, and all colours.
         os.environ.update(LOCALSPEC_HOME=folder, COLORTERM="truecolor", TERM="xterm-256color")
-        svg = asyncio.run(take(launch, Path(folder) / "engine.log"))
+        svg = asyncio.run(take(chat_config, Path(folder) / "engine.log"))
     PICTURE.write_text(svg, encoding="utf-8")
 
 

@@ -18,11 +18,11 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 
 from localspec.base.paths import shipped
-from localspec.chat.inbox import Inbox
+from localspec.chat.inbox import AnswerQueue
 from localspec.chat.session import Phase
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
 from localspec.runtime.worker.client import EngineClient
@@ -68,7 +68,7 @@ def _ready(app: ChatApp) -> bool:
 
 
 def _answered(app: ChatApp) -> bool:
-    return _ready(app) and bool(app.session.talk.exchanges) and app.session.talk.exchanges[-1].reply.done
+    return _ready(app) and bool(app.session.thread.exchanges) and app.session.thread.exchanges[-1].reply.done
 
 
 def _raced(app: ChatApp) -> bool:
@@ -132,13 +132,13 @@ class Camera:
             self.frames.append(Frame(self.elapsed_s, lines, self.caption))
 
 
-async def record(launch: Launch, log_file: Path, scenes: tuple[Scene, ...] = SCENES) -> Film:
+async def record(chat_config: ChatConfig, log_file: Path, scenes: tuple[Scene, ...] = SCENES) -> Film:
     """Play the scenes to the real app."""
-    inbox = Inbox()
+    inbox = AnswerQueue()
     store = Store.open_or_memory()
     with EngineClient(inbox.put, log_file) as client:
-        client.send(Load(launch.load))
-        app = ChatApp(launch, client, inbox, store=store)
+        client.send(Load(chat_config.load))
+        app = ChatApp(chat_config, client, inbox, store=store)
         app.theme = DARK.name
         async with app.run_test(size=(COLUMNS, LINES)) as pilot:
             await _until(pilot, lambda: _ready(app))
@@ -196,7 +196,7 @@ def main() -> None:
     load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
     pair = load_catalogue().find(BUILTIN_ID)
     reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
-    launch = Launch(
+    chat_config = ChatConfig(
         load,
         reply,
         pair_id=pair.id,
@@ -207,7 +207,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         # Nobody's conversations and settings, and all colours.
         os.environ.update(LOCALSPEC_HOME=folder, COLORTERM="truecolor", TERM="xterm-256color")
-        film = asyncio.run(record(launch, Path(folder) / "engine.log"))
+        film = asyncio.run(record(chat_config, Path(folder) / "engine.log"))
     RECORDING.write_text(film.svg(), encoding="utf-8")
 
 

@@ -33,7 +33,7 @@ def settle() -> None:
     gc.set_threshold(YOUNG_N, *gc.get_threshold()[1:])
 
 
-class Tending:
+class GcScheduler:
     """Says when memory is to be given back: every now and then, in a moment when nobody waits for the program.
 
     ``clock`` is in seconds. Looking for unused objects stops everything for some hundredths of a second, in heavy use

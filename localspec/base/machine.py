@@ -11,7 +11,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MachineMemory:
     """Bytes of RAM; None where the system does not tell."""
 
     physical: int | None
@@ -20,22 +20,22 @@ class Memory:
     """What can be taken now without anything being swapped out or killed."""
 
 
-def memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> Memory:
+def memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> MachineMemory:
     """RAM, bounded by the limits of every container this process runs in."""
     limits = [_system(proc), *(_limited(group) for group in _groups(proc, cgroups))]
-    return Memory(
+    return MachineMemory(
         min((limit.physical for limit in limits if limit.physical is not None), default=None),
         min((limit.available for limit in limits if limit.available is not None), default=None),
     )
 
 
-def _system(proc: Path) -> Memory:
+def _system(proc: Path) -> MachineMemory:
     try:
         fields = dict(line.split(":", 1) for line in (proc / "meminfo").read_text().splitlines() if ":" in line)
         total, available = (int(fields[name].split()[0]) * 1024 for name in ("MemTotal", "MemAvailable"))
-        return Memory(total, available)
+        return MachineMemory(total, available)
     except (OSError, ValueError, KeyError, IndexError):
-        return Memory(_pages(), None)
+        return MachineMemory(_pages(), None)
 
 
 def _pages() -> int | None:
@@ -62,7 +62,7 @@ def _groups(proc: Path, cgroups: Path) -> list[Path]:
     return found
 
 
-def _limited(group: Path) -> Memory:
+def _limited(group: Path) -> MachineMemory:
     """Version 2 of control groups, else version 1."""
     for limit, usage, reclaimable in (
         ("memory.max", "memory.current", "inactive_file"),
@@ -73,8 +73,8 @@ def _limited(group: Path) -> Memory:
             used = int((group / usage).read_text())
         except (OSError, ValueError):  # no such file, or "max"
             continue
-        return Memory(physical, max(0, physical - used + _reclaimable(group, reclaimable)))
-    return Memory(None, None)
+        return MachineMemory(physical, max(0, physical - used + _reclaimable(group, reclaimable)))
+    return MachineMemory(None, None)
 
 
 def _reclaimable(group: Path, name: str) -> int:

@@ -20,7 +20,7 @@ PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 """When the main thread is woken, each after the one before: soon, and again in case it was long on its way."""
 
 
-class Nudge:
+class SignalWakeup:
     """Sees to it that signals are noticed, for the length of a ``with`` in the main thread.
 
     Python writes a byte into a pipe for every signal. A thread that reads it sends the main thread SIGURG, which nobody
@@ -32,7 +32,7 @@ class Nudge:
         self._main = threading.main_thread().ident or 0
         self._thread = threading.Thread(target=self._serve, name="localspec-nudge", daemon=True)
 
-    def __enter__(self) -> Nudge:
+    def __enter__(self) -> SignalWakeup:
         if not POSSIBLE:
             return self
         self._source, self._sink = os.pipe()

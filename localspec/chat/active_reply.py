@@ -9,29 +9,29 @@ from localspec.base.errors import LocalSpecError
 from localspec.chat.changes import Wrote
 from localspec.chat.phase import Phase
 from localspec.chat.reply_metadata import reply_about
-from localspec.chat.thread import Talk
-from localspec.chat.turn import Exchange
+from localspec.chat.thread import Thread
+from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Proposal, Round
-from localspec.insight.observers import ReplyWitness, Witness
+from localspec.insight.observers import Observer, ReplyObserver
 from localspec.insight.trials.live import Assigned, Trials
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import PairInfo
 from localspec.runtime.worker.messages import Generate
 from localspec.store import Recorder, SummaryRecorder, summary_options
 
 
-class Underway:
+class ActiveReply:
     """One run of the engine."""
 
     def __init__(
-        self, asked: Generate, exchange: Exchange, recorder: Recorder | SummaryRecorder, witness: ReplyWitness
+        self, asked: Generate, exchange: Turn, recorder: Recorder | SummaryRecorder, observer: ReplyObserver
     ) -> None:
         self.asked = asked
         self.exchange = exchange
         self.phase = Phase.READING
         """READING or WRITING."""
         self._recorder = recorder
-        self._witness = witness
+        self._observer = observer
 
     @property
     def over(self) -> bool:
@@ -59,7 +59,7 @@ class Underway:
     def _receive(self, event: Event) -> None:
         self.exchange.receive(event)
         self._recorder.receive(event)
-        self._witness.receive(event)
+        self._observer.receive(event)
         if isinstance(event, Round):
             self.phase = Phase.WRITING
 
@@ -67,14 +67,14 @@ class Underway:
         """The reply ends here; what came of it stays."""
         self.exchange.reply.fail(error)
         self._recorder.fail(error)
-        self._witness.fail(error)
+        self._observer.fail(error)
 
     def cut_short(self) -> None:
         """End the reply where the reader saw it end, whatever the engine has made since."""
         reply = self.exchange.reply
         self.exchange.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
         self._recorder.follow(reply)
-        self._witness.receive(Finished(FinishReason.CANCELLED, reply.text, reply.timings))
+        self._observer.receive(Finished(FinishReason.CANCELLED, reply.text, reply.timings))
 
     def tick(self) -> None:
         """To be called now and then: see ``Recorder.tick``."""
@@ -83,30 +83,30 @@ class Underway:
 
 def begin(
     request_id: int,
-    exchange: Exchange,
-    talk: Talk,
-    launch: Launch,
+    exchange: Turn,
+    thread: Thread,
+    chat_config: ChatConfig,
     info: PairInfo | None,
     trials: Trials,
-    witness: Witness,
-) -> Underway:
+    observer: Observer,
+) -> ActiveReply:
     """Say the message, if it has not been said, and begin its reply, or go on with it; ``asked`` is to be sent."""
-    assigned = _assigned(exchange, talk, launch, trials)
-    launch = assigned.launch
-    about = reply_about(launch, info, trial=assigned.trial, arm=assigned.arm)
-    recorder = talk.begin(exchange, about)
-    recorder.keeps_figures = launch.keeps_figures
+    assigned = _assigned(exchange, thread, chat_config, trials)
+    chat_config = assigned.chat_config
+    about = reply_about(chat_config, info, trial=assigned.trial, arm=assigned.arm)
+    recorder = thread.begin(exchange, about)
+    recorder.keeps_figures = chat_config.keeps_figures
     exchange.reply.tally.plain_per_second = about.plain_per_second
-    exchange.asked = Generate(request_id, tuple(talk.messages(exchange)), launch.reply, exchange.text)
+    exchange.asked = Generate(request_id, tuple(thread.messages(exchange)), chat_config.reply, exchange.text)
     if not exchange.continued:
-        exchange.trace.begin(exchange.asked, launch.load)
-    return Underway(exchange.asked, exchange, recorder, witness.begin(about, recorder.message))
+        exchange.trace.begin(exchange.asked, chat_config.load)
+    return ActiveReply(exchange.asked, exchange, recorder, observer.begin(about, recorder.message))
 
 
-def _assigned(exchange: Exchange, talk: Talk, launch: Launch, trials: Trials) -> Assigned:
+def _assigned(exchange: Turn, thread: Thread, chat_config: ChatConfig, trials: Trials) -> Assigned:
     """How the reply is to be made: a summary counts for no trial, nor what no message stands above."""
     if exchange.old is not None:
-        return Assigned(replace(launch, reply=summary_options(launch.reply)))
+        return Assigned(replace(chat_config, reply=summary_options(chat_config.reply)))
     if exchange.continued and exchange.question is None:
-        return Assigned(launch)
-    return trials.assign(launch, talk.stored.id, talk.say(exchange))
+        return Assigned(chat_config)
+    return trials.assign(chat_config, thread.stored.id, thread.say(exchange))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.engine.events import Proposal, Round
 from localspec.runtime.load import PairInfo
 
@@ -14,14 +14,14 @@ from localspec.runtime.load import PairInfo
 class Began:
     """A message that waited is being answered."""
 
-    exchange: Exchange
+    exchange: Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
     """The reply grew."""
 
-    exchange: Exchange
+    exchange: Turn
     rounds: tuple[Round, ...]
     rejected: tuple[Proposal, ...]
     """What the last round threw away, as long as it is news."""
@@ -31,7 +31,7 @@ class Wrote:
 class Ended:
     """The reply is complete, stopped or broken off: see its ``finished`` and ``error``."""
 
-    exchange: Exchange
+    exchange: Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PairReady:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class TokenCountAnswered:
     """The engine's answer to ``count_tokens``; None if it could not say."""
 
     token_n: int | None
@@ -57,9 +57,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """More is known about the tokens of a reply, or it cannot be known: see ``Session.insights``."""
+    """More is known about the tokens of a reply, or it cannot be known: see ``Session.token_queries``."""
 
-    exchange: Exchange
+    exchange: Turn
 
 
-Change = Began | Wrote | Ended | LoadFailed | PairReady | Counted | Learned
+Change = Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | Learned

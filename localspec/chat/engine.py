@@ -7,7 +7,7 @@ from typing import Protocol
 from localspec.runtime.worker.messages import Request
 
 
-class Engine(Protocol):
+class EngineHandle(Protocol):
     """Takes requests, and answers through an inbox."""
 
     def send(self, request: Request) -> None: ...

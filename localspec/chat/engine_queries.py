@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from localspec.chat.race import Race
-from localspec.chat.token_queries import Insights, Looked, Subject
+from localspec.chat.token_queries import InspectableReply, Looked, TokenQueries
 from localspec.engine.events import Event
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.worker.messages import Failed, Request
 
 
-class Asides:
+class EngineQueries:
     """A race keeps the engine to itself; looks wait for it, and are asked again when they are cut short."""
 
     def __init__(self, send: Callable[[Request], None], new_id: Callable[[], int]) -> None:
-        self.insights = Insights(send, new_id)
+        self.token_queries = TokenQueries(send, new_id)
         """What is asked about replies that are complete."""
         self.race: Race | None = None
         """The latest, under way or over."""
@@ -31,16 +31,16 @@ class Asides:
 
     def wanted(self, *, idle: bool) -> bool:
         """Whether answers are expected, or are to be asked for, now that the engine is idle or is not."""
-        return self.racing or self.insights.busy or (idle and self.insights.wishes)
+        return self.racing or self.token_queries.busy or (idle and self.token_queries.wishes)
 
     def ask(self) -> None:
         """The engine is idle: go on with what is wished for."""
         if not self.racing:
-            self.insights.ask()
+            self.token_queries.ask()
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
         """Have a message answered twice."""
-        self.insights.withdraw()
+        self.token_queries.withdraw()
         self.race = Race(self._send, self._new_id, prompt, options, seed)
         self.race.start()
         return self.race
@@ -50,9 +50,9 @@ class Asides:
         if self.race is not None:
             self.race.receive(request_id, event)
 
-    def learn(self, answer: Looked) -> Subject | None:
+    def learn(self, answer: Looked) -> InspectableReply | None:
         """Take in what the engine knows; returns the reply that it is about, if that was asked here."""
-        return self.insights.receive(answer)
+        return self.token_queries.receive(answer)
 
     def fail(self, failure: Failed) -> bool:
         """The engine could not do something; returns whether that was a race."""

@@ -17,7 +17,7 @@ NO_MATCH = "No title has these letters."
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HistoryRow:
     """A conversation in the list."""
 
     heading: Heading
@@ -50,20 +50,20 @@ class History:
         return ""
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[HistoryRow]:
         """What is shown."""
         if not self._text.strip():
-            return [Row(summary.heading, summary.messages_n) for summary in self._summaries]
+            return [HistoryRow(summary.heading, summary.messages_n) for summary in self._summaries]
         found = fuzzy(self._text, [summary.heading.title for summary in self._summaries])
         hits = ((self._summaries[match.index], match.positions) for match in found)
-        return [Row(summary.heading, summary.messages_n, positions) for summary, positions in hits]
+        return [HistoryRow(summary.heading, summary.messages_n, positions) for summary, positions in hits]
 
     def empty(self, search: str) -> str:
         """Why nothing is listed, and what to do next; ``search`` is the key that searches."""
         return f"{NO_MATCH} {search} searches what was said." if self._summaries else EMPTY
 
     @property
-    def marked(self) -> Row | None:
+    def marked(self) -> HistoryRow | None:
         """The conversation that keys are about: the first, unless the reader went to another."""
         rows = self.rows
         return next((row for row in rows if row.id == self._marked), rows[0] if rows else None)

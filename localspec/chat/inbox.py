@@ -12,7 +12,7 @@ from collections.abc import Callable
 from localspec.runtime.worker.messages import Answer
 
 
-class Inbox:
+class AnswerQueue:
     """A queue with a bell that rings once until the screen goes back to sleep."""
 
     def __init__(self) -> None:

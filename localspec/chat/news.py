@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from localspec.insight.observers import Witness
+from localspec.insight.observers import Observer
 
 
 class NewsLine:
     """The latest news, with how many came before it since the reader last sent something."""
 
-    def __init__(self, witness: Witness) -> None:
-        self._witness = witness
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self._lines: list[str] = []
 
     @property
     def note(self) -> str:
         """Empty if there is none."""
-        self._lines += [news.line for news in self._witness.news()]
+        self._lines += [news.line for news in self._observer.news()]
         if not self._lines:
             return ""
         more_n = len(self._lines) - 1

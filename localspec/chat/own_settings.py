@@ -18,7 +18,7 @@ from localspec.config.own import can_be_own, find_of_pair, find_own, read_own, w
 from localspec.config.pair_table import name_in
 from localspec.config.table import find_key
 from localspec.config.texts import read_setting
-from localspec.runtime.launch import Launch, Layer, Settings
+from localspec.runtime.chat_config import ChatConfig, Layer, Settings
 
 ALL, OFF, PAIR = "all", "off", "pair"
 _LONGEST_SHOWN = 24
@@ -30,7 +30,7 @@ class Changed:
     """The settings of a conversation after a change."""
 
     own: Mapping[str, Value]
-    launch: Launch
+    chat_config: ChatConfig
     said: str
     """A sentence about it."""
 
@@ -83,11 +83,11 @@ def schema_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chan
 def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
     """One setting more, or less for None. Raises UsageError if it cannot stand with the rest."""
     changed = with_own(own, named, value)
-    launch = settings.settle(settings.config, changed)
+    chat_config = settings.settle(settings.config, changed)
     if refused := _refused(settings, named.name):
         settings.settle(settings.config, own)
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
-    return Changed(changed, launch, _said(settings, named, value))
+    return Changed(changed, chat_config, _said(settings, named, value))
 
 
 def told(own: Mapping[str, Value]) -> str:
@@ -155,7 +155,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
     pair = _pair(settings)
     before = settings.config.of_pair(pair).get(named.name)
     config = write_value(named, value, pair)
-    launch = settings.settle(config, own)
+    chat_config = settings.settle(config, own)
     if refused := _refused(settings, name_in(named, pair)):
         settings.settle(write_value(named, before, pair), own)
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
@@ -166,7 +166,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
         also = "this conversation has its own"
     else:
         also = f"applies {named.applies}"
-    return Changed(own, launch, f"{named.title.capitalize()} is {what}; {also}.")
+    return Changed(own, chat_config, f"{named.title.capitalize()} is {what}; {also}.")
 
 
 def _pair(settings: Settings) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from localspec.chat.engine import Engine
+from localspec.chat.engine import EngineHandle
 from localspec.chat.phase import Phase
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import PairInfo
 from localspec.runtime.worker.messages import Cancel, Load, LoadProgress
 
@@ -15,10 +15,10 @@ class PairSlot:
     The first load is asked for before there is anything to hold a slot.
     """
 
-    def __init__(self, launch: Launch, engine: Engine) -> None:
-        self.launch = launch
+    def __init__(self, chat_config: ChatConfig, engine: EngineHandle) -> None:
+        self.chat_config = chat_config
         """What is loaded, or is being loaded, or could not be."""
-        self.next: Launch | None = None
+        self.next: ChatConfig | None = None
         """What is to take its place as soon as the engine is free."""
         self.info: PairInfo | None = None
         """About the pair, once it is loaded; stays while it is loaded again."""
@@ -26,18 +26,18 @@ class PairSlot:
         """LOADING, IDLE once the pair is there, or BROKEN: what is done with the pair is not known here."""
         self.progress = LoadProgress("starting the engine", 0.0)
         self._engine = engine
-        self._former: Launch | None = None
+        self._former: ChatConfig | None = None
         self._ready = False
         self._due_n = 1
 
     @property
-    def former(self) -> Launch | None:
+    def former(self) -> ChatConfig | None:
         """What was in use before a pair that could not be loaded; None if all is well."""
         return self._former if self.phase is Phase.BROKEN and not self._ready else None
 
-    def choose(self, launch: Launch) -> None:
+    def choose(self, chat_config: ChatConfig) -> None:
         """Take this one next, unless it is there already."""
-        self.next = None if launch == self.launch and self.phase is not Phase.BROKEN else launch
+        self.next = None if chat_config == self.chat_config and self.phase is not Phase.BROKEN else chat_config
 
     def retry(self) -> None:
         """Load the pair again; answers to what went before no longer matter."""
@@ -51,8 +51,8 @@ class PairSlot:
         if self.phase is Phase.LOADING:
             self._engine.send(Cancel())
         if self._ready:
-            self._former = self.launch
-        self.launch, self.next, self.info = self.next, None, None
+            self._former = self.chat_config
+        self.chat_config, self.next, self.info = self.next, None, None
         self.progress = LoadProgress("changing the pair", 0.0)
         self._load()
         return True
@@ -77,7 +77,7 @@ class PairSlot:
         self.phase = Phase.LOADING
         self._ready = False
         self._due_n += 1
-        self._engine.send(Load(self.launch.load))
+        self._engine.send(Load(self.chat_config.load))
 
     def _answered(self) -> bool:
         """The engine's last answer to a load has come; whether it is about the newest."""

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import PairInfo
-from localspec.store import Arm, ModelFile, ReplyAbout
+from localspec.store import Arm, ModelFileRecord, ReplyMetadata
 
 
 def reply_about(
-    launch: Launch, info: PairInfo | None, *, trial: str | None = None, arm: Arm | None = None
-) -> ReplyAbout:
+    chat_config: ChatConfig, info: PairInfo | None, *, trial: str | None = None, arm: Arm | None = None
+) -> ReplyMetadata:
     """``info`` is None while no pair is loaded; ``trial`` and ``arm`` where the reply counts for a trial."""
     if info is None:
-        return ReplyAbout(launch.reply, pair_id=launch.pair_id, trial=trial, arm=arm)
-    target = ModelFile(info.target.name, info.target_sha256, info.target_size_bytes, info.target_sample)
+        return ReplyMetadata(chat_config.reply, pair_id=chat_config.pair_id, trial=trial, arm=arm)
+    target = ModelFileRecord(info.target.name, info.target_sha256, info.target_size_bytes, info.target_sample)
     draft = (
-        ModelFile(info.draft.name, info.draft_sha256, info.draft_size_bytes, info.draft_sample) if info.draft else None
+        ModelFileRecord(info.draft.name, info.draft_sha256, info.draft_size_bytes, info.draft_sample)
+        if info.draft
+        else None
     )
-    about = ReplyAbout(launch.reply, target, draft, launch.pair_id, info.plain_per_second)
+    about = ReplyMetadata(chat_config.reply, target, draft, chat_config.pair_id, info.plain_per_second)
     return replace(about, template=info.template_digest, trial=trial, arm=arm)
 
 
-def made_by_another(about: ReplyAbout | None, launch: Launch) -> bool:
+def made_by_another(about: ReplyMetadata | None, chat_config: ChatConfig) -> bool:
     """Whether a reply was made by another pair than this one; not where a trial had another speak once."""
     if about is None or about.arm is Arm.CANDIDATE:
         return False
-    if about.pair_id is not None and launch.pair_id is not None:
-        return about.pair_id != launch.pair_id
-    return about.target is not None and about.target.name != launch.load.target.name
+    if about.pair_id is not None and chat_config.pair_id is not None:
+        return about.pair_id != chat_config.pair_id
+    return about.target is not None and about.target.name != chat_config.load.target.name

@@ -7,22 +7,22 @@ from collections.abc import Callable, Sequence
 from localspec.base.errors import StoreError
 from localspec.chat.compose.attachment import brief
 from localspec.chat.reply_metadata import reply_about
-from localspec.chat.tokens.truth import Source, Trace
-from localspec.chat.turn import Exchange
-from localspec.runtime.launch import Launch
+from localspec.chat.tokens.truth import TokenSource, Trace
+from localspec.chat.turn import Turn
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message
 from localspec.runtime.worker.messages import Generate
-from localspec.store import ModelFile, Node, Recap, ReplyState, StoredConversation
+from localspec.store import ModelFileRecord, Node, Recap, ReplyState, StoredConversation
 
 SHOWN_ROWS = 19
 SHOWN_CHARS = 8_000
 """More of a question is left out where it is shown again; with the row that says so it fills a turn's own limit."""
 
 
-def restored(question: Node | None, answer: Node | None) -> Exchange:
+def restored(question: Node | None, answer: Node | None) -> Turn:
     """A message and its reply, as text."""
-    return Exchange(
+    return Turn(
         question.content if question else "",
         question.id if question else None,
         answer.id if answer else None,
@@ -33,13 +33,13 @@ def restored(question: Node | None, answer: Node | None) -> Exchange:
     )
 
 
-def restored_summary(recap: Recap) -> Exchange:
+def restored_summary(recap: Recap) -> Turn:
     """What stands for the turns before it, as text."""
     turns_n = recap.turns_n
-    return Exchange("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
+    return Turn("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
 
 
-def read_reply(exchange: Exchange, stored: StoredConversation) -> None:
+def read_reply(exchange: Turn, stored: StoredConversation) -> None:
     """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
     if exchange.loaded or exchange.answer is None:
         return
@@ -59,17 +59,17 @@ def read_reply(exchange: Exchange, stored: StoredConversation) -> None:
 
 
 def recall_source(
-    exchange: Exchange, messages: Callable[[], Sequence[Message]], launch: Launch, info: PairInfo | None
+    exchange: Turn, messages: Callable[[], Sequence[Message]], chat_config: ChatConfig, info: PairInfo | None
 ) -> None:
     """Know again that a restored reply was asked for with these messages, if the pair that wrote it is loaded now."""
-    about, now = exchange.about, reply_about(launch, info)
+    about, now = exchange.about, reply_about(chat_config, info)
     if about is None or exchange.trace.sources or now.target is None or exchange.is_summary:
         return
     if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
         asked = Generate(0, tuple(messages()), about.options)
-        exchange.trace.sources.append(Source(0, asked, launch.load))
+        exchange.trace.sources.append(TokenSource(0, asked, chat_config.load))
 
 
-def _agree(one: ModelFile | None, other: ModelFile | None) -> bool:
+def _agree(one: ModelFileRecord | None, other: ModelFileRecord | None) -> bool:
     """Whether both may be the same file, or are none."""
     return other is None if one is None else one.agrees_with(other)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from localspec.chat.session import Phase, Session
+from localspec.chat.session import ChatSession, Phase
 from localspec.chat.tokens.live import Activity, Figures, latest_of, paused, reply_summary
 from localspec.chat.tokens.truth import MODES, Mode, Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
 from localspec.runtime import figures
 from localspec.runtime.load import PairInfo
@@ -15,7 +15,7 @@ _MOSTLY = 0.5
 """So large a share of guesses was accepted that what they cost must be why they do not pay."""
 
 
-def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures:
+def live_state(session: ChatSession, mode: Mode = Mode.ORIGIN) -> Activity | Figures:
     """What the live line is to show, while tokens are marked in this mode."""
     if session.phase is Phase.LOADING:
         detail = "your message waits for it" if session.waiting else "you can type already"
@@ -29,11 +29,11 @@ def live_state(session: Session, mode: Mode = Mode.ORIGIN) -> Activity | Figures
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    why_off = session.launch.why_no_speculation or _why_fallen_back(exchange.reply)
-    return _figures(exchange, mode, why_off, toy=session.launch.tour)
+    why_off = session.chat_config.why_no_speculation or _why_fallen_back(exchange.reply)
+    return _figures(exchange, mode, why_off, toy=session.chat_config.tour)
 
 
-def pace_note(session: Session) -> str:
+def pace_note(session: ChatSession) -> str:
     """Where the screen is slower than the engine, both speeds; otherwise empty."""
     pacer, exchange = session.pacer, session.current
     if exchange is None or not pacer.limited or not pacer.waiting:
@@ -42,12 +42,12 @@ def pace_note(session: Session) -> str:
     return f"shown at {pacer.tokens_per_second:.0f} tokens/s; the engine made {made}/s"
 
 
-def pause_note(session: Session) -> str:
+def pause_note(session: ChatSession) -> str:
     """That the depth policy has the draft pause, while it does, or that one of several drafters failed."""
     exchange = session.current
     if exchange is not None and (failed := failure_said(exchange.reply)):
         return "" if _why_fallen_back(exchange.reply) else failed
-    if exchange is None or session.launch.why_no_speculation or not paused(exchange.reply.rounds):
+    if exchange is None or session.chat_config.why_no_speculation or not paused(exchange.reply.rounds):
         return ""
     accepted = exchange.reply.timings.draft_acceptance_rate or 0.0
     why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"
@@ -92,7 +92,7 @@ def showing_note(showing: Showing, *, one: bool) -> str:
     return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
 
 
-def _figures(exchange: Exchange, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
+def _figures(exchange: Turn, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
     reply, rounds = exchange.reply, exchange.reply.rounds
     return Figures(
         reply.timings,

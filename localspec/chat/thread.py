@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
-from localspec.chat.turn import Exchange
-from localspec.runtime.launch import Launch
+from localspec.chat.turn import Turn
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, Role
-from localspec.store import Node, OldTurns, Recap, Recorder, ReplyAbout, StoredConversation, SummaryRecorder
+from localspec.store import Node, OldTurns, Recap, Recorder, ReplyMetadata, StoredConversation, SummaryRecorder
 from localspec.store.summaries import later
 
 
-class Talk:
+class Thread:
     """Works on the conversation's own path; its exchanges follow."""
 
     def __init__(self, stored: StoredConversation) -> None:
         self.stored = stored
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[Turn] = []
         """Those that have been said, oldest first; what waits is not among them."""
         self._recap: Recap | None = None
         self.refresh()
@@ -38,20 +38,20 @@ class Talk:
             ids = (question.id if question else None, answer.id if answer else None)
             self.exchanges.append(known.get(ids) or restored(question, answer))
 
-    def holding(self, message: str) -> Exchange | None:
+    def holding(self, message: str) -> Turn | None:
         """The exchange on the path that a message belongs to, or the summary that stands for it."""
         if self._recap is not None and any(node.id == message for node in self._recap.covered):
             return self.exchanges[0]
         return next((e for e in self.exchanges if message in (e.question, e.answer)), None)
 
-    def came_later(self, one: Exchange, other: Exchange) -> bool:
+    def came_later(self, one: Turn, other: Turn) -> bool:
         """Whether a reply was begun after another one."""
         tree = self.stored.tree
         if one.answer is None or other.answer is None or one.answer not in tree or other.answer not in tree:
             return False
         return tree.node(one.answer).created > tree.node(other.answer).created
 
-    def deleted_since(self, exchange: Exchange) -> int:
+    def deleted_since(self, exchange: Turn) -> int:
         """Characters of the messages that led to a reply when it was begun and have been deleted since."""
         tree = self.stored.tree
         if exchange.answer is None or exchange.answer not in tree:
@@ -64,15 +64,15 @@ class Talk:
                 chars_n += len(node.content)
         return chars_n
 
-    def load(self, exchange: Exchange) -> None:
+    def load(self, exchange: Turn) -> None:
         """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
         read_reply(exchange, self.stored)
 
-    def recall(self, exchange: Exchange, launch: Launch, info: PairInfo | None) -> None:
+    def recall(self, exchange: Turn, chat_config: ChatConfig, info: PairInfo | None) -> None:
         """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
-        recall_source(exchange, partial(self.messages, exchange), launch, info)
+        recall_source(exchange, partial(self.messages, exchange), chat_config, info)
 
-    def unload(self, exchange: Exchange) -> None:
+    def unload(self, exchange: Turn) -> None:
         """Forget a reply that can be read again."""
         stays = exchange.looked_into or self.stored.trouble is not None or exchange.answer is None
         if not stays and exchange in self.exchanges:
@@ -80,7 +80,7 @@ class Talk:
 
     # What is to be answered
 
-    def begin(self, exchange: Exchange, about: ReplyAbout) -> Recorder | SummaryRecorder:
+    def begin(self, exchange: Turn, about: ReplyMetadata) -> Recorder | SummaryRecorder:
         """Say the message, if it has not been said, and begin or go on with its reply."""
         if exchange.old is not None:
             return self._begin_summary(exchange, exchange.old, about)
@@ -94,7 +94,7 @@ class Talk:
         self.refresh()
         return recorder
 
-    def say(self, exchange: Exchange) -> str:
+    def say(self, exchange: Turn) -> str:
         """Say the message, if it has not been said; its id."""
         if exchange.question is None:
             exchange.question = self.stored.ask(exchange.prompt).id
@@ -105,12 +105,12 @@ class Talk:
         """Whether anything was replied in this conversation."""
         return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
 
-    def _begin_summary(self, exchange: Exchange, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
+    def _begin_summary(self, exchange: Turn, old: OldTurns, about: ReplyMetadata) -> SummaryRecorder:
         recorder = self.stored.begin_summary(old, about)
         exchange.answer = recorder.message
         return recorder
 
-    def messages(self, exchange: Exchange) -> Sequence[Message]:
+    def messages(self, exchange: Turn) -> Sequence[Message]:
         """What the model is to be asked for this reply."""
         if exchange.old is not None:
             return exchange.old.asked
@@ -119,7 +119,7 @@ class Talk:
             above = self.stored.tree.parent(exchange.answer)
         return self.stored.messages(above) if above else ()
 
-    def again(self, exchange: Exchange) -> Exchange:
+    def again(self, exchange: Turn) -> Turn:
         """An empty reply beside the one there is. Raises ValueError for a reply without a question."""
         if exchange.question is None:
             raise ValueError("nothing was asked")
@@ -127,7 +127,7 @@ class Talk:
         self.refresh()
         return self.exchanges[-1]
 
-    def resend(self, exchange: Exchange, text: str) -> Exchange:
+    def resend(self, exchange: Turn, text: str) -> Turn:
         """Another version of a question, not answered yet. Raises ValueError for a reply without a question."""
         if exchange.question is None:
             raise ValueError("nothing was asked")
@@ -135,7 +135,7 @@ class Talk:
         self.refresh()
         return self.exchanges[-1]
 
-    def rewrite(self, exchange: Exchange, text: str) -> Exchange:
+    def rewrite(self, exchange: Turn, text: str) -> Turn:
         """Another version of a reply, by hand. Raises ValueError if there is no reply."""
         if exchange.answer is None:
             raise ValueError("nothing was answered")
@@ -143,7 +143,7 @@ class Talk:
         self.refresh()
         return self.exchanges[-1]
 
-    def carry_on(self, exchange: Exchange) -> Exchange:
+    def carry_on(self, exchange: Turn) -> Turn:
         """The same reply, to be gone on with; what followed it becomes a branch. Raises ValueError without a reply."""
         if exchange.answer is None:
             raise ValueError("nothing was answered")
@@ -155,7 +155,7 @@ class Talk:
 
     # What is shown
 
-    def versions(self, exchange: Exchange) -> tuple[tuple[int, int], tuple[int, int]]:
+    def versions(self, exchange: Turn) -> tuple[tuple[int, int], tuple[int, int]]:
         """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
         if exchange.is_summary:
             return (1, 1), (1, 1)
@@ -164,7 +164,7 @@ class Talk:
         # A question that is answered anew has replies beside the one to come.
         return question, (at + 1, max(at + 1, len(replies)))
 
-    def turn_to(self, exchange: Exchange, step: int) -> Exchange | None:
+    def turn_to(self, exchange: Turn, step: int) -> Turn | None:
         """Show the reply before or after this one, or past the last of them the question; None if there is neither."""
         replies, at = self._replies(exchange)
         if self._show_one_of(replies, at + step):
@@ -175,7 +175,7 @@ class Talk:
         place = questions.index(exchange.question) + step
         return self.holding(questions[place]) if self._show_one_of(questions, place) else None
 
-    def _replies(self, exchange: Exchange) -> tuple[list[str], int]:
+    def _replies(self, exchange: Turn) -> tuple[list[str], int]:
         """All versions of the reply, and the place of this one; one that has not begun stands behind them.
 
         Where a question was left without a reply, what was said next is the last version.
@@ -204,14 +204,14 @@ class Talk:
 
     # Deleting
 
-    def delete(self, exchange: Exchange) -> None:
+    def delete(self, exchange: Turn) -> None:
         """Delete the turn; ``undo`` brings it back."""
         node = exchange.answer or exchange.question
         if node is not None:
             self.stored.delete(node)
             self.refresh()
 
-    def undo(self) -> Exchange | None:
+    def undo(self) -> Turn | None:
         """Bring back what was deleted last, or what a summary stands for; None if there is neither."""
         undone = self.stored.undo()
         if undone is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from localspec.chat.tokens.truth import Source, Trace
+from localspec.chat.tokens.truth import TokenSource, Trace
 from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Reply
 from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Inspect, Inspected, Request, Weigh, Weighed
@@ -21,7 +21,7 @@ PIECE_N = 68
 Looked = Inspected | Weighed | Dropped | Failed
 
 
-class Subject(Protocol):
+class InspectableReply(Protocol):
     """A reply to look into."""
 
     @property
@@ -32,7 +32,7 @@ class Subject(Protocol):
 
 
 @dataclass(slots=True)
-class Insights:
+class TokenQueries:
     """Wishes in, requests out; answers in, knowledge out, kept in the replies' traces."""
 
     send: Callable[[Request], None]
@@ -41,9 +41,9 @@ class Insights:
     """The pair that is loaded."""
     failure: str = ""
     """Why what was asked last cannot be known, if it cannot."""
-    _look: tuple[Subject, int] | None = None
-    _weighing: list[Subject] = field(default_factory=list)
-    _open: tuple[Inspect | Weigh, Subject, int] | None = None
+    _look: tuple[InspectableReply, int] | None = None
+    _weighing: list[InspectableReply] = field(default_factory=list)
+    _open: tuple[Inspect | Weigh, InspectableReply, int] | None = None
     """The request under way, the reply it is about, and the first token it is about."""
 
     @property
@@ -56,13 +56,13 @@ class Insights:
         """Whether there is something to ask."""
         return self._look is not None or bool(self._weighing)
 
-    def look(self, subject: Subject, index: int) -> None:
+    def look(self, subject: InspectableReply, index: int) -> None:
         """The reader looks at this token, and no longer at another."""
         self.failure, self._look = "", None
         if index not in subject.trace.inspections and self._source(subject, index):
             self._look = (subject, index)
 
-    def weigh(self, subjects: Iterable[Subject]) -> None:
+    def weigh(self, subjects: Iterable[InspectableReply]) -> None:
         """The reader sees these replies by probability, the most important first, and no others."""
         self._weighing = [subject for subject in subjects if self._weighable(subject)]
 
@@ -80,7 +80,7 @@ class Insights:
         if self._open is not None:
             self.send(Cancel())
 
-    def receive(self, answer: Looked) -> Subject | None:
+    def receive(self, answer: Looked) -> InspectableReply | None:
         """Take in what the engine said; returns the reply if that was an answer to a request of ours."""
         if self._open is None or self._open[0].request_id != answer.request_id:
             return None
@@ -105,7 +105,7 @@ class Insights:
             del self._weighing[0]
         return self._weigh(self._weighing[0]) if self._weighing else None
 
-    def _inspect(self, subject: Subject, index: int) -> Inspect | None:
+    def _inspect(self, subject: InspectableReply, index: int) -> Inspect | None:
         source = self._source(subject, index)
         if source is None:
             return None
@@ -114,7 +114,7 @@ class Insights:
         self._open = (request, subject, index)
         return request
 
-    def _weigh(self, subject: Subject) -> Weigh | None:
+    def _weigh(self, subject: InspectableReply) -> Weigh | None:
         trace = subject.trace
         start = len(trace.probs)
         source = self._source(subject, start)
@@ -127,12 +127,12 @@ class Insights:
         self._open = (request, subject, start)
         return request
 
-    def _weighable(self, subject: Subject) -> bool:
+    def _weighable(self, subject: InspectableReply) -> bool:
         known_n = len(subject.trace.probs)
         unknown = subject.reply.done and known_n < len(subject.trace.tokens)
         return unknown and self._source(subject, known_n) is not None
 
-    def _source(self, subject: Subject, index: int) -> Source | None:
+    def _source(self, subject: InspectableReply, index: int) -> TokenSource | None:
         """What was asked for a token, if the pair that is loaded was asked; otherwise ``failure`` says why not."""
         source = subject.trace.source(index)
         if source is None:
@@ -143,5 +143,5 @@ class Insights:
         return source
 
 
-def _ids(subject: Subject, start: int, stop: int) -> tuple[int, ...]:
+def _ids(subject: InspectableReply, start: int, stop: int) -> tuple[int, ...]:
     return tuple(token.id for token in subject.trace.tokens[start:stop])

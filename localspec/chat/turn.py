@@ -8,11 +8,11 @@ from localspec.chat.tokens.truth import Trace
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.runtime.messages import Reply
 from localspec.runtime.worker.messages import Generate
-from localspec.store import OldTurns, ReplyAbout
+from localspec.store import OldTurns, ReplyMetadata
 
 
 @dataclass(slots=True, eq=False)
-class Exchange:
+class Turn:
     """A message and what became of it; ``reply`` is empty while it waits its turn.
 
     The ids name the two in the conversation that stores them.
@@ -32,7 +32,7 @@ class Exchange:
     """The message in short, with the names of its attachments in place of their text; empty if it is short itself."""
     asked: Generate | None = None
     """What the engine was asked; None while the message waits, and for what was restored."""
-    about: ReplyAbout | None = None
+    about: ReplyMetadata | None = None
     """What a restored reply was made with, if one run of the engine made all of it."""
     loaded: bool = True
     """Whether the reply has been read from where it is stored."""

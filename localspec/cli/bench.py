@@ -17,17 +17,17 @@ from localspec.cli.options import Drafters
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 
 if TYPE_CHECKING:
-    from localspec.insight.bench.compare import Comparison
+    from localspec.insight.bench.compare import BenchComparison
     from localspec.insight.bench.result import BenchResult
     from localspec.insight.bench.run import Bench, Orders
-    from localspec.runtime.launch import Launch
+    from localspec.runtime.chat_config import ChatConfig
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_FROM_1 = Number(click.IntRange(min=1))
-_REPEATS = Number(click.IntRange(1, 1000))
+_FROM_1 = NumberParam(click.IntRange(min=1))
+_REPEATS = NumberParam(click.IntRange(1, 1000))
 
 
 @click.command(cls=SectionedCommand, short_help="Measure whether speculation pays here.")
@@ -43,14 +43,14 @@ _REPEATS = Number(click.IntRange(1, 1000))
 @click.option(
     "--depth",
     "depths",
-    type=Number(click.IntRange(min=0), auto=True),
+    type=NumberParam(click.IntRange(min=0), auto=True),
     multiple=True,
     help="Propose this many tokens in a round; may be given several times, to compare (default: auto).",
 )
 @click.option(
     "--temperature",
     "temperatures",
-    type=Number(click.FloatRange(min=0)),
+    type=NumberParam(click.FloatRange(min=0)),
     multiple=True,
     help="Reply at this temperature; may be given several times (default: 0 and 1).",
 )
@@ -75,11 +75,13 @@ _REPEATS = Number(click.IntRange(1, 1000))
 @click.option("--repeats", type=_REPEATS, default=4, help="Ask everything this many times (default: 4).")
 @click.option(
     "--minutes",
-    type=Number(click.FloatRange(min=0, min_open=True)),
+    type=NumberParam(click.FloatRange(min=0, min_open=True)),
     default=20.0,
     help="End after this time with what has been measured (default: 20).",
 )
-@click.option("--seed", type=Number(click.IntRange(0, 2**32 - 1)), default=0, help="Draw from this seed (default: 0).")
+@click.option(
+    "--seed", type=NumberParam(click.IntRange(0, 2**32 - 1)), default=0, help="Draw from this seed (default: 0)."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the result as a JSON object, every reply with it.")
 @click.option("--markdown", is_flag=True, help="Write the tables as Markdown.")
 @click.option(
@@ -146,7 +148,7 @@ def bench(services: Services, /, **given: Any) -> None:
     _refuse_losses(changes)
 
 
-def _launches(given: dict[str, Any]) -> list[Launch]:
+def _launches(given: dict[str, Any]) -> list[ChatConfig]:
     """Every pair, tried with every drafter and depth. Raises what ``resolve`` does."""
     from localspec.config import read_config
 
@@ -165,7 +167,7 @@ def _launches(given: dict[str, Any]) -> list[Launch]:
     return launches
 
 
-def _measured(services: Services, orders: Orders, launches: list[Launch]) -> Bench:
+def _measured(services: Services, orders: Orders, launches: list[ChatConfig]) -> Bench:
     from localspec.cli.remaining import Remaining
     from localspec.cli.streams import Status
     from localspec.insight.bench.run import Bench
@@ -183,7 +185,7 @@ def _measured(services: Services, orders: Orders, launches: list[Launch]) -> Ben
     return done
 
 
-def _changes(earlier: BenchResult | None, result: BenchResult) -> list[Comparison] | None:
+def _changes(earlier: BenchResult | None, result: BenchResult) -> list[BenchComparison] | None:
     if earlier is None:
         return None
     from localspec.insight.bench.compare import compare
@@ -191,7 +193,7 @@ def _changes(earlier: BenchResult | None, result: BenchResult) -> list[Compariso
     return compare(earlier, result)
 
 
-def _show(result: BenchResult, changes: list[Comparison] | None, given: dict[str, Any]) -> None:
+def _show(result: BenchResult, changes: list[BenchComparison] | None, given: dict[str, Any]) -> None:
     from localspec.cli.bench_table import as_markdown, as_text, comparison_text
 
     if given["as_json"]:
@@ -246,7 +248,7 @@ def _keep(result: BenchResult, given: dict[str, Any]) -> None:
         draw(given["plot"], {pair.pair: cells(pair.samples) for pair in result.pairs})
 
 
-def _refuse_losses(changes: list[Comparison] | None) -> None:
+def _refuse_losses(changes: list[BenchComparison] | None) -> None:
     """Raises CheckFailedError."""
     if changes is None:
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from localspec.insight.bench.run import Orders
-    from localspec.insight.prompt_sets import Prompt
+    from localspec.insight.prompt_sets import BenchPrompt
 
 
 def orders_of(given: dict[str, Any]) -> Orders:
@@ -21,7 +21,7 @@ def orders_of(given: dict[str, Any]) -> Orders:
     return Orders(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
 
 
-def _prompts(given: dict[str, Any]) -> tuple[Prompt, ...]:
+def _prompts(given: dict[str, Any]) -> tuple[BenchPrompt, ...]:
     from localspec.insight.prompt_sets import read_prompts, shipped_prompts
 
     if given["from_history"]:

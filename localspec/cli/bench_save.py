@@ -10,12 +10,12 @@ from localspec.base.errors import UsageError
 if TYPE_CHECKING:
     from localspec.config import Value
     from localspec.insight.bench.result import BenchResult
-    from localspec.runtime.launch import Launch
+    from localspec.runtime.chat_config import ChatConfig
 
 _PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
 
 
-def check_save(launches: Sequence[Launch]) -> None:
+def check_save(launches: Sequence[ChatConfig]) -> None:
     """Raise UsageError, before anything is measured, where it would not be clear what to save."""
     if len(launches) > 1:
         raise UsageError("--save is for one pair, and several are measured.", "Leave it out, or name one pair.")
@@ -25,7 +25,7 @@ def check_save(launches: Sequence[Launch]) -> None:
         )
 
 
-def save(result: BenchResult, launch: Launch) -> str:
+def save(result: BenchResult, chat_config: ChatConfig) -> str:
     """Write the recommended drafters and depth for the pair, and use it if another is set; what was written, in words.
 
     Raises ConfigError.
@@ -42,7 +42,7 @@ def save(result: BenchResult, launch: Launch) -> str:
     if way is None:
         why = f"the benchmark was cut short: {result.cut_short}" if result.cut_short else "the figures do not say"
         return f"Nothing was saved; {why}."
-    pair = launch.pair_id
+    pair = chat_config.pair_id
     assert pair is not None, "check_save has seen to that"
     before = read_config()
     wanted: list[tuple[str, Value | None, str | None]] = []

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from localspec.base.visible import visible_line
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, coloured, paragraph
-from localspec.insight.bench.compare import Change, Comparison, losses
+from localspec.insight.bench.compare import BenchChange, BenchComparison, losses
 from localspec.insight.bench.result import BenchResult, PairResult
 from localspec.insight.bench.summary import ALL, Cell, cells
-from localspec.insight.bench.verdict import Verdict, recommended, verdict
+from localspec.insight.bench.verdict import BenchVerdict, recommended, verdict
 from localspec.runtime.figures import MISSING, length, percent, size, speed, times
 
 _HEADS = ("SUBJECT", "PLAIN", "SPEC", "SPEED-UP", "BETWEEN", "ACCEPTED", "LENGTH", "DRAFT", "VERIFY", "HOST")
@@ -23,7 +23,7 @@ class Told:
 
     pair: PairResult
     cells: list[Cell]
-    verdict: Verdict
+    verdict: BenchVerdict
 
     @staticmethod
     def of(pair: PairResult) -> Told:
@@ -76,17 +76,17 @@ def as_markdown(result: BenchResult) -> str:
         for title, group in _groups(told.cells):
             lines += [f"### {title}", "", "| " + " | ".join(_HEADS) + " |", "| --- " + "| ---: " * 9 + "|"]
             lines += ["| " + " | ".join(_row(cell)) + " |" for cell in group]
-            lines += ["", *(f"- {line}" for line in _asides(group)), ""]
+            lines += ["", *(f"- {line}" for line in _engine_queries(group)), ""]
         lines += [f"- {line}" for line in _pair_asides(pair)]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def comparison_text(found: Sequence[Comparison]) -> str:
+def comparison_text(found: Sequence[BenchComparison]) -> str:
     """What has changed, a line each, and the sum of it."""
     if not found:
         return "Nothing to compare: the earlier run has no pair, way and prompt in common with this one."
-    colours = {Change.SLOWER: RED, Change.FASTER: GREEN, Change.SAME: None, Change.OPEN: DIM}
+    colours = {BenchChange.SLOWER: RED, BenchChange.FASTER: GREEN, BenchChange.SAME: None, BenchChange.OPEN: DIM}
     rows = [
         (
             each.pair,
@@ -113,7 +113,7 @@ def _pair_lines(told: Told) -> Iterable[str]:
         yield ""
         yield title
         yield from _aligned([_HEADS, *map(_row, group)], right=range(1, len(_HEADS)))
-        yield from (paragraph(line) for line in _asides(group))
+        yield from (paragraph(line) for line in _engine_queries(group))
     yield ""
     yield from (paragraph(line) for line in _pair_asides(told.pair))
     yield coloured(paragraph(told.sentence), _COLOURS[told.verdict.judgement.value])
@@ -144,7 +144,7 @@ def _row(cell: Cell) -> tuple[str, ...]:
     )
 
 
-def _asides(group: Sequence[Cell]) -> Iterable[str]:
+def _engine_queries(group: Sequence[Cell]) -> Iterable[str]:
     """Of the cell of all subjects: the prompt, the first token, and acceptance by position."""
     whole = next((cell for cell in group if cell.subject == ALL), None)
     if whole is None:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from localspec.cli.options import Chosen
+from localspec.cli.options import GivenOptions
 from localspec.cli.run import run
 
 if TYPE_CHECKING:
-    from localspec.runtime.launch import Launch
+    from localspec.runtime.chat_config import ChatConfig
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -46,7 +46,7 @@ def borrow(names: Iterable[str]) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-def settle(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = False) -> Launch:
+def settle(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = False) -> ChatConfig:
     """What is to be loaded; of the user's file only these ``settings`` count, each an option of the command.
 
     ``quiet`` says nothing of what in the file is left out. Raises what ``resolve`` does.
@@ -54,10 +54,10 @@ def settle(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = F
     from localspec.cli.layers import lay, print_problems
     from localspec.config import read_config
 
-    defaults = {field.name: field.default for field in fields(Chosen)}
+    defaults = {field.name: field.default for field in fields(GivenOptions)}
     options = defaults | {name: value for name, value in given.items() if name in defaults}
     layers = lay(options, without=frozenset(defaults) - frozenset(settings))
-    launch = layers.settle(read_config())
+    chat_config = layers.settle(read_config())
     if not quiet:
         print_problems(layers)
-    return launch
+    return chat_config

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from localspec.line import State, Voice
     from localspec.line.voice import Records
     from localspec.line.waiting import Waiting
-    from localspec.runtime.launch import Launch
+    from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.load import PairInfo
     from localspec.store import Store, StoredConversation
 
@@ -121,14 +121,14 @@ def open_chat(
     )
     options.check(screen=screen)
     layers = lay(given)
-    launch = layers.settle(read_config())
+    chat_config = layers.settle(read_config())
     if screen:
-        services.open_screen(replace(launch, conversation=_stored(options)))
+        services.open_screen(replace(chat_config, conversation=_stored(options)))
     else:
         print_problems(layers)
         if not plain and not as_json:
             print(_why_plain(), file=sys.stderr)
-        _answer_lines(services, launch, options)
+        _answer_lines(services, chat_config, options)
 
 
 def _why_plain() -> str:
@@ -137,11 +137,11 @@ def _why_plain() -> str:
     return "No terminal: every line of the input is answered in plain text."
 
 
-def _answer_lines(services: Services, launch: Launch, options: LineOptions) -> None:
+def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOptions) -> None:
     """Find the conversation before anything is loaded; then load, and chat."""
     from localspec.insight.observers.observers import Observers
     from localspec.line import LineChat, State
-    from localspec.line.slot import PairSlot
+    from localspec.line.slot import LinePairSlot
     from localspec.line.waiting import Waiting
     from localspec.store import Store
 
@@ -149,14 +149,14 @@ def _answer_lines(services: Services, launch: Launch, options: LineOptions) -> N
         if store.notice:
             remark(store.notice)
         observers.watch(store)
-        observers.use(launch)
+        observers.use(chat_config)
         print_news(observers)
-        talk = _conversation(store, launch, options)
-        if talk.settings and launch.settings is not None:
-            launch = launch.settings.settle(launch.settings.config, talk.settings)
+        thread = _conversation(store, chat_config, options)
+        if thread.settings and chat_config.settings is not None:
+            chat_config = chat_config.settings.settle(chat_config.settings.config, thread.settings)
         waiting = Waiting(lambda text: print(text, file=sys.stderr, flush=True))
-        with PairSlot(services.open_pair, launch, waiting) as slot:
-            state = State(store, talk, slot, _voice(options, waiting), observers)
+        with LinePairSlot(services.open_pair, chat_config, waiting) as slot:
+            state = State(store, thread, slot, _voice(options, waiting), observers)
             _greet(state, options)
             LineChat(state).run()
         print_news(observers, _LAST_JUDGED_S)
@@ -179,16 +179,16 @@ def _asked_for(store: Store, options: LineOptions) -> str | None:
     return store.find(options.conversation) if options.conversation is not None else None
 
 
-def _conversation(store: Store, launch: Launch, options: LineOptions) -> StoredConversation:
+def _conversation(store: Store, chat_config: ChatConfig, options: LineOptions) -> StoredConversation:
     """The one asked for, or a new one. Raises NotFoundError, UsageError."""
     found = _asked_for(store, options)
     if found is None:
-        return store.begin(launch.system)
-    talk = store.open_conversation(found)
-    said = launch.settings.said if launch.settings else {}
+        return store.begin(chat_config.system)
+    thread = store.open_conversation(found)
+    said = chat_config.settings.said if chat_config.settings else {}
     if "system" in said or "persona" in said:
-        talk.set_system(launch.system)
-    return talk
+        thread.set_system(chat_config.system)
+    return thread
 
 
 def _voice(options: LineOptions, waiting: Waiting) -> Voice:
@@ -203,10 +203,10 @@ def _voice(options: LineOptions, waiting: Waiting) -> Voice:
     return TextVoice(options.marks or Marks.NEVER, stride, waiting, colour=wants_colour())
 
 
-def _records(launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> Records:
+def _records(chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> Records:
     from localspec.cli.output import JsonOutput, describe
 
-    return JsonOutput({**ids, **describe(launch, info, raw=False)})
+    return JsonOutput({**ids, **describe(chat_config, info, raw=False)})
 
 
 def _greet(state: State, options: LineOptions) -> None:
@@ -215,14 +215,14 @@ def _greet(state: State, options: LineOptions) -> None:
     from localspec.line.voice import LEGENDS
 
     typed = sys.stdin is not None and sys.stdin.isatty()
-    if state.talk.path:
-        state.voice.remark(opened(state.talk))
+    if state.thread.path:
+        state.voice.remark(opened(state.thread))
         if spoken := spoken_with(state):
             state.voice.remark(spoken)
-    elif options.continue_last and not len(state.talk.tree):
+    elif options.continue_last and not len(state.thread.tree):
         state.voice.remark("There is no conversation yet; this is a new one.")
     if typed:
-        title, device = state.slot.launch.title, state.slot.info.device
+        title, device = state.slot.chat_config.title, state.slot.info.device
         speaker = visible_line(f"{title}, on {device}")
         state.voice.remark(f"{speaker}. Type a message and press Enter; /help lists the commands.")
         if options.marks is not None:

@@ -11,10 +11,10 @@ from localspec.config.kinds import shown
 from localspec.config.pair_table import can_be_of_pair
 from localspec.config.presets import PRESETS
 from localspec.models.pairs import BUILTIN_ID
-from localspec.runtime.launch import Layer
+from localspec.runtime.chat_config import Layer
 
 if TYPE_CHECKING:
-    from localspec.cli.layers import Layers
+    from localspec.cli.layers import SettingsResolver
     from localspec.models.pairs import Pair
 
 _OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
@@ -117,14 +117,14 @@ def problems_of(config: Config) -> list[Problem]:
     return sorted(dict.fromkeys(found), key=lambda problem: problem.line or 0)
 
 
-def bare_layers() -> Layers:
+def bare_layers() -> SettingsResolver:
     """Of a command line that says nothing."""
-    from localspec.cli.layers import Layers
+    from localspec.cli.layers import SettingsResolver
     from localspec.cli.run import run
 
     with run.make_context("localspec run", ["-"]) as context:
         given = {name: value for name, value in context.params.items() if name not in _OF_RUN_ALONE}
-        return Layers(context, given)
+        return SettingsResolver(context, given)
 
 
 def _standing(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from localspec.cli.history_store import open_history
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 
 if TYPE_CHECKING:
     from localspec.insight.stats.disagreements import Disagreements
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--context",
     "context_chars",
-    type=Number(click.IntRange(min=0)),
+    type=NumberParam(click.IntRange(min=0)),
     metavar="N",
     default=2000,
     show_default=True,

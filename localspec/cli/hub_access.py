@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from localspec.models.download import Surroundings
+    from localspec.models.download import DownloadContext
 
 
 @contextmanager
-def surroundings() -> Iterator[Surroundings]:
+def surroundings() -> Iterator[DownloadContext]:
     """What a download needs, as the environment has it, for the length of a ``with``."""
     from threading import Event
 
-    from localspec.models.download import Hub, Surroundings
+    from localspec.models.download import DownloadContext, Hub
     from localspec.models.pairs.hub_cache import hub_cache
 
     with Hub() as hub:
-        yield Surroundings(hub=hub, cache=hub_cache(), stop=Event())
+        yield DownloadContext(hub=hub, cache=hub_cache(), stop=Event())

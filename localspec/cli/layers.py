@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from localspec.base.errors import LocalSpecError
-from localspec.cli.options import Chosen
+from localspec.cli.options import GivenOptions
 from localspec.cli.report import remark
 from localspec.config import Config, Problem, Value, config_file, setting
 from localspec.config.file import text_of
@@ -26,10 +26,10 @@ from localspec.config.pair_table import name_in
 from localspec.config.record_kinds import NONE, OutFile
 from localspec.engine.settings import MIROSTAT_IGNORES
 from localspec.models.pairs import BUILTIN_ID
-from localspec.runtime.launch import Layer
+from localspec.runtime.chat_config import Layer
 
 if TYPE_CHECKING:
-    from localspec.runtime.launch import Launch
+    from localspec.runtime.chat_config import ChatConfig
 
 _NOTHING: frozenset[str] = frozenset()
 _OFF = "off"
@@ -71,12 +71,12 @@ class _Held:
     layer: Layer
 
 
-class Layers:
-    """The command line as given, ready to be laid over settings as often as those change; see ``launch.Settings``."""
+class SettingsResolver:
+    """The options as given, laid over the settings as often as those change; see ``chat_config.Settings``."""
 
     def __init__(self, context: click.Context, given: Mapping[str, Any], *, without: frozenset[str] = _NOTHING) -> None:
-        """``given`` has a value for every field of ``Chosen``; the file says nothing for the options in ``without``."""
-        names = {field.name for field in fields(Chosen)}
+        """``given`` has a value for each field of ``GivenOptions``; those in ``without`` are not read from the file."""
+        names = {field.name for field in fields(GivenOptions)}
         self._last = _Last(Config(config_file()))
         self.pair_id: str | None = None
         self.problems: tuple[Problem, ...] = ()
@@ -107,7 +107,7 @@ class Layers:
             return said | {"pair": self._line_pair}
         return {name: words for name, words in said.items() if name != "pair" or "target" in self._said}
 
-    def for_pair(self, pair_id: str) -> Layers:
+    def for_pair(self, pair_id: str) -> SettingsResolver:
         """The same, but for this pair, whatever the command line and the file name."""
         if self._said.get("pair") == pair_id:
             return self
@@ -124,7 +124,7 @@ class Layers:
         of_screen = (name for name in config.values if not setting(_key(name)).option)
         return dict.fromkeys(of_screen, Layer.ALL) | {setting(key).name: each.layer for key, each in held.items()}
 
-    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> Launch:
+    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
         """What is to be loaded and replied with.
 
         What of the file cannot be used with the rest is left out, and added to ``problems``. Raises
@@ -136,14 +136,14 @@ class Layers:
         while True:
             held = self._under(config, conversation or {}, refused)
             try:
-                launch = self._launch(held)
+                chat_config = self._chat_config(held)
             except LocalSpecError as error:
                 culprit = self._culprit(held, error)
                 problems.append(self._problem(held, culprit, error))
                 refused |= {(held[culprit].layer, culprit)}
             else:
-                self.pair_id, self.problems = launch.pair_id, tuple(problems)
-                return replace(launch, settings=self)
+                self.pair_id, self.problems = chat_config.pair_id, tuple(problems)
+                return replace(chat_config, settings=self)
 
     def _under(self, config: Config, conversation: Mapping[str, Value], refused: Refused) -> dict[str, _Held]:
         """What counts of all that the command line stands over, by the option; nothing that was ``refused``."""
@@ -181,11 +181,11 @@ class Layers:
         keyed = {_key(name): value for name, value in values.items()}
         return {key: value for key, value in keyed.items() if setting(key).option and key not in self._without}
 
-    def _launch(self, held: Mapping[str, _Held]) -> Launch:
+    def _chat_config(self, held: Mapping[str, _Held]) -> ChatConfig:
         from localspec.cli.resolve import resolve
 
         settings = {name: self._converted(name, each.value) for name, each in held.items()}
-        return resolve(Chosen(**(self._built_in | settings | self._said)))
+        return resolve(GivenOptions(**(self._built_in | settings | self._said)))
 
     def _converted(self, name: str, value: Value) -> Any:
         """A setting as its option would have it."""
@@ -210,7 +210,7 @@ class Layers:
         for name in sorted(held, key=order):
             rest = {other: each for other, each in held.items() if other != name}
             try:
-                self._launch(rest)
+                self._chat_config(rest)
             except LocalSpecError as still:
                 if still.message == error.message:
                     continue
@@ -268,12 +268,12 @@ def _worded(name: str, value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def lay(given: Mapping[str, Any], *, without: frozenset[str] = _NOTHING) -> Layers:
+def lay(given: Mapping[str, Any], *, without: frozenset[str] = _NOTHING) -> SettingsResolver:
     """The layers of the command being run."""
-    return Layers(click.get_current_context(), given, without=without)
+    return SettingsResolver(click.get_current_context(), given, without=without)
 
 
-def print_problems(layers: Layers) -> None:
+def print_problems(layers: SettingsResolver) -> None:
     """Say on standard error what is left out."""
     for problem in layers.problems:
         remark(f"{problem} It is left out.")

@@ -10,9 +10,9 @@ from threading import Event
 import click
 
 from localspec.base.errors import UsageError
-from localspec.base.signal_wakeup import Nudge
+from localspec.base.signal_wakeup import SignalWakeup
 from localspec.cli.history_store import open_history
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 
 
 @click.command(short_help="Write figures for Prometheus, or serve them.")
@@ -24,7 +24,7 @@ from localspec.cli.values import Number
 )
 @click.option(
     "--port",
-    type=Number(click.IntRange(0, 65535)),
+    type=NumberParam(click.IntRange(0, 65535)),
     metavar="N",
     help="Serve them to this machine alone, under /metrics on port N, until Ctrl-C; 0 takes a free port.",
 )
@@ -48,7 +48,7 @@ def metrics(file: Path | None, port: int | None, names: bool) -> None:
 
         page = StoredMetrics(store).page
         if port is not None:
-            with Nudge():
+            with SignalWakeup():
                 serve(page, int(port), Event().wait)
         elif file is not None:
             from localspec.insight.metrics.server import write_page

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from localspec.cli.report import remark
 
 if TYPE_CHECKING:
-    from localspec.insight.observers import Witness
+    from localspec.insight.observers import Observer
 
 
-def print_news(witness: Witness, wait_s: float = 0.0) -> None:
+def print_news(observer: Observer, wait_s: float = 0.0) -> None:
     """Print what was not told yet; waits at most so long for what is still being found out."""
-    for news in witness.news(wait_s):
+    for news in observer.news(wait_s):
         remark(news.text)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
-from localspec.cli.values import Number, OutFile
+from localspec.cli.values import NumberParam, OutFileParam
 from localspec.config import setting
 from localspec.runtime.load import CACHE_TYPES, FLASH_ATTN
 
@@ -45,7 +45,7 @@ class Drafters(click.ParamType[tuple[str, ...] | None]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen(ChosenSampling):
+class GivenOptions(ChosenSampling):
     """The options as given; None (or empty) where nothing was said."""
 
     pair: str | None = None
@@ -79,9 +79,9 @@ class Chosen(ChosenSampling):
 
 
 _FILE = click.Path(path_type=Path)
-_FROM_1 = Number(click.IntRange(min=1))
-THREADS = Number(click.IntRange(1, 512))
-_AUTO_OR_FROM_0 = Number(click.IntRange(min=0), auto=True)
+_FROM_1 = NumberParam(click.IntRange(min=1))
+THREADS = NumberParam(click.IntRange(1, 512))
+_AUTO_OR_FROM_0 = NumberParam(click.IntRange(min=0), auto=True)
 
 _OPTIONS = (
     click.option("--pair", metavar="ID", help=setting("pair").help),
@@ -92,7 +92,7 @@ _OPTIONS = (
     click.option("--spec", type=Drafters(), help=setting("spec").help),
     click.option("--depth", type=_AUTO_OR_FROM_0, help=setting("depth").help),
     *SAMPLING_OPTIONS,
-    click.option("--seed", type=Number(click.IntRange(0, _LARGEST_SEED)), help=setting("seed").help),
+    click.option("--seed", type=NumberParam(click.IntRange(0, _LARGEST_SEED)), help=setting("seed").help),
     click.option("--max-tokens", type=_FROM_1, help=setting("max_tokens").help),
     click.option("--stop", multiple=True, metavar="TEXT", help=setting("stop").help),
     click.option("--system", metavar="TEXT", help=setting("system").help),
@@ -112,14 +112,14 @@ _OPTIONS = (
     click.option("--remember-replies/--no-remember-replies", default=False, help=setting("remember_replies").help),
     click.option("--keep-caches/--no-keep-caches", default=False, help=setting("keep_caches").help),
     click.option("--mlock/--no-mlock", default=False, help=setting("mlock").help),
-    click.option("--metrics", type=OutFile(or_port=True), help=setting("metrics").help),
+    click.option("--metrics", type=OutFileParam(or_port=True), help=setting("metrics").help),
     click.option("--otel/--no-otel", default=False, help=setting("otel").help),
-    click.option("--audit-log", type=OutFile(), help=setting("audit_log").help),
+    click.option("--audit-log", type=OutFileParam(), help=setting("audit_log").help),
 )
 
 
 def reply_options(command: Decorated) -> Decorated:
-    """Give a command the options that ``Chosen`` collects, in the order of ``_OPTIONS``."""
+    """Give a command the options that ``GivenOptions`` collects, in the order of ``_OPTIONS``."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

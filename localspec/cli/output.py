@@ -17,8 +17,8 @@ from localspec.engine.events import Event, Finished, PromptProgress, Round
 from localspec.engine.fallback import failure_note
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import ENDED_EARLY, summary_line
-from localspec.runtime.launch import Launch
 from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Reply
 
@@ -73,11 +73,11 @@ class JsonOutput:
         print(json.dumps(record, ensure_ascii=self._ascii), flush=True)
 
 
-def describe(launch: Launch, info: PairInfo, *, raw: bool) -> dict[str, Any]:
+def describe(chat_config: ChatConfig, info: PairInfo, *, raw: bool) -> dict[str, Any]:
     """What ``start`` says about the pair and the options; ``spec`` and ``depth`` are null for auto."""
-    reply, sampling = launch.reply, launch.reply.sampling
+    reply, sampling = chat_config.reply, chat_config.reply.sampling
     return {
-        "pair": launch.pair_id,
+        "pair": chat_config.pair_id,
         "target": str(info.target),
         "draft": str(info.draft) if info.draft else None,
         "n_ctx": info.n_ctx,
@@ -90,20 +90,20 @@ def describe(launch: Launch, info: PairInfo, *, raw: bool) -> dict[str, Any]:
             "depth": reply.depth,
             "max_tokens": reply.max_tokens,
             "stop": list(reply.stop),
-            "system": launch.system,
+            "system": chat_config.system,
             "raw": raw,
         },
     }
 
 
-def print_summary(reply: Reply, launch: Launch) -> None:
+def print_summary(reply: Reply, chat_config: ChatConfig) -> None:
     """The line of figures that ends ``localspec run``, and begins with why the reply ended early, if it did.
 
     Before it comes a line about drafters that failed.
     """
     if reply.rounds and (failed := failure_note(reply.rounds[-1])):
         remark(f"{failed}.")
-    line = summary_line(reply.timings, reply.rounds, launch.pair_id or launch.title)
+    line = summary_line(reply.timings, reply.rounds, chat_config.pair_id or chat_config.title)
     ended = ENDED_EARLY.get(reply.finished) if reply.finished else None
     print(visible_line(f"{ended}, {line}" if ended else line), file=sys.stderr)
 

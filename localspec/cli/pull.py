@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import TERMINATED_EXIT_CODE
-from localspec.base.signal_wakeup import Nudge
+from localspec.base.signal_wakeup import SignalWakeup
 from localspec.base.visible import visible_line
 from localspec.cli.hub_access import surroundings
 from localspec.cli.streams import Status
@@ -41,7 +41,7 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     from localspec.models.download.pull import Planner, fetch
 
     try:
-        with Nudge(), _terminated_in_python(), surroundings() as around:
+        with SignalWakeup(), _terminated_in_python(), surroundings() as around:
             plans = _plan(Planner(around), pairs, teller)
             for event in fetch(plans, around):
                 teller.event(event)

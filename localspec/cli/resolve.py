@@ -1,21 +1,21 @@
-"""From options as given to a ``Launch``: what was said, else what the pair recommends, else the defaults."""
+"""From options as given to a ``ChatConfig``: what was said, else what the pair recommends, else the defaults."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from localspec.base.errors import UsageError
-from localspec.cli.options import Chosen
+from localspec.cli.options import GivenOptions
 from localspec.cli.prompt import require_text
 from localspec.cli.sampling import resolve_sampling
 from localspec.config.personas import read_persona
 from localspec.models.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
-from localspec.runtime.launch import Launch, Outlets
+from localspec.runtime.chat_config import ChatConfig, Outlets
 from localspec.runtime.load import MAX_DEPTH, LoadOptions
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
 
 
-def resolve(chosen: Chosen) -> Launch:
+def resolve(chosen: GivenOptions) -> ChatConfig:
     """Raises UsageError for options that contradict each other, NotFoundError for a pair that is not there."""
     _check(chosen)
     if chosen.target is not None:
@@ -23,7 +23,7 @@ def resolve(chosen: Chosen) -> Launch:
     return _of_pair(chosen)
 
 
-def _check(chosen: Chosen) -> None:
+def _check(chosen: GivenOptions) -> None:
     if chosen.pair is not None and (chosen.target or chosen.draft):
         raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
     if chosen.draft is not None and chosen.target is None:
@@ -42,7 +42,7 @@ def _check(chosen: Chosen) -> None:
         _check_no_draft_options(chosen)
 
 
-def _check_no_draft_options(chosen: Chosen) -> None:
+def _check_no_draft_options(chosen: GivenOptions) -> None:
     for name in ("draft_threads", "draft_gpu_layers", "draft_device"):
         if getattr(chosen, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} is for a draft, and there is none.", "Add --draft FILE.")
@@ -58,9 +58,9 @@ def _check_drafters(names: tuple[str, ...]) -> None:
             raise UsageError(f"There is no drafter {name!r}.", f"Known drafters: {', '.join(known)}.")
 
 
-def _of_files(chosen: Chosen, target: Path) -> Launch:
+def _of_files(chosen: GivenOptions, target: Path) -> ChatConfig:
     _check_draft(chosen, chosen.draft)
-    return Launch(
+    return ChatConfig(
         load=_load_options(chosen, target, chosen.draft),
         reply=_reply_options(chosen, RecommendedSampling()),
         title=" + ".join(path.stem for path in (target, chosen.draft) if path is not None),
@@ -69,11 +69,11 @@ def _of_files(chosen: Chosen, target: Path) -> Launch:
     )
 
 
-def _of_pair(chosen: Chosen) -> Launch:
+def _of_pair(chosen: GivenOptions) -> ChatConfig:
     pair = load_catalogue().find(chosen.pair or BUILTIN_ID)
     files = pair.files()
     _check_draft(chosen, files.draft)
-    return Launch(
+    return ChatConfig(
         load=_load_options(chosen, files.target, files.draft),
         reply=_reply_options(chosen, pair.sampling, depth=TOUR_DEPTH if pair.tour else None),
         pair_id=pair.id,
@@ -85,19 +85,19 @@ def _of_pair(chosen: Chosen) -> Launch:
     )
 
 
-def _system(chosen: Chosen) -> str | None:
+def _system(chosen: GivenOptions) -> str | None:
     """The system prompt: a text of its own beats a persona."""
     if chosen.system is not None or chosen.persona is None:
         return chosen.system
     return read_persona(chosen.persona)
 
 
-def _check_draft(chosen: Chosen, draft: Path | None) -> None:
+def _check_draft(chosen: GivenOptions, draft: Path | None) -> None:
     if draft is None and chosen.spec and "draft" in chosen.spec:
         raise UsageError("--spec draft needs a draft model, and there is none.", "Name one with --target and --draft.")
 
 
-def _load_options(chosen: Chosen, target: Path, draft: Path | None) -> LoadOptions:
+def _load_options(chosen: GivenOptions, target: Path, draft: Path | None) -> LoadOptions:
     return LoadOptions(
         target,
         draft,
@@ -119,7 +119,7 @@ def _load_options(chosen: Chosen, target: Path, draft: Path | None) -> LoadOptio
     )
 
 
-def _reply_options(chosen: Chosen, recommended: RecommendedSampling, depth: int | None = None) -> ReplyOptions:
+def _reply_options(chosen: GivenOptions, recommended: RecommendedSampling, depth: int | None = None) -> ReplyOptions:
     return ReplyOptions(
         sampling=resolve_sampling(chosen, recommended),
         spec=chosen.spec,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from localspec.chat.marks import Marks
     from localspec.cli.output import Output
     from localspec.engine.events import Event
-    from localspec.insight.observers import ReplyWitness
-    from localspec.runtime.launch import Launch
+    from localspec.insight.observers import ReplyObserver
+    from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.messages import Reply
 
 
@@ -66,14 +66,21 @@ def run(
 
     prompt = read_prompt(words)
     layers = lay(given, without=frozenset(("system", "persona") if raw else ()))
-    launch = layers.settle(read_config())
+    chat_config = layers.settle(read_config())
     print_problems(layers)
-    if _reply(services, launch, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
+    if _reply(services, chat_config, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
 
 
 def _reply(
-    services: Services, launch: Launch, prompt: str, *, raw: bool, as_json: bool, explain: bool, marks: Marks | None
+    services: Services,
+    chat_config: ChatConfig,
+    prompt: str,
+    *,
+    raw: bool,
+    as_json: bool,
+    explain: bool,
+    marks: Marks | None,
 ) -> bool:
     """Load, reply, print; whether Ctrl-C ended it."""
     from localspec.chat.reply_metadata import reply_about
@@ -84,43 +91,43 @@ def _reply(
     from localspec.runtime.interruptible import open_interruptibly
     from localspec.runtime.messages import Conversation, Reply
 
-    conversation = Conversation(system=launch.system)
+    conversation = Conversation(system=chat_config.system)
     reply = Reply() if raw else conversation.ask(prompt).reply
     with closing(Observers()) as observers, closing(Status()) as status:
-        observers.use(launch)
+        observers.use(chat_config)
         print_news(observers)
-        with open_interruptibly(services.open_pair, launch.load, status.show) as pair:
+        with open_interruptibly(services.open_pair, chat_config.load, status.show) as pair:
             status.clear()
             output = (
-                JsonOutput(describe(launch, pair.info, raw=raw))
+                JsonOutput(describe(chat_config, pair.info, raw=raw))
                 if as_json
                 else TextOutput(fitting_marks(marks), status)
             )
-            events = pair.reply(prompt if raw else conversation.messages(), launch.reply)
-            _follow(events, reply, observers.begin(reply_about(launch, pair.info)), output)
+            events = pair.reply(prompt if raw else conversation.messages(), chat_config.reply)
+            _follow(events, reply, observers.begin(reply_about(chat_config, pair.info)), output)
             interrupted = pair.interrupted
             if explain:
                 print_explanation(reply.rounds)
-            print_summary(reply, launch)
+            print_summary(reply, chat_config)
         interrupted = interrupted or pair.interrupted  # while a cache was kept
         print_news(observers)
     return interrupted
 
 
-def _follow(events: Iterable[Event], reply: Reply, witness: ReplyWitness, output: Output) -> None:
+def _follow(events: Iterable[Event], reply: Reply, observer: ReplyObserver, output: Output) -> None:
     """Hand every event to all of them."""
     from localspec.engine.events import Finished, FinishReason
 
     try:
         for event in events:
             reply.receive(event)
-            witness.receive(event)
+            observer.receive(event)
             output.show(event)
     except LocalSpecError as error:
-        witness.fail(error)
+        observer.fail(error)
         raise
     except BaseException:
         # Whoever read has gone, or wants to: what has come is the reply.
         if not reply.done:
-            witness.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
+            observer.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
         raise

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from localspec.cli.sections import SectionOption
-from localspec.cli.values import LogitBias, Number, TextOrFile
+from localspec.cli.values import LogitBias, NumberParam, TextOrFileParam
 from localspec.config import setting
 from localspec.config.presets import PRESETS
 from localspec.engine.settings import LONGEST_WINDOW
@@ -67,13 +67,13 @@ def _breakers(context: click.Context, parameter: click.Parameter, given: tuple[s
     return tuple(_ESCAPES.get(text, text) for text in given) or None
 
 
-_ANY = Number(click.FloatRange())
-_FROM_0 = Number(click.FloatRange(min=0))
-_ABOVE_0 = Number(click.FloatRange(min=0, min_open=True))
-_SHARE = Number(click.FloatRange(min=0, max=1))
-_SHARE_ABOVE_0 = Number(click.FloatRange(min=0, max=1, min_open=True))
-_COUNT_FROM_0 = Number(click.IntRange(min=0))
-_LAST_N = Number(click.IntRange(1, LONGEST_WINDOW))
+_ANY = NumberParam(click.FloatRange())
+_FROM_0 = NumberParam(click.FloatRange(min=0))
+_ABOVE_0 = NumberParam(click.FloatRange(min=0, min_open=True))
+_SHARE = NumberParam(click.FloatRange(min=0, max=1))
+_SHARE_ABOVE_0 = NumberParam(click.FloatRange(min=0, max=1, min_open=True))
+_COUNT_FROM_0 = NumberParam(click.IntRange(min=0))
+_LAST_N = NumberParam(click.IntRange(1, LONGEST_WINDOW))
 
 SAMPLING_OPTIONS = (
     _option("--preset", type=click.Choice(tuple(PRESETS)), help=setting("preset").help),
@@ -82,9 +82,9 @@ SAMPLING_OPTIONS = (
     _option("--top-p", type=_SHARE_ABOVE_0, help=setting("top_p").help),
     _option("--min-p", type=_SHARE, help=setting("min_p").help),
     _option("--typical-p", "--typical", "typical_p", type=_SHARE_ABOVE_0, help=setting("typical_p").help),
-    _option("--top-n-sigma", type=Number(click.FloatRange(min=-1)), help=setting("top_n_sigma").help),
+    _option("--top-n-sigma", type=NumberParam(click.FloatRange(min=-1)), help=setting("top_n_sigma").help),
     _option("--xtc-probability", type=_SHARE, help=setting("xtc_probability").help),
-    _option("--xtc-threshold", type=Number(click.FloatRange(min=0, max=0.5)), help=setting("xtc_threshold").help),
+    _option("--xtc-threshold", type=NumberParam(click.FloatRange(min=0, max=0.5)), help=setting("xtc_threshold").help),
     _option("--dynatemp-range", type=_FROM_0, help=setting("dynatemp_range").help),
     _option(
         "--dynatemp-exponent",
@@ -98,7 +98,7 @@ SAMPLING_OPTIONS = (
     _option("--presence-penalty", type=_ANY, help=setting("presence_penalty").help),
     _option("--repeat-last-n", type=_LAST_N, help=setting("repeat_last_n").help),
     _option("--dry-multiplier", type=_FROM_0, help=setting("dry_multiplier").help),
-    _option("--dry-base", type=Number(click.FloatRange(min=1)), help=setting("dry_base").help),
+    _option("--dry-base", type=NumberParam(click.FloatRange(min=1)), help=setting("dry_base").help),
     _option("--dry-allowed-length", type=_COUNT_FROM_0, help=setting("dry_allowed_length").help),
     _option("--dry-penalty-last-n", type=_LAST_N, help=setting("dry_penalty_last_n").help),
     _option(
@@ -109,12 +109,12 @@ SAMPLING_OPTIONS = (
         metavar="TEXT|none",
         help=setting("dry_sequence_breakers").help,
     ),
-    _option("--mirostat", type=Number(click.IntRange(0, 2)), help=setting("mirostat").help),
+    _option("--mirostat", type=NumberParam(click.IntRange(0, 2)), help=setting("mirostat").help),
     _option("--mirostat-tau", "--mirostat-ent", "mirostat_tau", type=_FROM_0, help=setting("mirostat_tau").help),
     _option("--mirostat-eta", "--mirostat-lr", "mirostat_eta", type=_FROM_0, help=setting("mirostat_eta").help),
     _option("--logit-bias", type=LogitBias(), multiple=True, callback=_said, help=setting("logit_bias").help),
-    _option("--grammar", type=TextOrFile(), help=setting("grammar").help),
-    _option("--json-schema", type=TextOrFile(), help=setting("json_schema").help),
+    _option("--grammar", type=TextOrFileParam(), help=setting("grammar").help),
+    _option("--json-schema", type=TextOrFileParam(), help=setting("json_schema").help),
     _option(
         "--grammar-trigger",
         "grammar_triggers",

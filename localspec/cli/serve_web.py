@@ -13,7 +13,7 @@ from localspec.base.extras import install_extra
 from localspec.cli.chat import chat, open_chat
 from localspec.cli.report import remark
 from localspec.cli.services import Services
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 
 LOOPBACK = "127.0.0.1"
 WARNING = (
@@ -28,12 +28,12 @@ WARNING = (
     context_settings={"ignore_unknown_options": True},
 )
 @click.option(
-    "--port", type=Number(click.IntRange(0, 65535)), metavar="N", help="Use this port (default: 0, any free one)."
+    "--port", type=NumberParam(click.IntRange(0, 65535)), metavar="N", help="Use this port (default: 0, any free one)."
 )
 @click.option("--host", metavar="HOST", help="Listen at this address (default: one that only this machine has).")
 @click.option(
     "--tabs",
-    type=Number(click.IntRange(1, 16)),
+    type=NumberParam(click.IntRange(1, 16)),
     metavar="N",
     help="Allow so many tabs at once, each with models of its own in memory (default: 1).",
 )
@@ -70,7 +70,7 @@ def _check(services: Services, chat_options: tuple[str, ...]) -> None:
         for name, option in (("plain", "--plain"), ("as_json", "--json")):
             if context.params[name]:
                 raise UsageError(f"{option} chats in lines, and a browser shows the screen.", "Leave it out.")
-        open_chat(replace(services, open_screen=lambda launch: None, has_terminal=lambda: True), **context.params)
+        open_chat(replace(services, open_screen=lambda chat_config: None, has_terminal=lambda: True), **context.params)
 
 
 def _tell(url: str) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from localspec.doctor.evaluation import Evaluation
     from localspec.doctor.native_probe import NativeReport
     from localspec.engine.cancel import Cancellation
+    from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.interruptible import Opener
-    from localspec.runtime.launch import Launch
     from localspec.runtime.load import LoadOptions, OpenPair, Progress
 
 
@@ -26,10 +26,10 @@ def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | 
     return open_pair(options, cancel, progress)
 
 
-def _open_screen(launch: Launch) -> None:
+def _open_screen(chat_config: ChatConfig) -> None:
     from localspec.tui.app import run_app
 
-    run_app(launch)
+    run_app(chat_config)
 
 
 def _probe_native() -> NativeReport:
@@ -55,7 +55,7 @@ class Services:
     """The world behind the command line."""
 
     open_pair: Opener = _open_pair
-    open_screen: Callable[[Launch], None] = _open_screen
+    open_screen: Callable[[ChatConfig], None] = _open_screen
     has_terminal: Callable[[], bool] = _has_terminal
     """Whether a person sits at both ends, and at a screen that can be drawn on."""
     probe_native: Callable[[], NativeReport] = _probe_native

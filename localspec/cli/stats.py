@@ -10,15 +10,15 @@ import click
 
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from localspec.insight.stats.objectives import Objectives
     from localspec.insight.stats.overview import Overview
-    from localspec.insight.stats.watch import Notice
-    from localspec.store import Run
+    from localspec.insight.stats.watch import DriftNotice
+    from localspec.store import ReplyRecord
 
 BY = ("pair", "drafter", "temperature", "context", "day", "subject")
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -52,13 +52,13 @@ class Moment(click.ParamType[datetime]):
 @click.option("--watch", is_flag=True, help="List when a pair became worse, why it may have, and missed objectives.")
 @click.option(
     "--ttft-p95-s",
-    type=Number(_POSITIVE),
+    type=NumberParam(_POSITIVE),
     metavar="S",
     help="With --watch, want the first token within S seconds in 95 of 100 replies of a day (default: the setting).",
 )
 @click.option(
     "--min-speedup",
-    type=Number(_POSITIVE),
+    type=NumberParam(_POSITIVE),
     metavar="X",
     help="With --watch, want X times plain speed in half of the replies of a day (default: the setting).",
 )
@@ -86,26 +86,26 @@ def stats(
     if not watch and (ttft_p95_s or min_speedup):
         raise UsageError("Objectives are looked at with --watch alone.", "Add --watch, or leave them out.")
     from localspec.insight.stats.groups import NEED_ROUNDS, NEED_TEXTS
-    from localspec.store import Asked
+    from localspec.store import RecordFilter
 
     with open_history() as store:
         if watch:
             # A baseline is all there was before; --since is only about what is listed.
-            runs = _of_pair(store.runs(asked=Asked(texts=True)), pair_id)
+            runs = _of_pair(store.runs(asked=RecordFilter(texts=True)), pair_id)
             _print_watch(runs, since, _objectives(ttft_p95_s, min_speedup), as_json)
             return
-        asked = Asked(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS)
+        asked = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS)
         runs = store.runs(since=since, asked=asked)
         _print_overview(_counted(_of_pair(runs, pair_id), by), narrowed=bool(pair_id or since), as_json=as_json)
 
 
-def _of_pair(runs: Iterable[Run], pair_id: str | None) -> Iterator[Run]:
+def _of_pair(runs: Iterable[ReplyRecord], pair_id: str | None) -> Iterator[ReplyRecord]:
     from localspec.insight.stats.groups import pair_of
 
     return (run for run in runs if pair_id is None or pair_of(run) == pair_id)
 
 
-def _counted(runs: Iterable[Run], by: str | None) -> Overview:
+def _counted(runs: Iterable[ReplyRecord], by: str | None) -> Overview:
     from localspec.insight.stats.overview import Overview
 
     overview = Overview(by)
@@ -133,13 +133,13 @@ def _objectives(ttft_p95_s: float | None, min_speedup: float | None) -> Objectiv
     return Objectives(ttft_p95_s or config.ttft_p95_s, min_speedup or config.min_speedup)
 
 
-def _print_watch(runs: Iterable[Run], since: datetime | None, objectives: Objectives, as_json: bool) -> None:
+def _print_watch(runs: Iterable[ReplyRecord], since: datetime | None, objectives: Objectives, as_json: bool) -> None:
     from localspec.cli.stats_text import nothing, watch_lines
     from localspec.insight.stats.objectives import ObjectiveWatch
-    from localspec.insight.stats.watch import Watch
+    from localspec.insight.stats.watch import DriftWatch
 
-    watch, wanted, replies_n = Watch(), ObjectiveWatch(objectives), 0
-    notices: list[Notice] = []
+    watch, wanted, replies_n = DriftWatch(), ObjectiveWatch(objectives), 0
+    notices: list[DriftNotice] = []
     for run in runs:
         counts = since is None or run.at >= since
         raised = watch.receive(run)

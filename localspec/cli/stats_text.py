@@ -15,7 +15,7 @@ from localspec.insight.stats.page import Sheet, page
 from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_said, wanted
 
 if TYPE_CHECKING:
-    from localspec.insight.stats.watch import Notice
+    from localspec.insight.stats.watch import DriftNotice
 
 _LEAST_WIDTH = 40
 
@@ -58,7 +58,7 @@ def _cell(column: GroupColumn) -> Callable[[_Group], str]:
 
 
 def watch_lines(
-    notices: Sequence[Notice], misses: Sequence[Miss], objectives: Objectives, replies_n: int
+    notices: Sequence[DriftNotice], misses: Sequence[Miss], objectives: Objectives, replies_n: int
 ) -> Iterator[str]:
     """When a pair became worse, and which objectives were missed on which days."""
     if not notices:

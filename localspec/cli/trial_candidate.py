@@ -10,52 +10,52 @@ from typing import Any
 from click.core import ParameterSource
 
 from localspec.base.errors import UsageError
-from localspec.cli.layers import Layers
+from localspec.cli.layers import SettingsResolver
 from localspec.cli.run import run
 from localspec.config import read_config
 from localspec.insight.trials.trial import Change, changes_between
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 
 _OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TrialCandidate:
     """What is tried on which pair."""
 
     pair: str
     changes: tuple[Change, ...]
 
 
-def candidate(pair: str | None, draft: Path | None, draft_of: str | None, tried: Mapping[str, Any]) -> Candidate:
+def candidate(pair: str | None, draft: Path | None, draft_of: str | None, tried: Mapping[str, Any]) -> TrialCandidate:
     """Raises UsageError where nothing differs or options contradict each other, and what finding files raises."""
     named = {} if pair is None else {"pair": pair}
-    incumbent = _launch(named)
+    incumbent = _chat_config(named)
     if incumbent.pair_id is None or not incumbent.keeps_figures:
         raise UsageError(
             "A trial rests on the figures of replies, and those are not kept.", "Set record_figures to true."
         )
-    launch = _launch({**named, **tried})
+    chat_config = _chat_config({**named, **tried})
     chosen = _of_pair(incumbent, draft_of) if draft_of is not None else draft
     if chosen is not None:
-        launch = replace(launch, load=replace(launch.load, draft=_fitting(incumbent, chosen)))
-    changes = changes_between(incumbent, launch)
+        chat_config = replace(chat_config, load=replace(chat_config.load, draft=_fitting(incumbent, chosen)))
+    changes = changes_between(incumbent, chat_config)
     if not changes:
         hint = "Name another draft, drafter, depth or way of loading: localspec trials start --help"
         raise UsageError(f"Nothing differs from what is set for {incumbent.pair_id}.", hint)
-    return Candidate(incumbent.pair_id, changes)
+    return TrialCandidate(incumbent.pair_id, changes)
 
 
-def _launch(said: Mapping[str, Any]) -> Launch:
+def _chat_config(said: Mapping[str, Any]) -> ChatConfig:
     """What is set, with some options as if the command line said them."""
     with run.make_context("localspec run", ["-"]) as context:
         given = {name: value for name, value in context.params.items() if name not in _OF_RUN_ALONE}
         for name in said:
             context.set_parameter_source(name, ParameterSource.COMMANDLINE)
-        return Layers(context, given | dict(said)).settle(read_config())
+        return SettingsResolver(context, given | dict(said)).settle(read_config())
 
 
-def _of_pair(incumbent: Launch, pair_id: str) -> Path:
+def _of_pair(incumbent: ChatConfig, pair_id: str) -> Path:
     """The draft of another pair of the same target."""
     from localspec.models.pairs import load_catalogue
 
@@ -70,7 +70,7 @@ def _of_pair(incumbent: Launch, pair_id: str) -> Path:
     return files.draft
 
 
-def _fitting(incumbent: Launch, draft: Path) -> Path:
+def _fitting(incumbent: ChatConfig, draft: Path) -> Path:
     """The file, if it can draft for the target. Raises NotFoundError, ModelFileError, PairMismatchError."""
     from localspec.gguf import read_header
     from localspec.models.compatibility import check_match

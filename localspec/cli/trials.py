@@ -12,7 +12,7 @@ import click
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.options import THREADS, Drafters
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 from localspec.runtime.load import FLASH_ATTN
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
 _ID = click.argument("beginning", metavar="ID")
-_COUNT = Number(click.IntRange(min=1))
-_LAYERS = Number(click.IntRange(min=0), auto=True)
+_COUNT = NumberParam(click.IntRange(min=1))
+_LAYERS = NumberParam(click.IntRange(min=0), auto=True)
 _FEWEST_N = 20
 
 
@@ -44,7 +44,7 @@ def trials(context: click.Context, /) -> None:
 @click.option("--draft", type=click.Path(path_type=Path), metavar="FILE", help="Try this GGUF file as the draft.")
 @click.option("--draft-of", metavar="ID", help="Try the draft of this pair, whose target is the same.")
 @click.option("--spec", type=Drafters(), help="Try these drafters, or none with off.")
-@click.option("--depth", type=Number(click.IntRange(0, 16), auto=True), help="Try this many proposals a round.")
+@click.option("--depth", type=NumberParam(click.IntRange(0, 16), auto=True), help="Try this many proposals a round.")
 @click.option("--threads", type=THREADS, help="Try this many CPU threads.")
 @click.option("--draft-threads", type=THREADS, help="Try this many CPU threads for the draft.")
 @click.option("--gpu-layers", type=_LAYERS, help="Try this many layers on the GPU.")
@@ -55,21 +55,21 @@ def trials(context: click.Context, /) -> None:
 @click.option("--mmap/--no-mmap", default=None, help="Try mapping the model files into memory, or reading them.")
 @click.option(
     "--share",
-    type=Number(click.IntRange(1, 90)),
+    type=NumberParam(click.IntRange(1, 90)),
     default=20,
     metavar="PERCENT",
     help="Give the candidate this share of turns, 1 to 90 percent (default: 20).",
 )
 @click.option(
     "--error",
-    type=Number(click.FloatRange(0.1, 20)),
+    type=NumberParam(click.FloatRange(0.1, 20)),
     default=5.0,
     metavar="PERCENT",
     help="Decide wrongly with at most this probability, each way, 0.1 to 20 percent (default: 5).",
 )
 @click.option(
     "--turns",
-    type=Number(click.IntRange(min=_FEWEST_N)),
+    type=NumberParam(click.IntRange(min=_FEWEST_N)),
     default=1000,
     metavar="N",
     help="End it after N turns without a difference, or conversations where the candidate is loaded (default: 1000).",
@@ -213,10 +213,10 @@ def _end(beginning: str, outcome: Any, why: str) -> None:
 
 def _compared(trial: Trial) -> Comparison:
     from localspec.insight.trials.comparison import compared
-    from localspec.store import Asked
+    from localspec.store import RecordFilter
 
     with open_history() as store:
-        return compared(trial, store.runs(asked=Asked(texts=True, trial=trial.id)))
+        return compared(trial, store.runs(asked=RecordFilter(texts=True, trial=trial.id)))
 
 
 def _record(trial: Trial, comparison: Comparison | None) -> dict[str, Any]:

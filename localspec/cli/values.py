@@ -19,7 +19,7 @@ from localspec.engine.settings import BANNED
 _LONGEST_NAME = 256
 
 
-class Number(click.ParamType[int | float | None]):
+class NumberParam(click.ParamType[int | float | None]):
     """A finite number within a range, or ``auto`` (None) where that is allowed.
 
     click's own ranges let NaN and infinity through, and repeat in the help what the sentence there says.
@@ -46,7 +46,7 @@ class Number(click.ParamType[int | float | None]):
         return f"auto|{letter}" if self._auto else letter
 
 
-class TextOrFile(click.ParamType[str]):
+class TextOrFileParam(click.ParamType[str]):
     """A text, or ``@`` and the name of a UTF-8 file that has it."""
 
     name = "text"
@@ -82,7 +82,7 @@ class LogitBias(click.ParamType[tuple[int, float]]):
         return "ID=BIAS"
 
 
-class OutFile(click.ParamType[int | Path | None]):
+class OutFileParam(click.ParamType[int | Path | None]):
     """A file to write, or where allowed a port of this machine; ``none`` (None) is neither."""
 
     name = "file"

@@ -15,16 +15,16 @@ from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
 from localspec.cli.borrowed import LOADING, borrow, sampling_names, settle
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.cli.values import Number
+from localspec.cli.values import NumberParam
 
 if TYPE_CHECKING:
     from localspec.cli.streams import Status
     from localspec.insight.losslessness.check import Check
-    from localspec.insight.losslessness.examination import Plan
+    from localspec.insight.losslessness.examination import ExaminationPlan
     from localspec.insight.losslessness.report import Report
     from localspec.insight.losslessness.subject import Examined
+    from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.interruptible import InterruptibleThread
-    from localspec.runtime.launch import Launch
 
 _DEFAULT_DEPTH, _DEFAULT_TEMPERATURE = 3, 1.0
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -34,16 +34,19 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @borrow(("pair", "target", "draft", "spec", "seed"))
 @click.option(
     "--depth",
-    type=Number(click.IntRange(min=0), auto=True),
+    type=NumberParam(click.IntRange(min=0), auto=True),
     default=str(_DEFAULT_DEPTH),
     help=f"Propose this many tokens in a round, 1 to 16 (default: {_DEFAULT_DEPTH}, since auto may propose nothing).",
 )
 @click.option(
-    "--tokens", type=Number(click.IntRange(min=1)), default=64, help="Compare replies of this length (default: 64)."
+    "--tokens",
+    type=NumberParam(click.IntRange(min=1)),
+    default=64,
+    help="Compare replies of this length (default: 64).",
 )
 @click.option(
     "--samples",
-    type=Number(click.IntRange(min=20)),
+    type=NumberParam(click.IntRange(min=20)),
     default=300,
     help="Draw this many openings of either kind at each of three prompts; more show smaller errors (default: 300).",
 )
@@ -73,15 +76,15 @@ def verify(
     thousand times.
     """
     from localspec.cli.out_file import check_writable, write_out
-    from localspec.insight.losslessness.check import Outcome
+    from localspec.insight.losslessness.check import CheckOutcome
     from localspec.insight.prompt_sets import read_prompts, shipped_prompts
 
     if given["temperature"] is None and given["preset"] is None:
         given["temperature"] = _DEFAULT_TEMPERATURE
-    launch = settle(given, (*LOADING, *sampling_names(), "pair", "spec"))
+    chat_config = settle(given, (*LOADING, *sampling_names(), "pair", "spec"))
     asked = read_prompts(prompts) if prompts else shipped_prompts()
     check_writable(out)
-    report, interrupted = _report(services, launch, _plan(launch, asked, given["depth"], tokens, samples))
+    report, interrupted = _report(services, chat_config, _plan(chat_config, asked, given["depth"], tokens, samples))
     try:
         print(json.dumps(report.to_dict(), indent=2) if as_json else told(report))
     finally:  # the one must not be lost with the other
@@ -89,34 +92,34 @@ def verify(
             write_out(out, report.markdown())
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
-    if report.verdict is Outcome.FAIL:
+    if report.verdict is CheckOutcome.FAIL:
         raise CheckFailedError("Speculation changes replies here.", "Please report it, with what --out FILE writes.")
-    if report.verdict is Outcome.OPEN:
+    if report.verdict is CheckOutcome.OPEN:
         raise CheckFailedError("Too little was tested to show anything.", "Choose a fixed --depth above 0.")
 
 
-def _plan(launch: Launch, asked: Any, depth: int | None, tokens: int, samples: int) -> Plan:
-    from localspec.insight.losslessness.examination import Plan
+def _plan(chat_config: ChatConfig, asked: Any, depth: int | None, tokens: int, samples: int) -> ExaminationPlan:
+    from localspec.insight.losslessness.examination import ExaminationPlan
     from localspec.insight.losslessness.subject import Way
 
-    seed = launch.reply.seed
-    return Plan(
-        Way(launch.reply.spec, depth),
-        launch.reply.sampling,
+    seed = chat_config.reply.seed
+    return ExaminationPlan(
+        Way(chat_config.reply.spec, depth),
+        chat_config.reply.sampling,
         asked,
         tokens=tokens,
         samples_n=samples,
         # A grammar leaves no room for mirostat.
-        structured_n=0 if launch.reply.sampling.mirostat else 4,
+        structured_n=0 if chat_config.reply.sampling.mirostat else 4,
         seed=secrets.randbits(20) if seed is None else seed,
     )
 
 
-def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, bool]:
+def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) -> tuple[Report, bool]:
     """Load, check, and say on what; and whether Ctrl-C came, which keeps all that is known by then."""
     from localspec.cli.streams import Status
     from localspec.engine.model import Cancelled
-    from localspec.insight.losslessness.report import Circumstances, Report
+    from localspec.insight.losslessness.report import Report, ReportContext
     from localspec.insight.losslessness.subject import Examined
     from localspec.runtime.interruptible import InterruptibleThread
 
@@ -126,7 +129,7 @@ def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, boo
     try:
         with InterruptibleThread() as thread:
             try:
-                pair = thread.call(lambda: services.open_pair(launch.load, thread.cancel, status.show))
+                pair = thread.call(lambda: services.open_pair(chat_config.load, thread.cancel, status.show))
             except Cancelled:
                 raise KeyboardInterrupt from None
             assert isinstance(pair, Examined), "what is opened here shows its scores"
@@ -138,11 +141,11 @@ def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, boo
             finally:
                 thread.call(pair.close)
             interrupted = interrupted or thread.interrupted
-            about = Circumstances(launch.pair_id or launch.title, pair.info, {}, {})
+            about = ReportContext(chat_config.pair_id or chat_config.title, pair.info, {}, {})
             try:
                 status.show("reading the files", 1.0)
                 about = replace(about, llama_cpp=_llama_cpp(services))
-                about = replace(about, hashes=_hashes(launch))
+                about = replace(about, hashes=_hashes(chat_config))
             except KeyboardInterrupt:
                 interrupted = True
     finally:
@@ -150,7 +153,9 @@ def _report(services: Services, launch: Launch, plan: Plan) -> tuple[Report, boo
     return Report(about, plan, checks, cut_short), interrupted
 
 
-def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Status, checks: list[Check]) -> None:
+def _check(
+    thread: InterruptibleThread, pair: Examined, plan: ExaminationPlan, status: Status, checks: list[Check]
+) -> None:
     """Fill ``checks``. Raises Cancelled."""
     from localspec.cli.remaining import Remaining
     from localspec.insight.losslessness.examination import examine
@@ -163,11 +168,11 @@ def _check(thread: InterruptibleThread, pair: Examined, plan: Plan, status: Stat
             checks.append(found)
 
 
-def _hashes(launch: Launch) -> dict[str, str]:
+def _hashes(chat_config: ChatConfig) -> dict[str, str]:
     from localspec.insight.losslessness.report import sha256_of
 
     hashes = {}
-    for path in (launch.load.target, launch.load.draft):
+    for path in (chat_config.load.target, chat_config.load.draft):
         if path is not None:
             with suppress(OSError):  # what cannot be read any more has none
                 hashes[str(path)] = sha256_of(path, lambda: None)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 POSSIBLE = hasattr(os, "fork")
 _CHILD_VARIABLE = "LOCALSPEC_WATCHED_CHILD"
-"""Tells a process that began anew that it is the child: the descriptors of its ``Watch``."""
+"""Tells a process that began anew that it is the child: the descriptors of its ``ChildWatch``."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if POSSIBLE else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class ChildWatch:
     """The child's end, as descriptors: what it leaves behind for the parent, and how it hears of the parent's end."""
 
     last_words: int
@@ -87,7 +87,7 @@ def watched(services: Services, *, anew: bool = sys.platform == "darwin") -> Ser
     With ``anew`` the child begins again from its command line: what some systems bring does not survive a fork alone.
     """
     if (descriptors := os.environ.pop(_CHILD_VARIABLE, None)) is not None:
-        watch = Watch(*map(int, descriptors.split(",")))
+        watch = ChildWatch(*map(int, descriptors.split(",")))
     else:
         try:
             watch = _fork()
@@ -99,7 +99,7 @@ def watched(services: Services, *, anew: bool = sys.platform == "darwin") -> Ser
     return replace(services, open_pair=watch.opener(services.open_pair))
 
 
-def _fork() -> Watch:
+def _fork() -> ChildWatch:
     """Returns in the child alone."""
     last_words, note, (parent, alive) = _unnamed_file(), _unnamed_file(), os.pipe()
     heard = {number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN}
@@ -113,7 +113,7 @@ def _fork() -> Watch:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     os.close(alive)
-    return Watch(last_words, note, parent)
+    return ChildWatch(last_words, note, parent)
 
 
 def _unnamed_file() -> int:
@@ -127,7 +127,7 @@ def _unnamed_file() -> int:
         return os.open(os.devnull, os.O_RDWR)
 
 
-def _begin_anew(watch: Watch) -> None:
+def _begin_anew(watch: ChildWatch) -> None:
     """Become a fresh process with the same command line. Does not return."""
     descriptors = (watch.last_words, watch.note, watch.parent)
     for descriptor in descriptors:

@@ -24,7 +24,7 @@ class RefusedValue(ValueError):
     """A value that a setting cannot have; the message says what it should be."""
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """The values that a setting can have."""
 
     @property
@@ -232,7 +232,7 @@ def excess(value: float) -> str | None:
     return f"a finite number, at most {LARGEST_NUMBER:g}" if not abs(value) <= LARGEST_NUMBER else None
 
 
-def _refuse(kind: Kind, value: object) -> Value:
+def _refuse(kind: ValueKind, value: object) -> Value:
     """Raise RefusedValue."""
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

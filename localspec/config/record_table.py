@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from localspec.config.kinds import Flag, Kind, Number
+from localspec.config.kinds import Flag, Number, ValueKind
 from localspec.config.record_kinds import OutFile, Patterns, PortOrFile
 from localspec.config.setting import Applies, Setting
 
 
-def _stats(key: str, kind: Kind, about: str, default: str) -> Setting:
+def _stats(key: str, kind: ValueKind, about: str, default: str) -> Setting:
     return Setting("stats", key, kind, about, default, option=False)
 
 
-def _audit(key: str, kind: Kind, about: str, default: str) -> Setting:
+def _audit(key: str, kind: ValueKind, about: str, default: str) -> Setting:
     return Setting("audit", key, kind, about, default, Applies.NOW, option=False)
 
 

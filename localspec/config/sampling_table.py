@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localspec.config.kinds import Choice, Kind, Number, TextOrFile, Texts
+from localspec.config.kinds import Choice, Number, TextOrFile, Texts, ValueKind
 from localspec.config.setting import Setting
 
 _FROM_0 = Number(0)
@@ -14,7 +14,7 @@ _LAST_N = Number(1, 2**20, whole=True)
 _TEXT_OR_FILE = TextOrFile()
 
 
-def _sampling(key: str, kind: Kind, about: str, default: str = "") -> Setting:
+def _sampling(key: str, kind: ValueKind, about: str, default: str = "") -> Setting:
     return Setting("sampling", key, kind, about, default)
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localspec.config.kinds import Kind, Texts
+from localspec.config.kinds import Texts, ValueKind
 
 
 class Applies(StrEnum):
@@ -25,7 +25,7 @@ class Setting:
     """The table it stands in."""
     key: str
     """Named as the option of the command line, where there is one."""
-    kind: Kind
+    kind: ValueKind
     about: str
     """A sentence without its full stop."""
     default: str

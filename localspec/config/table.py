@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from localspec.config.kinds import AUTO, Choice, Flag, Kind, Names, Number, Text, Texts
+from localspec.config.kinds import AUTO, Choice, Flag, Names, Number, Text, Texts, ValueKind
 from localspec.config.record_table import AUDIT_SETTINGS, STATS_SETTINGS
 from localspec.config.sampling_table import SAMPLING_SETTINGS
 from localspec.config.setting import Applies, Setting
@@ -48,11 +48,11 @@ _DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^
 _NAME = r"[^\s/\\.][^/\\]*"
 
 
-def _model(key: str, kind: Kind, about: str, default: str) -> Setting:
+def _model(key: str, kind: ValueKind, about: str, default: str) -> Setting:
     return Setting("model", key, kind, about, default, Applies.RELOAD)
 
 
-def _screen(key: str, kind: Kind, about: str, default: str) -> Setting:
+def _screen(key: str, kind: ValueKind, about: str, default: str) -> Setting:
     return Setting("screen", key, kind, about, default, Applies.NOW, option=False)
 
 

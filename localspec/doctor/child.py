@@ -12,7 +12,7 @@ from typing import Any
 
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import choose, list_devices
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
 
 
 def report() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from localspec.base.errors import LocalSpecError
 from localspec.base.paths import shipped
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.backends.native import logger, native
+from localspec.engine.backends.llama.native import logger, native
 from localspec.engine.cancel import Cancellation
 
 _Q4_0 = 2

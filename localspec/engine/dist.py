@@ -63,7 +63,7 @@ class Dist:
         return rest
 
 
-class Chance(Protocol):
+class Rng(Protocol):
     """Every random decision of a reply, in order."""
 
     def accepts(self, p: Any, q: Any) -> bool:
@@ -75,7 +75,7 @@ class Chance(Protocol):
         ...
 
 
-class SeededChance:
+class SeededRng:
     """Chance from a seed: the same seed gives the same decisions."""
 
     def __init__(self, seed: int) -> None:

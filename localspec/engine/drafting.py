@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
-from localspec.engine.dist import Chance
-from localspec.engine.drafters import Draft, Drafter, Outlook, Walk
+from localspec.engine.dist import Rng
+from localspec.engine.drafters import Draft, DraftCursor, Drafter, Outlook
 from localspec.engine.sampling import Sampler
 
 
@@ -58,7 +58,7 @@ def draft_round(
     context: Sequence[int],
     plan: Plan,
     sampler: Sampler,
-    chance: Chance,
+    rng: Rng,
     is_end: Callable[[int], bool],
 ) -> Draft:
     """The proposals for what follows ``context``; a drafter that fails proposes no more. Raises ``Cancelled``."""
@@ -70,23 +70,23 @@ def draft_round(
         outlook = _best(walks, plan, draft.failures)
         if outlook is None:
             break
-        token = draft.draw(outlook, chance)
+        token = draft.draw(outlook, rng)
         if is_end(token):
             break  # the reply ends here if the target agrees; nothing after it can be kept
-        for _, walk in walks:
-            walk.step(token)
+        for _, cursor in walks:
+            cursor.step(token)
     return draft
 
 
-def _best(walks: Sequence[tuple[str, Walk]], plan: Plan, failures: dict[str, LocalSpecError]) -> Outlook | None:
+def _best(walks: Sequence[tuple[str, DraftCursor]], plan: Plan, failures: dict[str, LocalSpecError]) -> Outlook | None:
     """The most promising outlook, if it is worth proposing from."""
     best: Outlook | None = None
     best_chance = 0.0
-    for name, walk in walks:
-        if name in failures or not plan.looks(name, walk.lag, best_chance):
+    for name, cursor in walks:
+        if name in failures or not plan.looks(name, cursor.lag, best_chance):
             continue
         try:
-            outlook = _look(name, walk, plan)
+            outlook = _look(name, cursor, plan)
         except LocalSpecError as error:
             failures[name] = error
             continue
@@ -95,9 +95,9 @@ def _best(walks: Sequence[tuple[str, Walk]], plan: Plan, failures: dict[str, Loc
     return best if best is not None and plan.adds(best_chance) else None
 
 
-def _look(name: str, walk: Walk, plan: Plan) -> Outlook | None:
-    lag, started = walk.lag, time.perf_counter()
-    outlook = walk.look()
+def _look(name: str, cursor: DraftCursor, plan: Plan) -> Outlook | None:
+    lag, started = cursor.lag, time.perf_counter()
+    outlook = cursor.look()
     if lag:
         plan.looked(Look(name, lag, time.perf_counter() - started))
     return outlook

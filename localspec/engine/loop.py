@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from localspec.base.errors import CapacityError, InputError, LocalSpecError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy
-from localspec.engine.dist import Chance
+from localspec.engine.dist import Rng
 from localspec.engine.divergence import divergence_of
 from localspec.engine.drafters import Draft, Drafter, Outlook
 from localspec.engine.drafting import draft_round
@@ -39,10 +39,10 @@ class Request:
     prompt: Sequence[int]
     """Token ids, at least one, at most the target's n_ctx."""
     sampler: Sampler
-    chance: Chance
+    rng: Rng
     policy: DepthPolicy
     seed: int = 0
-    """Only reported; ``chance`` was made from it."""
+    """Only reported; ``rng`` was made from it."""
     max_tokens: int | None = None
     stop: Sequence[str] = ()
     prompt_chunk: int = 256
@@ -166,12 +166,12 @@ class _Reply:
         request, is_end = self.request, self.target.vocab.is_end
         drafters = self._drafters()
         plan = request.policy.plan(room if drafters else 0)
-        draft = draft_round(drafters, self.context, plan, request.sampler, request.chance, is_end)
+        draft = draft_round(drafters, self.context, plan, request.sampler, request.rng, is_end)
         self.left_out |= {name: error.message for name, error in draft.failures.items()}
         drafted = time.perf_counter()
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
-        verdict = verify(draft, rows, request.sampler, request.chance, is_end)
+        verdict = verify(draft, rows, request.sampler, request.rng, is_end)
         tokens = self._commit(draft, verdict)
         rejected, ignored = self._leftover(draft, verdict, len(tokens))
         judged = draft.outlooks[: verdict.accepted + (verdict.accepted < len(draft))]

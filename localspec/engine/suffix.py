@@ -170,7 +170,7 @@ class SuffixAutomaton:
             at = link[at]
         return short
 
-    def walk(self) -> Walker:
+    def cursor(self) -> Walker:
         """A walker at the end of the text."""
         state, size = self._end
         return Walker(self, state, size)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from localspec.engine.dist import Chance, Dist
+from localspec.engine.dist import Dist, Rng
 from localspec.engine.drafters import Draft
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
@@ -34,7 +34,7 @@ class Verdict:
     """The target's distributions at the first places, as far as they were needed."""
 
 
-def verify(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end: IsEnd) -> Verdict:
+def verify(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
     """Judge ``draft`` against the target's logits ``rows``, shape (len(draft) + 1, n_vocab).
 
     ``sampler`` is advanced along the committed path, so stateful samplers see exactly the reply.
@@ -43,11 +43,11 @@ def verify(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end:
     """
     drawn_n = sum(len(q.ids) > 1 for q in draft.dists)
     if sampler.stateless and len(draft) > 1 and drawn_n:
-        return _by_block(draft, rows, sampler, chance, is_end)
-    return _by_token(draft, rows, sampler, chance, is_end)
+        return _by_block(draft, rows, sampler, rng, is_end)
+    return _by_token(draft, rows, sampler, rng, is_end)
 
 
-def _by_token(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end: IsEnd) -> Verdict:
+def _by_token(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
     """A proposal x drawn from q stays with probability min(1, p(x)/q(x)); at the first that does not,
     the normalised positive part of p - q gives the replacement.
     """
@@ -55,19 +55,19 @@ def _by_token(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_e
     for position, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
         p = sampler.dist(rows[position])
         laws.append(p)
-        if not chance.accepts(p.prob(x), q.prob(x)):
-            token = chance.draw(p.minus(q))
+        if not rng.accepts(p.prob(x), q.prob(x)):
+            token = rng.draw(p.minus(q))
             sampler.accept(token)
             return Verdict(position, token, laws)
         sampler.accept(x)
         if is_end(x):
             return Verdict(position + 1, None, laws)
-    token = chance.draw(sampler.dist(rows[len(draft)]))
+    token = rng.draw(sampler.dist(rows[len(draft)]))
     sampler.accept(token)
     return Verdict(len(draft), token, laws)
 
 
-def _by_block(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_end: IsEnd) -> Verdict:
+def _by_block(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
     """The longest prefix whose joint probability the target can answer for stays.
 
     P_i = min(1, P_(i-1) p(x_i)/q(x_i)) is the chance that a prefix of i tokens is kept at least; given
@@ -85,15 +85,15 @@ def _by_block(draft: Draft, rows: Logits, sampler: Sampler, chance: Chance, is_e
         else:
             stays = laws[position + 1].excess(draft.dists[position + 1], weight)
             out_of = stays + 1 - weight
-        if out_of == 0 or (stays and chance.accepts(stays, out_of)):
+        if out_of == 0 or (stays and rng.accepts(stays, out_of)):
             kept, kept_weight = position + 1, weight
     for x in draft.tokens[:kept]:
         sampler.accept(x)
     if kept == len(draft):
         if is_end(draft.tokens[-1]):
             return Verdict(kept, None, laws)
-        token = chance.draw(sampler.dist(rows[kept]))
+        token = rng.draw(sampler.dist(rows[kept]))
     else:
-        token = chance.draw(laws[kept].minus(draft.dists[kept], kept_weight))
+        token = rng.draw(laws[kept].minus(draft.dists[kept], kept_weight))
     sampler.accept(token)
     return Verdict(kept, token, laws)

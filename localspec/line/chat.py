@@ -11,10 +11,10 @@ from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import Attachment, read_attachment, with_files
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.line.commands import QUIT, find_command, names, told_a_file
 from localspec.line.editing_keys import editing_keys, remember
-from localspec.line.reading import Lines, PipedLines, Said, TypedLines, read_said
+from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_said
 from localspec.line.replying import answer
 from localspec.line.state import State
 from localspec.line.turns import place_of
@@ -72,11 +72,11 @@ class LineChat:
         if self._state.slot.interrupted and not self._patient:
             raise KeyboardInterrupt
         self._warn()
-        for news in self._state.witness.news(_JUDGED_S):
+        for news in self._state.observer.news(_JUDGED_S):
             self._state.voice.remark(visible_line(news.text))
         return True
 
-    def _obey(self, said: Said) -> bool:
+    def _obey(self, said: InputLine) -> bool:
         """Do what was said, or have it answered; whether to go on."""
         if self._edited:
             remember(said.text)
@@ -98,9 +98,9 @@ class LineChat:
     def _answer(self, text: str) -> None:
         state = self._state
         if self._typed:
-            self._history.add(Written(text))
+            self._history.add(WrittenMessage(text))
         files = (*state.attached, *(self._mentioned(text) if self._typed else ()))
-        question = state.talk.ask(with_files(files, text))
+        question = state.thread.ask(with_files(files, text))
         state.attached.clear()
         answer(state, question.id)
 
@@ -129,7 +129,7 @@ class LineChat:
     def _may_leave(self) -> bool:
         """Whether to leave now: a person is told first, and once, if what was said would be lost by it."""
         state = self._state
-        state.talk.flush()
+        state.thread.flush()
         if state.store.trouble is None or self._told:
             return True
         self._told = True

@@ -10,7 +10,7 @@ from localspec.config import setting
 from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.line.state import State
 from localspec.line.voice import LEGENDS
-from localspec.runtime.launch import Launch, Settings
+from localspec.runtime.chat_config import ChatConfig, Settings
 
 _PERSONA = setting("persona")
 
@@ -18,19 +18,19 @@ _PERSONA = setting("persona")
 def pair(state: State, argument: str) -> None:
     """Go on with another pair; the conversation stays."""
     if not argument:
-        state.voice.say(_pairs(state.slot.launch))
+        state.voice.say(_pairs(state.slot.chat_config))
         return
-    launch = _settings(state).for_pair(argument).settle(_settings(state).config, state.talk.settings)
-    if launch.load == state.slot.launch.load:
-        state.voice.say(f"You are talking to {visible_line(launch.title)} already.")
+    chat_config = _settings(state).for_pair(argument).settle(_settings(state).config, state.thread.settings)
+    if chat_config.load == state.slot.chat_config.load:
+        state.voice.say(f"You are talking to {visible_line(chat_config.title)} already.")
         return
-    state.voice.remark(f"Loading {visible_line(launch.title)}; the conversation stays.")
-    former = state.slot.launch
-    state.slot.change(launch)
-    if launch.system != former.system:
-        state.talk.set_system(launch.system)
-    now = visible_line(f"{launch.title} now, on {state.slot.info.device}")
-    state.voice.say(f"You are talking to {now}.", pair=launch.pair_id)
+    state.voice.remark(f"Loading {visible_line(chat_config.title)}; the conversation stays.")
+    former = state.slot.chat_config
+    state.slot.change(chat_config)
+    if chat_config.system != former.system:
+        state.thread.set_system(chat_config.system)
+    now = visible_line(f"{chat_config.title} now, on {state.slot.info.device}")
+    state.voice.say(f"You are talking to {now}.", pair=chat_config.pair_id)
 
 
 def persona(state: State, argument: str) -> None:
@@ -43,7 +43,7 @@ def persona(state: State, argument: str) -> None:
         state.voice.say(listed if there else no_personas())
         return
     check_persona(argument, folder)
-    _take(state, change(settings, state.talk.settings, _PERSONA, argument))
+    _take(state, change(settings, state.thread.settings, _PERSONA, argument))
     if "system" in settings.said:
         state.voice.say("The command line names a system prompt, which stands in place of a persona.")
     else:
@@ -53,7 +53,7 @@ def persona(state: State, argument: str) -> None:
 
 def set_(state: State, argument: str) -> None:
     """Set something for this conversation, or for the pair; without a name, say what the conversation sets."""
-    own = state.talk.settings
+    own = state.thread.settings
     if not argument:
         state.voice.say(told(own), settings=dict(own))
         return
@@ -64,23 +64,23 @@ def set_(state: State, argument: str) -> None:
 
 def unset(state: State, argument: str) -> None:
     """Leave a setting to the file again, or all of them; or take one from the pair."""
-    changed = unset_from(_settings(state), state.talk.settings, argument)
+    changed = unset_from(_settings(state), state.thread.settings, argument)
     _take(state, changed)
     state.voice.say(changed.said, settings=dict(changed.own))
 
 
 def schema(state: State, argument: str) -> None:
     """Hold the replies of this conversation to the JSON Schema in a file, or no more."""
-    changed = schema_from(_settings(state), state.talk.settings, argument)
+    changed = schema_from(_settings(state), state.thread.settings, argument)
     _take(state, changed)
     state.voice.say(changed.said, settings=dict(changed.own))
 
 
 def _take(state: State, changed: Changed) -> None:
-    state.talk.set_settings(changed.own)
-    if changed.launch.system != state.slot.launch.system:
-        state.talk.set_system(changed.launch.system)
-    state.slot.adopt(changed.launch)
+    state.thread.set_settings(changed.own)
+    if changed.chat_config.system != state.slot.chat_config.system:
+        state.thread.set_system(changed.chat_config.system)
+    state.slot.adopt(changed.chat_config)
 
 
 def marks(state: State, argument: str) -> None:
@@ -95,12 +95,12 @@ def marks(state: State, argument: str) -> None:
 
 
 def _settings(state: State) -> Settings:
-    settings = state.slot.launch.in_use
+    settings = state.slot.chat_config.in_use
     assert settings is not None, "the command line makes every launch of settings"
     return settings
 
 
-def _pairs(now: Launch) -> str:
+def _pairs(now: ChatConfig) -> str:
     """Those that can be talked to at once."""
     from localspec.models.pairs import load_catalogue
     from localspec.models.pairs.state import HERE, state_of

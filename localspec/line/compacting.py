@@ -18,13 +18,13 @@ def compact(state: State, argument: str) -> None:
     if argument and not argument.isdecimal():
         raise UsageError(f"/compact takes a number, not {argument!r}.", "So many of the last turns stay as they are.")
     kept_n = int(argument[:9]) if argument else KEPT_TURNS_N
-    old = state.talk.old_turns(kept_n)
+    old = state.thread.old_turns(kept_n)
     if old is None:
         stay = f" older than the last {'one' if kept_n == 1 else kept_n}" if kept_n else ""
         raise UsageError(f"There is no turn{stay} to summarise.", "/compact 0 takes all there are.")
     state.voice.remark(f"Summarising {_turns(old.turns_n)}. Ctrl-C stops it, and nothing changes.")
     reply = _summarise(state, old)
-    recap = state.talk.recap
+    recap = state.thread.recap
     if recap is None or recap.node.parent != old.through:
         stopped = reply.finished is FinishReason.CANCELLED
         why = "The summary was stopped" if stopped else "The model had nothing to say in summary"
@@ -42,19 +42,19 @@ def compact(state: State, argument: str) -> None:
 
 
 def _summarise(state: State, old: OldTurns) -> Reply:
-    options = summary_options(state.slot.launch.reply)
-    about = reply_about(replace(state.slot.launch, reply=options), state.slot.info)
-    recorder = state.talk.begin_summary(old, about)
-    recorder.keeps_figures = state.slot.launch.keeps_figures
-    witness = state.witness.begin(about, recorder.message)
+    options = summary_options(state.slot.chat_config.reply)
+    about = reply_about(replace(state.slot.chat_config, reply=options), state.slot.info)
+    recorder = state.thread.begin_summary(old, about)
+    recorder.keeps_figures = state.slot.chat_config.keeps_figures
+    observer = state.observer.begin(about, recorder.message)
     reply = Reply(tally=Tally(plain_per_second=state.slot.info.plain_per_second))
     try:
         for event in state.slot.reply(old.asked, options=options):
             reply.receive(event)
             recorder.receive(event)
-            witness.receive(event)
+            observer.receive(event)
     except LocalSpecError as error:
-        witness.fail(error)
+        observer.fail(error)
         raise
     return reply
 

@@ -23,9 +23,9 @@ _WHOLE, _ALL = "conversation", "all"
 
 
 def new(state: State, argument: str) -> None:
-    state.turn_to(state.store.begin(state.slot.launch.system))
-    state.talk.set_system(state.slot.launch.system)
-    state.voice.say("A new conversation.", conversation=state.talk.id)
+    state.turn_to(state.store.begin(state.slot.chat_config.system))
+    state.thread.set_system(state.slot.chat_config.system)
+    state.voice.say("A new conversation.", conversation=state.thread.id)
 
 
 def list_(state: State, argument: str) -> None:
@@ -73,11 +73,11 @@ def open_(state: State, argument: str) -> None:
     if not argument:
         raise UsageError("/open needs the number of a conversation, or its id.", "/list lists them.")
     conversation, message = _meant(state, argument)
-    talk = state.store.open_conversation(conversation)
+    thread = state.store.open_conversation(conversation)
     if message is not None:
-        talk.choose(message)
-    state.turn_to(talk)
-    state.voice.say(" ".join(filter(None, (opened(talk), spoken_with(state)))), conversation=talk.id)
+        thread.choose(message)
+    state.turn_to(thread)
+    state.voice.say(" ".join(filter(None, (opened(thread), spoken_with(state)))), conversation=thread.id)
 
 
 def spoken_with(state: State) -> str:
@@ -85,8 +85,8 @@ def spoken_with(state: State) -> str:
     from localspec.models.pairs import load_catalogue
     from localspec.models.pairs.state import HERE, state_of
 
-    about = state.talk.last_made_with
-    if about is None or not made_by_another(about, state.slot.launch):
+    about = state.thread.last_made_with
+    if about is None or not made_by_another(about, state.slot.chat_config):
         return ""
     pair = next((each for each in load_catalogue().pairs if each.id == about.pair_id), None)
     if pair is None:
@@ -99,33 +99,33 @@ def spoken_with(state: State) -> str:
     return f"It was with {pair.title}, which is not here; `localspec pairs pull {pair.id}` fetches it."
 
 
-def opened(talk: StoredConversation) -> str:
+def opened(thread: StoredConversation) -> str:
     """What to say of a conversation that is gone on with."""
-    path = talk.path
+    path = thread.path
     cut_off = bool(path) and path[-1].state is ReplyState.CUT_OFF
     hint = " The last reply was cut off; /continue goes on with it." if cut_off else ""
-    return f"Opened {visible_line(talk.title)}, {messages(len(path))}. /show reads the last turn.{hint}"
+    return f"Opened {visible_line(thread.title)}, {messages(len(path))}. /show reads the last turn.{hint}"
 
 
 def show(state: State, argument: str) -> None:
     """The last turn, or all of it."""
     if argument not in ("", _ALL):
         raise UsageError(f"/show takes {_ALL}, or nothing.", "It then shows the last turn.")
-    path = state.talk.path
+    path = state.thread.path
     if not path:
         raise UsageError("Nothing has been said yet.", "Type a message.")
     shown = path if argument else path[-2:] if path[-1].role is Role.ASSISTANT else path[-1:]
     blocks = [_block(state, node) for node in shown]
-    if argument and state.talk.system:
-        blocks.insert(0, f"System: {state.talk.system}")
+    if argument and state.thread.system:
+        blocks.insert(0, f"System: {state.thread.system}")
     records = [{"id": node.id, "role": node.role, "content": node.content} for node in shown]
-    state.voice.say("\n\n".join([visible_line(state.talk.title), *blocks] if argument else blocks), messages=records)
+    state.voice.say("\n\n".join([visible_line(state.thread.title), *blocks] if argument else blocks), messages=records)
 
 
 def rename(state: State, argument: str) -> None:
     """Give a title; without one it is made from the first question."""
-    state.talk.rename(argument)
-    state.voice.say(visible_line(f"The title is: {state.talk.title}."))
+    state.thread.rename(argument)
+    state.voice.say(visible_line(f"The title is: {state.thread.title}."))
 
 
 def delete(state: State, argument: str) -> None:
@@ -135,20 +135,20 @@ def delete(state: State, argument: str) -> None:
         return
     if argument:
         raise UsageError(f"/delete takes {_WHOLE}, or nothing.", "It then deletes the last turn.")
-    path, talk = state.talk.path, state.talk
+    path, thread = state.thread.path, state.thread
     if not path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
-    talk.delete(path[-1].id)
+    thread.delete(path[-1].id)
     state.voice.say("The last turn is deleted; /undo brings it back.")
 
 
 def undo(state: State, argument: str) -> None:
     """What was deleted or summarised last here, on whatever day; or a whole conversation that was deleted since."""
-    talk = state.talk
-    undone = talk.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
+    thread = state.thread
+    undone = thread.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
     if undone is not None:
         what = "The full turns are" if undone.role is Role.SYSTEM else "The turn is"
-        state.voice.say(visible_line(f"{what} back in {talk.title}."))
+        state.voice.say(visible_line(f"{what} back in {thread.title}."))
     elif state.deleted:
         _restore_whole(state, state.deleted.pop())
     else:
@@ -163,7 +163,7 @@ def export(state: State, argument: str) -> None:
         hint = "For example /export talk.md; .json has every version, .ndjson every token."
         raise UsageError("/export needs the name of a file.", hint)
     path = Path(argument)
-    write_new(state.talk.document(), path)
+    write_new(state.thread.document(), path)
     state.voice.say(f"The conversation is written to {path}.", file=str(path))
 
 
@@ -196,24 +196,24 @@ def _meant(state: State, argument: str) -> tuple[str, str | None]:
 
 
 def _block(state: State, node: Node) -> str:
-    place, of = state.talk.tree.position(node.id)
+    place, of = state.thread.tree.position(node.id)
     version = f" ({place} of {of})" if of > 1 else ""
     ending = f"\n{_ENDINGS[node.state]}" if node.state in _ENDINGS else ""
     return f"{_SPEAKERS[node.role]}{version}: {node.content.strip()}{ending}"
 
 
 def _delete_whole(state: State) -> None:
-    talk = state.talk
-    if not talk.path:
+    thread = state.thread
+    if not thread.path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
-    state.store.delete(talk.id)
-    state.deleted.append(talk)
-    state.turn_to(state.store.begin(state.slot.launch.system))
-    state.talk.set_system(state.slot.launch.system)
-    state.voice.say(f"{visible_line(talk.title)} is deleted; /undo brings it back. This is a new conversation.")
+    state.store.delete(thread.id)
+    state.deleted.append(thread)
+    state.turn_to(state.store.begin(state.slot.chat_config.system))
+    state.thread.set_system(state.slot.chat_config.system)
+    state.voice.say(f"{visible_line(thread.title)} is deleted; /undo brings it back. This is a new conversation.")
 
 
-def _restore_whole(state: State, talk: StoredConversation) -> None:
-    state.store.restore(talk.id)
-    state.turn_to(talk)
-    state.voice.say(visible_line(f"{talk.title} is back, and open."))
+def _restore_whole(state: State, thread: StoredConversation) -> None:
+    state.store.restore(thread.id)
+    state.turn_to(thread)
+    state.voice.say(visible_line(f"{thread.title} is back, and open."))

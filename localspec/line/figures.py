@@ -19,8 +19,8 @@ def figures(state: State, argument: str) -> None:
     reply = reply_of(state, last(state, Role.ASSISTANT))
     if reply is None:
         raise NotFoundError("There are no figures for this reply: no model wrote it.", "/regenerate has one write it.")
-    launch, timings = state.slot.launch, reply.timings
-    name = launch.pair_id or launch.title
+    chat_config, timings = state.slot.chat_config, reply.timings
+    name = chat_config.pair_id or chat_config.title
     prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n} more known from before"
     lines = [*summary_parts(timings, reply.rounds, name), prompt]
     state.voice.say("\n".join(lines))
@@ -33,7 +33,7 @@ def stats(state: State, argument: str) -> None:
     from localspec.insight.stats.wording import basis
 
     overview = Overview(None)
-    state.talk.flush()
+    state.thread.flush()
     for run in state.store.runs():
         overview.add(run)
     if not overview.whole.replies_n:

@@ -20,7 +20,7 @@ INVITATION, GOES_ON = "> ", "... "
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class InputLine:
     """A message, or a command."""
 
     text: str
@@ -69,7 +69,7 @@ class PipedLines:
         return _text(line.removesuffix(b"\n").removesuffix(b"\r")) if line else None
 
 
-def read_said(lines: Lines, *, objects: bool = False) -> Said | None:
+def read_said(lines: Lines, *, objects: bool = False) -> InputLine | None:
     """The next message or command, stripped; None at the end of the input.
 
     With ``objects`` a line that begins with a brace is a JSON object with the text of a message. Raises as
@@ -79,12 +79,12 @@ def read_said(lines: Lines, *, objects: bool = False) -> Said | None:
     if line is None:
         return None
     if objects and line.lstrip().startswith("{"):
-        return Said(_from_object(line), literal=True)
+        return InputLine(_from_object(line), literal=True)
     if line.lstrip().startswith(QUOTES):
-        return Said(_quoted(lines, line.strip().removeprefix(QUOTES)), literal=True)
+        return InputLine(_quoted(lines, line.strip().removeprefix(QUOTES)), literal=True)
     if _goes_on(line):
-        return Said(_continued(lines, line), literal=True)
-    return Said(line.strip(), literal=line[:1].isspace())
+        return InputLine(_continued(lines, line), literal=True)
+    return InputLine(line.strip(), literal=line[:1].isspace())
 
 
 def _goes_on(line: str) -> bool:

@@ -10,26 +10,26 @@ from types import TracebackType
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event
 from localspec.line.waiting import Waiting
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.interruptible import InterruptiblePair, Opener, open_interruptibly
-from localspec.runtime.launch import Launch
 from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, ReplyOptions
 
 
-class PairSlot:
+class LinePairSlot:
     """Holds one open pair; a context, entered with the pair loaded."""
 
-    def __init__(self, opener: Opener, launch: Launch, waiting: Waiting) -> None:
-        self.launch = launch
+    def __init__(self, opener: Opener, chat_config: ChatConfig, waiting: Waiting) -> None:
+        self.chat_config = chat_config
         """What is loaded, and how it is to reply."""
         self.waiting = waiting
         self._opener = opener
         self._open: ExitStack | None = None
         self._pair: InterruptiblePair | None = None
 
-    def __enter__(self) -> PairSlot:
+    def __enter__(self) -> LinePairSlot:
         """Raises LocalSpecError if the pair cannot be loaded, KeyboardInterrupt if Ctrl-C ends that."""
-        self._load(self.launch)
+        self._load(self.chat_config)
         return self
 
     def __exit__(
@@ -53,31 +53,31 @@ class PairSlot:
         """As ``InterruptiblePair.reply``, without ``options`` with those of the launch."""
         pair = self._loaded()
         self.waiting.begin()
-        return pair.reply(messages, options or self.launch.reply, prefix)
+        return pair.reply(messages, options or self.chat_config.reply, prefix)
 
-    def adopt(self, launch: Launch) -> None:
-        """Reply from now on as ``launch`` says; what is loaded stays."""
-        self.launch = replace(launch, load=self.launch.load)
+    def adopt(self, chat_config: ChatConfig) -> None:
+        """Reply from now on as ``chat_config`` says; what is loaded stays."""
+        self.chat_config = replace(chat_config, load=self.chat_config.load)
 
-    def change(self, launch: Launch) -> None:
+    def change(self, chat_config: ChatConfig) -> None:
         """Load another pair. Where that fails the former is loaded again, and the error raised."""
-        former = self.launch
+        former = self.chat_config
         self._unload()
         try:
-            self._load(launch)
+            self._load(chat_config)
         except (LocalSpecError, KeyboardInterrupt):
             self._load(former)
             raise
 
     def _loaded(self) -> InterruptiblePair:
-        return self._pair or self._load(self.launch)
+        return self._pair or self._load(self.chat_config)
 
-    def _load(self, launch: Launch) -> InterruptiblePair:
+    def _load(self, chat_config: ChatConfig) -> InterruptiblePair:
         self.waiting.begin()
         with ExitStack() as stack:
-            pair = stack.enter_context(open_interruptibly(self._opener, launch.load, self.waiting.show))
+            pair = stack.enter_context(open_interruptibly(self._opener, chat_config.load, self.waiting.show))
             self._open = stack.pop_all()
-        self._pair, self.launch = pair, launch
+        self._pair, self.chat_config = pair, chat_config
         return pair
 
     def _unload(self) -> None:

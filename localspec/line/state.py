@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from localspec.chat.compose.attachment import Attachment
-from localspec.insight.observers import Everybody, Witness
+from localspec.insight.observers import Everybody, Observer
 from localspec.insight.trials.live import Trials
-from localspec.line.slot import PairSlot
+from localspec.line.slot import LinePairSlot
 from localspec.line.voice import Voice
 from localspec.runtime.messages import Reply
 from localspec.store import Store, StoredConversation
@@ -19,10 +19,10 @@ class State:
     """One chat. Which conversation it is about changes; the store stays."""
 
     store: Store
-    talk: StoredConversation
-    slot: PairSlot
+    thread: StoredConversation
+    slot: LinePairSlot
     voice: Voice
-    witness: Witness = field(default_factory=Everybody)
+    observer: Observer = field(default_factory=Everybody)
     """Follows every reply."""
     trials: Trials = field(init=False)
     """Which replies are made otherwise, to see whether that is better."""
@@ -39,11 +39,11 @@ class State:
 
     def __post_init__(self) -> None:
         self.trials = Trials(self.store)
-        self.witness = Everybody((self.trials, self.witness))
+        self.observer = Everybody((self.trials, self.observer))
 
-    def turn_to(self, talk: StoredConversation) -> None:
+    def turn_to(self, thread: StoredConversation) -> None:
         """Leave the conversation for another, and reply as that one has it."""
-        changed = talk.settings != self.talk.settings
-        self.talk, self.last = talk, None
-        if changed and (settings := self.slot.launch.in_use) is not None:
-            self.slot.adopt(settings.settle(settings.config, talk.settings))
+        changed = thread.settings != self.thread.settings
+        self.thread, self.last = thread, None
+        if changed and (settings := self.slot.chat_config.in_use) is not None:
+            self.slot.adopt(settings.settle(settings.config, thread.settings))

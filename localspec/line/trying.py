@@ -10,10 +10,10 @@ from localspec.runtime.messages import Role
 
 def load_tried(state: State) -> None:
     """Have the pair that the conversation is tried on, where it begins. Raises LocalSpecError."""
-    begins = all(node.role is not Role.ASSISTANT for node in state.talk.tree.nodes)
-    launch, slot = state.slot.launch, state.slot
-    tried = state.trials.to_load(launch, state.talk.id, begins=begins)
-    if tried.load == launch.load:
+    begins = all(node.role is not Role.ASSISTANT for node in state.thread.tree.nodes)
+    chat_config, slot = state.slot.chat_config, state.slot
+    tried = state.trials.to_load(chat_config, state.thread.id, begins=begins)
+    if tried.load == chat_config.load:
         return
     try:
         slot.change(tried)
@@ -24,6 +24,6 @@ def load_tried(state: State) -> None:
 
 def adopt_promoted(state: State) -> None:
     """Reply from now on as a promotion has it set, if there was one."""
-    settings = state.slot.launch.in_use
+    settings = state.slot.chat_config.in_use
     if state.trials.wrote_settings() and settings is not None:
-        state.slot.adopt(settings.settle(read_config(), state.talk.settings))
+        state.slot.adopt(settings.settle(read_config(), state.thread.settings))

@@ -26,12 +26,12 @@ def edit(state: State, argument: str) -> None:
         state.voice.say("The question stays as it is.")
         return
     files = question.content.removesuffix(text) if text else question.content
-    answer(state, state.talk.edit(question.id, files + changed).id)
+    answer(state, state.thread.edit(question.id, files + changed).id)
 
 
 def continue_(state: State, argument: str) -> None:
     """Go on with the last reply, if it ended before its end."""
-    path = state.talk.path
+    path = state.thread.path
     if path and path[-1].role is Role.USER:
         answer(state, path[-1].id)
         return
@@ -45,15 +45,15 @@ def continue_(state: State, argument: str) -> None:
 def version(state: State, argument: str) -> None:
     """Show another version of the last reply, or without a number say how many there are."""
     node = last(state, Role.ASSISTANT)
-    versions = state.talk.tree.siblings(node.id)
-    place = state.talk.tree.position(node.id)[0]
+    versions = state.thread.tree.siblings(node.id)
+    place = state.thread.tree.position(node.id)[0]
     if not argument:
         state.voice.say(f"This is reply {place} of {len(versions)}.", version=place, versions_n=len(versions))
         return
     if not argument.isdecimal() or not 0 < int(argument[:9]) <= len(versions):
         raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
     chosen = versions[int(argument[:9]) - 1]
-    state.talk.choose(chosen.id)
+    state.thread.choose(chosen.id)
     state.voice.say(f"Reply {argument} of {len(versions)}: {chosen.content.strip()}", content=chosen.content)
 
 

@@ -18,8 +18,8 @@ from localspec.engine.events import Event, FinishReason, PromptProgress, Round, 
 from localspec.engine.fallback import failure_note
 from localspec.line.streaming import Stride, Strides
 from localspec.line.waiting import Waiting
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import sentence
-from localspec.runtime.launch import Launch
 from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Reply
 
@@ -55,7 +55,7 @@ class Voice(Protocol):
         """Something was not done."""
         ...
 
-    def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
+    def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
         """A reply begins; ``ids`` name the conversation and its messages."""
         ...
 
@@ -91,8 +91,8 @@ class TextVoice:
     def refuse(self, error: LocalSpecError) -> None:
         self._aside(visible_line(str(error)))
 
-    def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
-        self._last, self._toy = "\n", launch.tour
+    def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
+        self._last, self._toy = "\n", chat_config.tour
 
     def show(self, event: Event) -> None:
         match event:
@@ -143,7 +143,7 @@ class JsonVoice:
     lasting = True
     marks = Marks.NEVER
 
-    def __init__(self, records: Callable[[Launch, PairInfo, Mapping[str, str]], Records], waiting: Waiting) -> None:
+    def __init__(self, records: Callable[[ChatConfig, PairInfo, Mapping[str, str]], Records], waiting: Waiting) -> None:
         """``records`` makes what writes one reply; the ids go into its first record."""
         self._make = records
         self._records: Records | None = None
@@ -161,8 +161,8 @@ class JsonVoice:
             {"event": "error", "message": error.message, "hint": error.hint, "exit_code": error.exit_code},
         )
 
-    def begin(self, launch: Launch, info: PairInfo, ids: Mapping[str, str]) -> None:
-        self._records = self._make(launch, info, ids)
+    def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
+        self._records = self._make(chat_config, info, ids)
 
     def show(self, event: Event) -> None:
         assert self._records is not None

@@ -28,7 +28,7 @@ _CHOOSE_ANOTHER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Compatibility:
     """Whether two models fit each other, and why not."""
 
     reason: str = ""
@@ -50,11 +50,11 @@ def check_match(target: GgufHeader, draft: GgufHeader) -> None:
         raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", _CHOOSE_ANOTHER)
 
 
-def judge_match(target: GgufHeader, draft: GgufHeader) -> Verdict:
+def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
     """Whether ``draft`` can guess for ``target``."""
     for header, whose in ((target, "target"), (draft, "draft")):
         if heads := heads_in_words(header):
-            return Verdict(f"the {whose} is no model of its own but {heads}, which LocalSpec cannot run yet")
+            return Compatibility(f"the {whose} is no model of its own but {heads}, which LocalSpec cannot run yet")
     ours, theirs = target.vocabulary, draft.vocabulary
     token_id = _first_difference(ours.tokens, theirs.tokens)
     reasons = [reason for rule in _RULES if (reason := rule(ours, theirs))][:1]
@@ -62,8 +62,8 @@ def judge_match(target: GgufHeader, draft: GgufHeader) -> Verdict:
         texts = _shown(ours.tokens[token_id]), _shown(theirs.tokens[token_id])
         reasons.append(f"token {token_id} is {texts[0]} in the target and {texts[1]} in the draft")
     if reasons:
-        return Verdict("; ".join(reasons), token_id)
-    return Verdict(warnings=tuple(_warnings(target, draft)))
+        return Compatibility("; ".join(reasons), token_id)
+    return Compatibility(warnings=tuple(_warnings(target, draft)))
 
 
 def _same_kind(target: Vocabulary, draft: Vocabulary) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from localspec.base.errors import CapacityError
-from localspec.base.machine import Memory
+from localspec.base.machine import MachineMemory
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.models.memory_estimate import CELL_TOKENS, ContextShape, Footprint, footprint
@@ -43,7 +43,7 @@ class Wanted:
 class Room:
     """What there is to fit into."""
 
-    memory: Memory
+    memory: MachineMemory
     device_bytes: int | None = None
     """Free on the devices together; None where there is none, or it does not tell."""
     device_shares_ram: bool = False

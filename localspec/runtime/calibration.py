@@ -22,7 +22,7 @@ from typing import Protocol
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, LookCost
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Model
@@ -312,7 +312,7 @@ def _timed(work: Callable[[], object]) -> float:
 def _plain_rounds(target: Model, prompt: Sequence[int], cancel: Cancellation) -> Iterator[Round]:
     """Rounds of one token without end: a reply that is over is begun again."""
     while True:
-        request = Request(prompt=prompt, sampler=Greedy(), chance=SeededChance(0), policy=FixedDepth(0))
+        request = Request(prompt=prompt, sampler=Greedy(), rng=SeededRng(0), policy=FixedDepth(0))
         for event in generate(target, [], request, cancel):
             if isinstance(event, Round):
                 yield event

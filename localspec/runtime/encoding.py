@@ -24,7 +24,7 @@ _WHITE_SPACE = b" \t\n\v\f\r"
 
 
 class TextVocab(Protocol):
-    """What turning text into tokens takes; ``backends.llama_vocab.LlamaVocab`` has it."""
+    """What turning text into tokens takes; ``backends.llama.vocab.LlamaVocab`` has it."""
 
     @property
     def chat_template(self) -> str | None: ...

@@ -18,7 +18,7 @@ from types import FrameType, TracebackType
 from typing import Any, Generic, TypeVar
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE
-from localspec.base.signal_wakeup import Nudge
+from localspec.base.signal_wakeup import SignalWakeup
 from localspec.base.signals import ending_signals, forsake_terminal
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
@@ -75,7 +75,7 @@ class InterruptibleThread:
         self._previous_handlers: dict[int, Any] = {}
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._current: _Job[Any] | None = None
-        self._nudge = Nudge()
+        self._nudge = SignalWakeup()
         self._thread = threading.Thread(target=self._serve, name="localspec-engine", daemon=True)
 
     def __enter__(self) -> InterruptibleThread:

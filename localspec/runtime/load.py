@@ -163,9 +163,9 @@ def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | N
     Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.model.Cancelled``
     if ``cancel`` is set meanwhile; on failure nothing stays loaded. ``cancel`` goes on to stop replies.
     """
-    from localspec.runtime.loaded_pair import Session
+    from localspec.runtime.loaded_pair import LoadedPair
 
-    return Session.open(options, cancel, progress or _say_nothing)
+    return LoadedPair.open(options, cancel, progress or _say_nothing)
 
 
 def _say_nothing(what: str, fraction: float) -> None:

@@ -19,13 +19,13 @@ from localspec.base.paths import user_paths
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
-from localspec.engine.dist import SeededChance
-from localspec.engine.drafters import Drafter, Parts, make_drafter
+from localspec.engine.dist import SeededRng
+from localspec.engine.drafters import Drafter, DrafterInputs, make_drafter
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Logits
@@ -36,7 +36,7 @@ from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.load import MAX_DEPTH, LoadOptions, PairInfo, Progress
 from localspec.runtime.messages import Message, ReplyOptions
-from localspec.runtime.placement import Plan, make_plan
+from localspec.runtime.placement import Placement, make_plan
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.reply_memory import ReplyMemory
@@ -47,7 +47,7 @@ _SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
 _MEASURING = "measuring this machine"
 
 
-class Session:
+class LoadedPair:
     """Two models, and the memory of what they were asked last."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Session:
         self._target = target
         self._memory = memory
         self._caches = caches
-        self._parts = Parts(target.vocab, draft, memory.automaton if memory else None)
+        self._parts = DrafterInputs(target.vocab, draft, memory.automaton if memory else None)
         self._costs = costs
         self._calibration = calibration
         self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
@@ -77,7 +77,7 @@ class Session:
         self.inspector = Inspector(target, draft, MAX_DEPTH + 1)
 
     @staticmethod
-    def open(options: LoadOptions, cancel: Cancellation, progress: Progress) -> Session:
+    def open(options: LoadOptions, cancel: Cancellation, progress: Progress) -> LoadedPair:
         """As ``load.open_pair``, which it implements."""
         started = time.perf_counter()
         progress("checking the files", 0.0)
@@ -93,7 +93,7 @@ class Session:
             info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
-            return Session(info, target, draft, costs, calibration, memory, caches, cancel, resources.pop_all())
+            return LoadedPair(info, target, draft, costs, calibration, memory, caches, cancel, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
@@ -181,7 +181,7 @@ class Session:
         return Request(
             prompt=tokens,
             sampler=make_sampler(options.sampling, vocab.n_vocab, vocab, tokens, prefix),
-            chance=SeededChance(seed),
+            rng=SeededRng(seed),
             policy=policy,
             seed=seed,
             max_tokens=options.max_tokens,
@@ -218,7 +218,7 @@ def _check_speaks(header: GgufHeader) -> None:
 
 
 def _open_models(
-    plan: Plan, cancel: Cancellation, progress: Progress, resources: ExitStack
+    plan: Placement, cancel: Cancellation, progress: Progress, resources: ExitStack
 ) -> tuple[LlamaModel, LlamaModel | None]:
     """The target and, if there is one, its draft with the same context; ``resources`` will close them."""
 

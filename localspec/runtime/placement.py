@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from localspec.base.errors import LocalSpecError, UsageError
-from localspec.base.machine import Memory, memory
+from localspec.base.machine import MachineMemory, memory
 from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
 from localspec.engine.backends.llama.load import LoadSettings
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.models.fit import Room, Wanted, check_fits, fits
@@ -28,14 +28,14 @@ _SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Placement:
     """How both models will be loaded."""
 
     target: LoadSettings
     draft: LoadSettings | None
 
 
-def make_plan(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Plan:
+def make_plan(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
     """Settings that the machine has room for.
 
     Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing.
@@ -44,7 +44,7 @@ def make_plan(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None
     present = list_devices(native())
     if options.require_gpu:
         require_gpu(present)
-    plan = Plan(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
+    plan = Placement(_target(options, target, present), _draft(options, target, draft, present) if draft else None)
     for settings, header in ((plan.target, target), (plan.draft, draft)):
         if settings and header:
             _check_quantised(settings, header)
@@ -139,11 +139,11 @@ def _snapshots(header: GgufHeader) -> int:
     return SNAPSHOTS_N if model.takes_snapshots and model.has_states else 0
 
 
-def _fitting(plan: Plan, options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Plan:
+def _fitting(plan: Placement, options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
     """The plan if it fits, else one that remembers less and may have to read more again. Raises CapacityError."""
     room = _room(plan, options.mmap is not False and not options.mlock, memory())
 
-    def wanted(plan: Plan) -> list[Wanted]:
+    def wanted(plan: Placement) -> list[Wanted]:
         return [
             _wanted(settings, header, may_fuse=options.flash_attn != "off")
             for settings, header in ((plan.target, target), (plan.draft, draft))
@@ -160,16 +160,16 @@ def _fitting(plan: Plan, options: LoadOptions, target: GgufHeader, draft: GgufHe
     return smallest
 
 
-def _smaller(plan: Plan, snapshots: int) -> Plan:
+def _smaller(plan: Placement, snapshots: int) -> Placement:
     """With windows kept no longer than they are seen, and so many recurrent states."""
-    return Plan(
+    return Placement(
         replace(plan.target, swa_full=False, snapshots=snapshots),
         replace(plan.draft, swa_full=False) if plan.draft else None,
     )
 
 
-def _without_copies(plan: Plan) -> Plan:
-    return Plan(replace(plan.target, repack=False), replace(plan.draft, repack=False) if plan.draft else None)
+def _without_copies(plan: Placement) -> Placement:
+    return Placement(replace(plan.target, repack=False), replace(plan.draft, repack=False) if plan.draft else None)
 
 
 def _wanted(settings: LoadSettings, header: GgufHeader, *, may_fuse: bool) -> Wanted:
@@ -202,7 +202,7 @@ def _parts(settings: LoadSettings, header: GgufHeader) -> list[GgufHeader]:
     return parts
 
 
-def _room(plan: Plan, mapped: bool, ram: Memory) -> Room:
+def _room(plan: Placement, mapped: bool, ram: MachineMemory) -> Room:
     used = {
         device.name: device for settings in (plan.target, plan.draft) if settings for device in settings.devices or ()
     }

@@ -35,7 +35,7 @@ _BROKEN_AFTER_S = 3600.0
 """A cache that has no index after so long is one that nobody is still writing."""
 
 
-class Restored(Protocol):
+class RestoredCache(Protocol):
     """What came back from a file."""
 
     @property
@@ -65,7 +65,7 @@ class Keepable(Protocol):
         """Raises EngineError, or Cancelled."""
         ...
 
-    def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
+    def restore(self, path: Path, cancel: Cancellation | None = None) -> RestoredCache:
         """Raises Cancelled."""
         ...
 

@@ -29,7 +29,7 @@ _FAR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class RenderedPrompt:
     """What the model is to continue."""
 
     tokens: list[int]
@@ -58,7 +58,7 @@ class Prompter:
         """How many tokens ``text`` has in a message."""
         return len(self._encoder.tokenize(MarkedText.given(text)))
 
-    def raw(self, text: str, prefix: str = "") -> Prompt:
+    def raw(self, text: str, prefix: str = "") -> RenderedPrompt:
         """The prompt for plain text: no template, but control tokens written in it count.
 
         They do not in ``prefix``, the beginning of the reply. Raises InputError or CapacityError.
@@ -69,9 +69,9 @@ class Prompter:
         tokens = None if self._is_far_too_long(whole) else self._encode(whole, [])
         if tokens is None or len(tokens) > self._n_ctx:
             raise self._too_long(tokens)
-        return Prompt(tokens)
+        return RenderedPrompt(tokens)
 
-    def chat(self, messages: Sequence[Message], max_tokens: int | None = None, prefix: str = "") -> Prompt:
+    def chat(self, messages: Sequence[Message], max_tokens: int | None = None, prefix: str = "") -> RenderedPrompt:
         """The prompt for a conversation, its oldest turns left out if the context is too small for all.
 
         The system message and the last message always stay, and so does ``prefix``, the beginning of the reply.
@@ -85,7 +85,7 @@ class Prompter:
 
     def _fitting(
         self, template: ChatTemplate, head: list[Message], turns: list[Message], max_tokens: int | None, prefix: str
-    ) -> Prompt:
+    ) -> RenderedPrompt:
         """The longest end of ``turns`` that leaves room to reply, and does not move with every question.
 
         What was left out before stays out if that still fits: another beginning would have the whole
@@ -103,10 +103,10 @@ class Prompter:
 
         if whole := tokens_from(0, room):
             self._left_out = []
-            return Prompt(whole)
+            return RenderedPrompt(whole)
         before = len(self._left_out)
         if before and before < len(turns) and turns[:before] == self._left_out and (kept := tokens_from(before, room)):
-            return Prompt(kept, before)
+            return RenderedPrompt(kept, before)
         starts = _starts_of_turns(turns) or [0]
         first_fit = bisect_left(starts, True, key=lambda start: tokens_from(start, room * 3 // 4) is not None)
         start = starts[min(first_fit, len(starts) - 1)]
@@ -114,7 +114,7 @@ class Prompter:
         if tokens is None or len(tokens) > self._n_ctx - min(SHORTEST_REPLY_N, reserve):
             raise self._too_long(tokens)
         self._left_out = turns[:start]
-        return Prompt(tokens, start)
+        return RenderedPrompt(tokens, start)
 
     def _encode(self, text: MarkedText, earlier: Sequence[int]) -> list[int]:
         """Tokens of ``text``, with exactly one ``bos`` in front if the model wants it."""

@@ -15,11 +15,11 @@ from localspec.store.database import Database, Statement
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.ids import Ids
 from localspec.store.journal import Journal
-from localspec.store.keeper import Keeper
+from localspec.store.keeper import HeadingWriter
 from localspec.store.moments import Clock
-from localspec.store.parts import Parts
+from localspec.store.parts import ReplyParts
 from localspec.store.recorder import Monotonic, Recorder
-from localspec.store.replies import ReplyAbout, StoredReply
+from localspec.store.replies import ReplyMetadata, StoredReply
 from localspec.store.summaries import (
     KEPT_TURNS_N,
     OldTurns,
@@ -59,8 +59,8 @@ class StoredConversation:
         self._database = database
         self._clock = clock
         self._ids = ids
-        self._keeper = Keeper(journal, heading, tree, clock, stored=stored)
-        self._parts = Parts(database, journal, writer, self._keeper, monotonic)
+        self._keeper = HeadingWriter(journal, heading, tree, clock, stored=stored)
+        self._parts = ReplyParts(database, journal, writer, self._keeper, monotonic)
 
     @property
     def heading(self) -> Heading:
@@ -112,13 +112,13 @@ class StoredConversation:
         node = self.tree.node(node_id)
         return self._say(node.role, text, self.tree.parent(node_id))
 
-    def begin_reply(self, about: ReplyAbout, under: str | None = None) -> Recorder:
+    def begin_reply(self, about: ReplyMetadata, under: str | None = None) -> Recorder:
         """Begin a reply to a question, without an argument to the current leaf; a further one becomes a sibling."""
         parent = self._shown_leaf() if under is None else under
         node = Node(self._ids(), parent, Role.ASSISTANT, "", self._clock(), state=ReplyState.WRITING)
         return self._record(node, 0, about, rows.insert_node(self.id, node))
 
-    def continue_reply(self, node_id: str, about: ReplyAbout) -> Recorder:
+    def continue_reply(self, node_id: str, about: ReplyMetadata) -> Recorder:
         """Go on with a reply where it stopped; what comes is added to it, and it becomes the leaf.
 
         Raises StoreError if what is stored of an earlier day cannot be read now.
@@ -186,7 +186,7 @@ class StoredConversation:
         """What can be told in short; None if no more was said than is to be kept as it is."""
         return old_turns(self.system, self.path, self.recap, kept_n)
 
-    def begin_summary(self, old: OldTurns, about: ReplyAbout) -> SummaryRecorder:
+    def begin_summary(self, old: OldTurns, about: ReplyMetadata) -> SummaryRecorder:
         """Have a summary stand for old turns, as soon as all of it has come; ``delete`` undoes that."""
         summary = self._ids()
 
@@ -210,7 +210,7 @@ class StoredConversation:
         return StoredReply(node.content, parts) if parts else None
 
     @property
-    def last_made_with(self) -> ReplyAbout | None:
+    def last_made_with(self) -> ReplyMetadata | None:
         """What made the last reply that the reader sees; None if no model did, or it cannot be read now."""
         replies = [node for node in self.path if node.role is Role.ASSISTANT]
         try:
@@ -248,7 +248,7 @@ class StoredConversation:
         self._keeper.write(rows.insert_node(self.id, node))
         return node
 
-    def _record(self, node: Node, part: int, about: ReplyAbout, *before: Statement) -> Recorder:
+    def _record(self, node: Node, part: int, about: ReplyMetadata, *before: Statement) -> Recorder:
         if node.id in self.tree:
             self.tree.replace(node)
             self.tree.go_to(node.id)

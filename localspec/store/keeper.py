@@ -13,7 +13,7 @@ from localspec.store.moments import Clock
 from localspec.store.tree import Tree
 
 
-class Keeper:
+class HeadingWriter:
     """Knows what the heading is, and what is stored of it; a conversation in which nothing was said is not stored."""
 
     def __init__(self, journal: Journal, heading: Heading, tree: Tree, clock: Clock, *, stored: bool) -> None:

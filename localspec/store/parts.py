@@ -5,18 +5,18 @@ from __future__ import annotations
 from localspec.store import rows
 from localspec.store.database import Database, Statement
 from localspec.store.journal import Journal
-from localspec.store.keeper import Keeper
+from localspec.store.keeper import HeadingWriter
 from localspec.store.recorder import Ended, Monotonic, Recorder
-from localspec.store.replies import ReplyAbout, ReplyPart
+from localspec.store.replies import ReplyMetadata, ReplyPart
 from localspec.store.tree import Node, ReplyState
 from localspec.store.writers import Writer
 
 
-class Parts:
+class ReplyParts:
     """A reply has a part for each time that the engine wrote at it."""
 
     def __init__(
-        self, database: Database, journal: Journal, writer: Writer, keeper: Keeper, monotonic: Monotonic
+        self, database: Database, journal: Journal, writer: Writer, keeper: HeadingWriter, monotonic: Monotonic
     ) -> None:
         self._database = database
         self._journal = journal
@@ -35,7 +35,7 @@ class Parts:
         begun_n = self._begun_n.get(node.id)
         return len(self.of(node)) if begun_n is None else begun_n
 
-    def begin(self, node: Node, part: int, about: ReplyAbout, ended: Ended, *before: Statement) -> Recorder:
+    def begin(self, node: Node, part: int, about: ReplyMetadata, ended: Ended, *before: Statement) -> Recorder:
         """Record what is written at a reply from now on; ``before`` is stored together with its beginning."""
         self._keeper.touch()
         self._begun_n[node.id] = part + 1

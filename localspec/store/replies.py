@@ -16,7 +16,7 @@ from localspec.store.tree import ReplyState
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFileRecord:
     """The file of a model, to be known again wherever it lies."""
 
     name: str
@@ -27,7 +27,7 @@ class ModelFile:
     sample: str | None = None
     """Of its size and its first and last megabyte, in 16 hexadecimal digits; None for replies of older versions."""
 
-    def agrees_with(self, other: ModelFile | None) -> bool:
+    def agrees_with(self, other: ModelFileRecord | None) -> bool:
         """Whether it may be the same file: nothing that is known of both differs."""
         if other is None or (self.name, self.size_bytes) != (other.name, other.size_bytes):
             return False
@@ -43,12 +43,12 @@ class Arm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyAbout:
+class ReplyMetadata:
     """What a reply is made with."""
 
     options: ReplyOptions = field(default_factory=ReplyOptions)
-    target: ModelFile | None = None
-    draft: ModelFile | None = None
+    target: ModelFileRecord | None = None
+    draft: ModelFileRecord | None = None
     pair_id: str | None = None
     plain_per_second: float | None = None
     """Measured speed of the target at depth 0, for the speed-up of a reply that was cut off."""
@@ -64,7 +64,7 @@ class ReplyAbout:
 class ReplyPart:
     """One run of the engine."""
 
-    about: ReplyAbout
+    about: ReplyMetadata
     state: ReplyState
     begin: int = 0
     """Characters of the message that were there before this part."""

@@ -14,16 +14,16 @@ from localspec.engine.events import Finished, Round, Started
 from localspec.engine.settings import BANNED, Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
 from localspec.runtime.messages import ReplyOptions
-from localspec.store.replies import Arm, ModelFile, ReplyAbout, ReplyPart
+from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart
 from localspec.store.tree import ReplyState
 
 Data = Mapping[str, Any]
 
 _SELDOM = ("template", "trial", "arm")
-"""Fields of ``ReplyAbout`` that are left out where there is nothing to say."""
+"""Fields of ``ReplyMetadata`` that are left out where there is nothing to say."""
 
 
-def about_to_dict(about: ReplyAbout) -> dict[str, Any]:
+def about_to_dict(about: ReplyMetadata) -> dict[str, Any]:
     """What a reply is made with."""
     data = {name: value for name, value in asdict(about).items() if value is not None or name not in _SELDOM}
     data["options"]["sampling"]["logit_bias"] = [
@@ -34,9 +34,9 @@ def about_to_dict(about: ReplyAbout) -> dict[str, Any]:
     return data
 
 
-def about_from_dict(data: Data) -> ReplyAbout:
+def about_from_dict(data: Data) -> ReplyMetadata:
     """Undo ``about_to_dict``. Raises KeyError, TypeError or ValueError for what is none."""
-    return ReplyAbout(
+    return ReplyMetadata(
         options=_options(data.get("options") or {}),
         target=_model_file(data.get("target")),
         draft=_model_file(data.get("draft")),
@@ -65,8 +65,8 @@ def _sampling(data: Data) -> Sampling:
     return Sampling(**known)
 
 
-def _model_file(data: Data | None) -> ModelFile | None:
-    return None if data is None else ModelFile(**_known(ModelFile, data))
+def _model_file(data: Data | None) -> ModelFileRecord | None:
+    return None if data is None else ModelFileRecord(**_known(ModelFileRecord, data))
 
 
 def _known(kind: type[Any], data: Data) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from localspec.store.opening import Opened, open_again, open_file, open_memory
 from localspec.store.recorder import Monotonic
 from localspec.store.recovery import finish_cut_off
 from localspec.store.search import Hit, search
-from localspec.store.survey import FIGURES, Asked, Run, survey
+from localspec.store.survey import FIGURES, RecordFilter, ReplyRecord, survey
 from localspec.store.tree import Tree
 from localspec.store.writers import Writer
 
@@ -169,7 +169,9 @@ class Store:
         """Messages and titles with these words, the best first; see ``search``. For a thread of its own."""
         return search(self._reader(), query, limit, self._clock())
 
-    def runs(self, after: int = 0, since: datetime | None = None, asked: Asked = FIGURES) -> Iterator[Run]:
+    def runs(
+        self, after: int = 0, since: datetime | None = None, asked: RecordFilter = FIGURES
+    ) -> Iterator[ReplyRecord]:
         """The figures of all replies, oldest first; see ``survey``. For a thread of its own."""
         return survey(self._reader(), after, since, asked)
 

@@ -14,7 +14,7 @@ from localspec.engine.tally import Tally, Timings
 from localspec.store import provenance
 from localspec.store.database import Database, Row
 from localspec.store.moments import from_micros, to_micros
-from localspec.store.replies import ReplyAbout
+from localspec.store.replies import ReplyMetadata
 from localspec.store.replies_json import about_from_dict, finished_from_dict, started_from_dict
 from localspec.store.tree import ReplyState
 
@@ -34,7 +34,7 @@ _PAGE = """
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordFilter:
     """What is read besides the figures, which takes time, and where to stop."""
 
     texts: bool = False
@@ -45,12 +45,12 @@ class Asked:
     """The runs that count for the trial of this id alone, those that broke off before their first round included."""
 
 
-FIGURES = Asked()
+FIGURES = RecordFilter()
 """The figures alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReplyRecord:
     """One run of the engine: a reply, or what was added to one."""
 
     place: int
@@ -60,7 +60,7 @@ class Run:
     at: datetime
     """When the message was begun, in UTC."""
     state: ReplyState
-    about: ReplyAbout
+    about: ReplyMetadata
     timings: Timings
     prompt_n: int | None = None
     """Tokens of the whole prompt; None if it never was tokenized, or figures were not kept."""
@@ -77,7 +77,7 @@ class Run:
     """Id of the conversation."""
 
 
-def survey(database: Database, after: int, since: datetime | None, asked: Asked) -> Iterator[Run]:
+def survey(database: Database, after: int, since: datetime | None, asked: RecordFilter) -> Iterator[ReplyRecord]:
     """All runs begun after the one at the place ``after`` that have ended and left figures, oldest first.
 
     What is deleted no longer counts. Figures of a run that did not finish are added up from its rounds. Records
@@ -96,21 +96,21 @@ def survey(database: Database, after: int, since: datetime | None, asked: Asked)
                 yield run
 
 
-def _counts(run: Run, trial: str | None) -> bool:
+def _counts(run: ReplyRecord, trial: str | None) -> bool:
     """Whether there is something to say of it: figures, or for its trial that it failed."""
     if trial is None:
         return run.timings.rounds_n > 0
     return run.about.trial == trial and (run.timings.rounds_n > 0 or run.state is ReplyState.FAILED)
 
 
-def _readable(row: Row, *, rounds: bool) -> Run | None:
+def _readable(row: Row, *, rounds: bool) -> ReplyRecord | None:
     try:
         return _run(row, rounds=rounds)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
-def _run(row: Row, *, rounds: bool) -> Run:
+def _run(row: Row, *, rounds: bool) -> ReplyRecord:
     place, message, created, state, about_json, started_json, stored, finished_json, text, question, conversation = row
     about = _about(about_json)
     started = started_from_dict(_loaded(started_json))
@@ -118,7 +118,7 @@ def _run(row: Row, *, rounds: bool) -> Run:
     decoded = provenance.rounds_of(stored, text) if stored and (rounds or finished is None) else ()
     timings = finished.timings if finished is not None else _added_up(decoded, about)
     first = decoded[0] if decoded else provenance.first_round_of(stored) if stored else None
-    return Run(
+    return ReplyRecord(
         place=place,
         message=message,
         at=from_micros(created),
@@ -136,7 +136,7 @@ def _run(row: Row, *, rounds: bool) -> Run:
     )
 
 
-def _added_up(rounds: tuple[Round, ...], about: ReplyAbout) -> Timings:
+def _added_up(rounds: tuple[Round, ...], about: ReplyMetadata) -> Timings:
     tally = Tally(plain_per_second=about.plain_per_second)
     for round_ in rounds:
         tally.add(round_)
@@ -144,7 +144,7 @@ def _added_up(rounds: tuple[Round, ...], about: ReplyAbout) -> Timings:
 
 
 @lru_cache(maxsize=256)
-def _about(text: str) -> ReplyAbout:
+def _about(text: str) -> ReplyMetadata:
     """Replies in a row are mostly made with the same."""
     return about_from_dict(json.loads(text))
 

@@ -230,7 +230,7 @@ def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:
     said = [node for node in path if node.content]
     messages = [Message(Role.SYSTEM, system)] if system else []
     for index, node in enumerate(said):
-        unanswered = node.role is Role.USER and said[index + 1 : index + 2] and said[index + 1].role is Role.USER
-        if not unanswered:
+        pending = node.role is Role.USER and said[index + 1 : index + 2] and said[index + 1].role is Role.USER
+        if not pending:
             messages.append(Message(node.role, node.content))
     return messages

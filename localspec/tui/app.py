@@ -29,21 +29,21 @@ from localspec.base import heap
 from localspec.base.errors import LocalSpecError
 from localspec.base.signals import ending_signals, forsake_terminal
 from localspec.base.visible import visible_line
-from localspec.chat.engine import Engine
-from localspec.chat.inbox import Inbox
+from localspec.chat.engine import EngineHandle
+from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pacing import Pacer
-from localspec.chat.pairs.library import Shelf
-from localspec.chat.pairs.offer import Kind
+from localspec.chat.pairs.library import PairLibrary
+from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.pairs.source import LocalPairs, NoPairs
-from localspec.chat.session import Session
+from localspec.chat.session import ChatSession
 from localspec.config import Config
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.cache_notices import KEEPING_BEHIND, tell, told_if_long
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Answer, Load, Request
 from localspec.store import Store
-from localspec.tui.controllers.pairs import PairDesk
-from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.controllers.pairs import PairController
+from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import app_bindings, textual_keymap
 from localspec.tui.screens.chat import ChatScreen
@@ -85,32 +85,34 @@ class ShelfRang(Message):
     """There is something new about pairs."""
 
 
-def run_app(launch: Launch, make_client: ClientFactory | None = None) -> None:
+def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -> None:
     """Chat until the reader quits. The engine is started before the terminal is taken, and ended after.
 
     Raises whatever the screen failed with, once the terminal is given back, and SystemExit after SIGTERM or SIGHUP.
     """
     observers = Observers()
-    observers.use(launch)
-    inbox = Inbox()
-    shelf = Shelf(LocalPairs(launch.settings) if launch.settings else NoPairs())
+    observers.use(chat_config)
+    inbox = AnswerQueue()
+    library = PairLibrary(LocalPairs(chat_config.settings) if chat_config.settings else NoPairs())
     client = (make_client or _engine_client)(inbox.put)
     client.start()
-    client.send(Load(launch.load))
+    client.send(Load(chat_config.load))
     store = Store.open_or_memory()
     observers.watch(store)
     new = _new_here(store)
-    app = ChatApp(launch, client, inbox, shelf=shelf, store=store, observers=observers, tends_heap=True, new_here=new)
+    app = ChatApp(
+        chat_config, client, inbox, library=library, store=store, observers=observers, tends_heap=True, new_here=new
+    )
     try:
         app.run()
     finally:
         observers.close()
         store.close()
-        left = shelf.downloads.active
-        shelf.close()
+        left = library.downloads.active
+        library.close()
         for download in left:
             tell(visible_line(download.farewell))
-        with told_if_long(KEEPING_BEHIND) if app.session.launch.load.keep_caches else nullcontext():
+        with told_if_long(KEEPING_BEHIND) if app.session.chat_config.load.keep_caches else nullcontext():
             client.close()
     if app.failure is not None:
         raise app.failure
@@ -142,11 +144,11 @@ class ChatApp(App[None], inherit_bindings=False):
 
     def __init__(
         self,
-        launch: Launch,
-        engine: Engine,
-        inbox: Inbox,
+        chat_config: ChatConfig,
+        engine: EngineHandle,
+        inbox: AnswerQueue,
         clock: Callable[[], float] = time.monotonic,
-        shelf: Shelf | None = None,
+        library: PairLibrary | None = None,
         store: Store | None = None,
         observers: Observers | None = None,
         *,
@@ -159,20 +161,22 @@ class ChatApp(App[None], inherit_bindings=False):
         ``new_here`` says that somebody has their first conversation.
         """
         super().__init__()
-        self._tending = heap.Tending(clock) if tends_heap else None
+        self._tending = heap.GcScheduler(clock) if tends_heap else None
         self.failure: Exception | None = None
         """What ended the app, if that was a mistake of ours."""
         self.copier = Copier(self)
         self._observers = observers or Observers()
-        self.session = Session(launch, engine, Pacer(launch.pace_tokens_per_second, clock), store, self._observers)
-        self._shelf = shelf or Shelf(NoPairs())
-        self._desk = PairDesk(self._shelf, self.session)
+        self.session = ChatSession(
+            chat_config, engine, Pacer(chat_config.pace_tokens_per_second, clock), store, self._observers
+        )
+        self._library = library or PairLibrary(NoPairs())
+        self._controller = PairController(self._library, self.session)
         self._inbox = inbox
         self._clock = clock
         self._new_here = new_here
         self._palette = Palettes(self)
-        self._settings = SettingsDesk(self.session)
-        self._desk.keymap = self._settings.preferences.keymap
+        self._settings = SettingsController(self.session)
+        self._controller.keymap = self._settings.preferences.keymap
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self._look()
@@ -202,7 +206,7 @@ class ChatApp(App[None], inherit_bindings=False):
     def get_default_screen(self) -> Screen[None]:
         self._chat = ChatScreen(
             self.session,
-            self._desk,
+            self._controller,
             self._settings,
             self._inbox,
             self._palette,
@@ -225,7 +229,7 @@ class ChatApp(App[None], inherit_bindings=False):
             self.copier.give(text)
 
     def on_mount(self) -> None:
-        self._shelf.bell.listen(lambda: self.post_message(ShelfRang()))
+        self._library.change_signal.listen(lambda: self.post_message(ShelfRang()))
         self._observers.listen(self._chat.ring)
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
@@ -242,7 +246,7 @@ class ChatApp(App[None], inherit_bindings=False):
         if not self._exit:  # the first says why
             self.exit(return_code=128 + number)
 
-    def _tend(self, tending: heap.Tending) -> None:
+    def _tend(self, tending: heap.GcScheduler) -> None:
         if tending.due(busy=self.session.current is not None):
             gone_widgets.forget(self.screen_stack)
             heap.give_back()
@@ -343,14 +347,14 @@ class ChatApp(App[None], inherit_bindings=False):
         """Put changed settings into force. Raises LocalSpecError."""
         theme = self._settings.preferences.theme
         self._settings.apply(config)
-        if (settings := self.session.launch.settings) is not None:
+        if (settings := self.session.chat_config.settings) is not None:
             self._observers.use(settings.settle(config), strict=True)
         self._look(recolour=self._settings.preferences.theme != theme)
         self._prefer()
 
     def _load_again(self) -> str:
         try:
-            return self._desk.use(self._settings.to_load())
+            return self._controller.use(self._settings.to_load())
         except LocalSpecError as error:
             return str(error)
 
@@ -365,7 +369,7 @@ class ChatApp(App[None], inherit_bindings=False):
         """What the chat shows and the keys that it answers to."""
         preferences = self._settings.preferences
         self.set_keymap(textual_keymap(preferences.keymap))
-        self._desk.keymap = preferences.keymap
+        self._controller.keymap = preferences.keymap
         self._chat.prefer(preferences)
 
     def action_stats(self) -> None:
@@ -386,40 +390,40 @@ class ChatApp(App[None], inherit_bindings=False):
     def _list_pairs(self, text: str = "") -> None:
         from localspec.tui.screens.pairs import PairsScreen
 
-        self.push_screen(PairsScreen(self._desk, self._desk.open(text)), self._use)
+        self.push_screen(PairsScreen(self._controller, self._controller.open(text)), self._use)
 
     async def _choose_pair(self, named: str) -> None:
         """Go on with the pair of this id if it is here; else list those that are called so, to choose from."""
         try:
-            pairs = await asyncio.to_thread(self._shelf.world.listed)
+            pairs = await asyncio.to_thread(self._library.world.listed)
         except LocalSpecError as error:
             self._chat.complain(error)
             return
         pair = next((pair for pair in pairs if pair.id == named.lower()), None)
         if pair is None or not pair.available:
             self._list_pairs(named)
-        elif self._desk.is_in_use(pair.id):
+        elif self._controller.is_in_use(pair.id):
             self._chat.say(f"You are talking to {pair.title} already.")
         else:
             await self._change_pair(pair.id)
 
     def action_accept(self) -> None:
-        match self._desk.offer:
+        match self._controller.offer:
             case None:
-                self._chat.say(self._desk.nothing_offered())
-            case offer if offer.kind is Kind.RETURN:
-                self._chat.say(self._desk.go_back())
-            case offer if offer.kind is Kind.FETCH and offer.pair_id:
-                self._shelf.fetch(offer.pair_id)
+                self._chat.say(self._controller.nothing_offered())
+            case offer if offer.kind is OfferKind.RETURN:
+                self._chat.say(self._controller.go_back())
+            case offer if offer.kind is OfferKind.FETCH and offer.pair_id:
+                self._library.fetch(offer.pair_id)
             case offer:
                 self._use(offer.pair_id)
 
     def on_shelf_rang(self) -> None:
-        self._shelf.take()
+        self._library.take()
         for screen in self.screen_stack:
             if isinstance(screen, ShowsPairs):
                 screen.show_pairs()
-        self.set_timer(PAIRS_REDRAW_S, self._shelf.bell.arm)
+        self.set_timer(PAIRS_REDRAW_S, self._library.change_signal.arm)
 
     def _use(self, pair_id: str | None) -> None:
         """Go on with this pair, once its files are found; with none, leave things as they are."""
@@ -428,9 +432,9 @@ class ChatApp(App[None], inherit_bindings=False):
 
     async def _change_pair(self, pair_id: str) -> None:
         try:
-            launch = await asyncio.to_thread(self._shelf.world.launch, pair_id)
+            chat_config = await asyncio.to_thread(self._library.world.chat_config, pair_id)
         except LocalSpecError as error:
             self._chat.complain(error)
             return
-        self._chat.say(self._desk.use(self._settings.for_conversation(launch)))
+        self._chat.say(self._controller.use(self._settings.for_conversation(chat_config)))
         self._chat.show_pairs()

@@ -97,7 +97,7 @@ class Knot:
 
 def test_memory_is_given_back_now_and_then() -> None:
     clock = Clock()
-    tending = heap.Tending(clock)
+    tending = heap.GcScheduler(clock)
     due: list[bool] = []
     for _ in range(0, 10 * heap.GIVE_BACK_S, heap.LOOK_S):
         clock.now += heap.LOOK_S
@@ -107,7 +107,7 @@ def test_memory_is_given_back_now_and_then() -> None:
 
 def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue() -> None:
     clock = Clock()
-    tending = heap.Tending(clock)
+    tending = heap.GcScheduler(clock)
     clock.now += heap.GIVE_BACK_S
     tending.used()
     assert not tending.due(busy=False)
@@ -124,7 +124,7 @@ def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue() -> None:
 
 def test_memory_is_not_given_back_while_the_program_is_at_work() -> None:
     clock = Clock()
-    tending = heap.Tending(clock)
+    tending = heap.GcScheduler(clock)
     clock.now += 2 * heap.OVERDUE_S
     assert not tending.due(busy=True)
     assert tending.due(busy=False)

@@ -14,7 +14,7 @@ import pytest
 
 from localspec.base.shared_file import alone, new_private_file, replace_file, write_whole
 from localspec.chat.compose.history import PromptHistory
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UnsentMessages
 from localspec.config import read_config, setting
 from localspec.models.pairs.own_file import own_file, own_pairs
@@ -94,19 +94,19 @@ def test_what_is_being_written_in_one_app_is_not_taken_away_by_another(tmp_path:
     """The second has nothing in its line when it ends; the first left a text meanwhile."""
     first, second = UnsentMessages(tmp_path), UnsentMessages(tmp_path)
     second.load("")
-    first.save("", Written("half a thought"))
-    second.save("", Written(""))
+    first.save("", WrittenMessage("half a thought"))
+    second.save("", WrittenMessage(""))
 
     assert UnsentMessages(tmp_path).load("").text == "half a thought"
-    first.save("", Written(""))
+    first.save("", WrittenMessage(""))
     assert UnsentMessages(tmp_path).load("").blank
 
 
 def test_what_was_left_can_be_taken_up_and_sent_by_the_next_app(tmp_path: Path) -> None:
-    UnsentMessages(tmp_path).save("", Written("half a thought"))
+    UnsentMessages(tmp_path).save("", WrittenMessage("half a thought"))
     following = UnsentMessages(tmp_path)
     assert following.load("").text == "half a thought"
-    following.save("", Written(""))
+    following.save("", WrittenMessage(""))
 
     assert list(tmp_path.iterdir()) == []
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from localspec.base.signal_wakeup import Nudge
+from localspec.base.signal_wakeup import SignalWakeup
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_noticed() -> None:
 
     presser = threading.Thread(target=press_ctrl_c)
     presser.start()
-    with Nudge(), deaf_to_ctrl_c(), pytest.raises(KeyboardInterrupt):
+    with SignalWakeup(), deaf_to_ctrl_c(), pytest.raises(KeyboardInterrupt):
         fall_asleep()
     noticed.set()
     presser.join()
@@ -51,8 +51,8 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_noticed() -> None:
 def test_what_there_was_before_is_there_again() -> None:
     """One inside another: handler, pipe and threads are those of the outer one, and then of nobody."""
     before = signal.getsignal(signal.SIGURG)
-    with Nudge() as outer:
-        with Nudge():
+    with SignalWakeup() as outer:
+        with SignalWakeup():
             pass
         assert signal.set_wakeup_fd(-1) == outer._sink
         signal.set_wakeup_fd(outer._sink)

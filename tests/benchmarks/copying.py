@@ -21,7 +21,7 @@ from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy, FixedDepth
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.drafters import Drafter
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Finished, Round
@@ -102,7 +102,7 @@ def _speed(
     target: LlamaModel, drafters: list[Drafter], policy: DepthPolicy, prompt: list[int], words: list[int]
 ) -> float:
     """Tokens a second, the prompt read."""
-    request = Request(prompt, Dictated(words), SeededChance(0), policy, max_tokens=len(words))
+    request = Request(prompt, Dictated(words), SeededRng(0), policy, max_tokens=len(words))
     said: list[int] = []
     for event in generate(target, drafters, request, Cancellation()):
         if isinstance(event, Round):

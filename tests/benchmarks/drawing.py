@@ -28,7 +28,7 @@ from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.cli import main as localspec
 from localspec.cli.services import Services
 from localspec.engine.events import Finished, Round
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Emitted
 from localspec.tui.app import Client, run_app
@@ -97,7 +97,7 @@ class RateInStretches(FrameRate):
         return due
 
 
-def open_screen(found: Path, launch: Launch) -> None:
+def open_screen(found: Path, chat_config: ChatConfig) -> None:
     """The real screen over the real engine; what was found in a reply is written to a file."""
     stretches = Stretches()
     setattr(chat, "FrameRate", partial(RateInStretches, stretches))  # noqa: B010 -- a name that the module only imports
@@ -115,7 +115,7 @@ def open_screen(found: Path, launch: Launch) -> None:
 
         return EngineClient(watch, user_paths().engine_log)
 
-    run_app(launch, make_client)
+    run_app(chat_config, make_client)
 
 
 def one_reply(arguments: argparse.Namespace, home: Path) -> tuple[list[float], float]:

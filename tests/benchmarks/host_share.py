@@ -24,7 +24,7 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Round
@@ -140,7 +140,7 @@ def measure(target: Path, draft: Path, threads: int, sampling: Sampling, depth: 
     big = TimedModel(LlamaModel.open(LoadSettings(target, 17, N_CTX, threads), cancel))
     small = TimedModel(LlamaModel.open(LoadSettings(draft, 1, N_CTX, threads), cancel))
     sampler = make_sampler(sampling, big.vocab.n_vocab, big.model.vocab)
-    request = Request(list(range(100, 132)), sampler, SeededChance(1), FixedDepth(depth), max_tokens=60)
+    request = Request(list(range(100, 132)), sampler, SeededRng(1), FixedDepth(depth), max_tokens=60)
     shares, rounds_s, before = [], [], 0.0
     for event in generate(big, [SuffixDrafter(), DraftModel(small)], request, cancel):
         spent = big.spent_s + small.spent_s

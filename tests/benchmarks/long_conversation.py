@@ -62,9 +62,9 @@ def write(path: Path, tokens_n: int, messages_n: int) -> None:
     # Of a message's words the replies keep a part, and questions are half as long.
     messages_n = 2 * tokens_n // TOKENS_A_MESSAGE
     store.add([Writer().conversation(messages_n, TOKENS_A_MESSAGE, BEGUN.replace(year=2038))])
-    talk = store.open_conversation(store.conversations()[0].heading.id)
-    talk.rename("The long one")
-    talk.ask(LAST_WORDS)
+    thread = store.open_conversation(store.conversations()[0].heading.id)
+    thread.rename("The long one")
+    thread.ask(LAST_WORDS)
     store.close()
 
 
@@ -115,12 +115,12 @@ def open_first(chat: WatchedChat) -> float:
 
 def press(chat: WatchedChat, keys_n: int) -> list[float]:
     """Seconds from each key to its paint."""
-    took, chance = [], random.Random(keys_n)
+    took, rng = [], random.Random(keys_n)
     for number in range(keys_n):
         key = TYPED[number % len(TYPED)]
         chat.type(key)
         took.append(chat.wait_for(key, PATIENCE_S))
-        until = time.perf_counter() + chance.uniform(0.05, 0.4)
+        until = time.perf_counter() + rng.uniform(0.05, 0.4)
         while (left := until - time.perf_counter()) > 0:
             chat.read(left)
     chat.type("\x15" * 2)

@@ -22,7 +22,16 @@ from zlib import crc32
 from localspec.engine.events import Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.tally import Tally
 from localspec.runtime.messages import ReplyOptions, Role
-from localspec.store import ConversationDocument, Heading, ModelFile, ReplyAbout, ReplyPart, ReplyState, Store, title_of
+from localspec.store import (
+    ConversationDocument,
+    Heading,
+    ModelFileRecord,
+    ReplyMetadata,
+    ReplyPart,
+    ReplyState,
+    Store,
+    title_of,
+)
 from localspec.store.documents import MessageDocument
 from localspec.store.ids import new_id
 from localspec.store.tree import Node
@@ -32,8 +41,8 @@ MESSAGES_A_CONVERSATION = 20
 TOKENS_A_MESSAGE = 60
 LONG_TOKENS_N = 200_000
 BEGUN = datetime(2025, 1, 1, tzinfo=UTC)
-ABOUT = ReplyAbout(
-    ReplyOptions(seed=1), ModelFile("target.gguf", "a" * 64, 10**9), ModelFile("draft.gguf"), "pair", 20.0
+ABOUT = ReplyMetadata(
+    ReplyOptions(seed=1), ModelFileRecord("target.gguf", "a" * 64, 10**9), ModelFileRecord("draft.gguf"), "pair", 20.0
 )
 SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ai", "er", "on")]
 
@@ -42,27 +51,27 @@ class Writer:
     """Makes up what is said."""
 
     def __init__(self) -> None:
-        self.chance = random.Random(52)
-        made = {"".join(self.chance.choices(SYLLABLES, k=1 + n % 4)) for n in range(3 * VOCABULARY_N)}
+        self.rng = random.Random(52)
+        made = {"".join(self.rng.choices(SYLLABLES, k=1 + n % 4)) for n in range(3 * VOCABULARY_N)}
         self.vocabulary = sorted(made, key=lambda word: (len(word) // 3, hash_of(word)))[:VOCABULARY_N]
         """The most frequent first, which are the short ones."""
         weights = [1 / (n + 1) for n in range(VOCABULARY_N)]
-        self._drawn = self.chance.choices([f"{word} " for word in self.vocabulary], weights, k=400_000)
+        self._drawn = self.rng.choices([f"{word} " for word in self.vocabulary], weights, k=400_000)
 
     def words(self, n: int) -> list[str]:
-        begin = self.chance.randrange(len(self._drawn) - n)
+        begin = self.rng.randrange(len(self._drawn) - n)
         return self._drawn[begin : begin + n]
 
     def rounds(self, words: list[str]) -> Iterator[Round]:
         """In threes and fours, a rejected proposal in every other."""
         index = 0
         while words:
-            now, words = words[: self.chance.choice((1, 3, 4))], words[4:]
-            accepted = [Token(self.chance.randrange(150_000), word, Origin.ACCEPTED, "draft") for word in now[:-1]]
-            last = Token(self.chance.randrange(150_000), now[-1], Origin.CORRECTED)
-            why = f"draft {len(now)}: the next has {self.chance.randrange(50)}%, too little for the pass"
-            rejected = (Proposal(self.chance.randrange(150_000), " other", "draft"),) if index % 2 else ()
-            spent = self.chance.random() * 0.003, 0.03 + self.chance.random() * 0.01
+            now, words = words[: self.rng.choice((1, 3, 4))], words[4:]
+            accepted = [Token(self.rng.randrange(150_000), word, Origin.ACCEPTED, "draft") for word in now[:-1]]
+            last = Token(self.rng.randrange(150_000), now[-1], Origin.CORRECTED)
+            why = f"draft {len(now)}: the next has {self.rng.randrange(50)}%, too little for the pass"
+            rejected = (Proposal(self.rng.randrange(150_000), " other", "draft"),) if index % 2 else ()
+            spent = self.rng.random() * 0.003, 0.03 + self.rng.random() * 0.01
             yield Round(index, "draft", len(now), (*accepted, last), rejected, (), *spent, sum(spent) + 0.0004, why)
             index += 1
 
@@ -81,7 +90,7 @@ class Writer:
                 node = Node(new_id(), parent, Role.ASSISTANT, text, at, state=ReplyState.DONE)
                 messages.append(MessageDocument(node, (part,)))
             else:
-                text = "".join(self.words(tokens_n // 2)) + self.chance.choice(("", "", "", "🎉", "東京は首都です"))
+                text = "".join(self.words(tokens_n // 2)) + self.rng.choice(("", "", "", "🎉", "東京は首都です"))
                 messages.append(MessageDocument(Node(new_id(), parent, Role.USER, text, at)))
         title = title_of(messages[0].node.content)
         heading = Heading(new_id(), messages[0].node.created, at, title, leaf=messages[-1].node.id)
@@ -133,8 +142,8 @@ def reading(path: Path, long: str) -> None:
     timed("list all conversations", store.conversations)
     timed("open a conversation of 20 messages", lambda: store.open_conversation(listed[100].heading.id))
     timed("open one of 200,000 tokens", lambda: store.open_conversation(long))
-    talk = store.open_conversation(long)
-    timed("tokens and rounds of a reply of 500 tokens", lambda: talk.reply(talk.path[-1].id))
+    thread = store.open_conversation(long)
+    timed("tokens and rounds of a reply of 500 tokens", lambda: thread.reply(thread.path[-1].id))
     for query in queries():
         timed(f"search {query} ({len(store.search(query, 10**6))} hits)", lambda query=query: store.search(query))  # type: ignore[misc]
     store.close()
@@ -159,9 +168,9 @@ def recording(path: Path) -> None:
     """A reply of 20,000 tokens, 16 rounds a second."""
     writer, seconds = Writer(), [0.0]
     store = Store.open(path, monotonic=lambda: seconds[0])
-    talk = store.begin()
-    talk.ask("How long?")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("How long?")
+    recorder = thread.begin_reply(ABOUT)
     rounds = list(writer.rounds(writer.words(20_000)))
     tokens_n = sum(len(round_.tokens) for round_ in rounds)
     took = []
@@ -183,7 +192,7 @@ def recording(path: Path) -> None:
     print(f"{f'end a reply of {tokens_n} tokens':44} {end_s * 1e3:8.1f} ms")
     print(f"{'on disk, a token':44} {rounds_bytes / tokens_n:8.1f} bytes, and {text_bytes / tokens_n:.1f} of text")
     begun = time.perf_counter()
-    talk.reply(recorder.node.id)
+    thread.reply(recorder.node.id)
     print(f"{'read it again with its rounds':44} {(time.perf_counter() - begun) * 1e3:8.1f} ms")
     store.close()
 

@@ -13,13 +13,13 @@ from localspec.base.paths import user_paths
 from localspec.cli import main
 from localspec.cli.services import Services
 from localspec.engine.events import Finished
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Emitted
 from localspec.tui.app import Client, run_app
 
 
-def open_watched_screen(figures: Path, launch: Launch) -> None:
+def open_watched_screen(figures: Path, chat_config: ChatConfig) -> None:
     """Open the real screen over the real engine, and look at the answers as they pass."""
 
     def make_client(deliver: Callable[[Answer], None]) -> Client:
@@ -32,7 +32,7 @@ def open_watched_screen(figures: Path, launch: Launch) -> None:
 
         return EngineClient(watch, user_paths().engine_log)
 
-    run_app(launch, make_client)
+    run_app(chat_config, make_client)
 
 
 if __name__ == "__main__":

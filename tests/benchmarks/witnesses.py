@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localspec.engine.events import Event, Started
-from localspec.insight.observers import Everybody, ReplyWitness, Witness
+from localspec.insight.observers import Everybody, Observer, ReplyObserver
 from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
@@ -46,7 +46,7 @@ def main() -> None:
             print(f"{name:32} {took * 1e6:8.1f} µs a token  {took * FAST_PER_SECOND:8.2%}")
 
 
-def contestants(folder: Path) -> dict[str, Callable[[Store], list[Witness]]]:
+def contestants(folder: Path) -> dict[str, Callable[[Store], list[Observer]]]:
     """By what is on."""
 
     def metering() -> Metering:
@@ -66,22 +66,22 @@ def contestants(folder: Path) -> dict[str, Callable[[Store], list[Witness]]]:
     }
 
 
-def one_reply(folder: Path, make: Callable[[Store], list[Witness]], events: list[Event]) -> float:
+def one_reply(folder: Path, make: Callable[[Store], list[Observer]], events: list[Event]) -> float:
     """Seconds that the thread which takes the events is busy with it."""
     store = Store.open(folder / "history.db")
-    witnesses = make(store)
-    talk = store.begin()
-    talk.ask("?")
-    recorder = talk.begin_reply(ABOUT)
-    follows: ReplyWitness = Everybody(witnesses).begin(ABOUT, recorder.node.id)
+    observers = make(store)
+    thread = store.begin()
+    thread.ask("?")
+    recorder = thread.begin_reply(ABOUT)
+    follows: ReplyObserver = Everybody(observers).begin(ABOUT, recorder.node.id)
     begun = time.thread_time()
     for event in events:
         recorder.receive(event)
         follows.receive(event)
     took = time.thread_time() - begun
-    for witness in witnesses:
-        if isinstance(witness, LiveWatch):
-            witness.close()
+    for observer in observers:
+        if isinstance(observer, LiveWatch):
+            observer.close()
     store.close()
     return took
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 
-from localspec.chat.engine_queries import Asides
+from localspec.chat.engine_queries import EngineQueries
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.inspection import Inspection, Opinion
 from localspec.engine.tally import Tally
@@ -14,14 +14,14 @@ from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Generate,
 from tests.chat.test_token_queries import PAIR, Answered
 
 
-def asides() -> tuple[Asides, list[Request]]:
+def engine_queries() -> tuple[EngineQueries, list[Request]]:
     sent: list[Request] = []
-    made = Asides(sent.append, partial(next, count(1)))
-    made.insights.pair = PAIR
+    made = EngineQueries(sent.append, partial(next, count(1)))
+    made.token_queries.pair = PAIR
     return made, sent
 
 
-def finish(made: Asides, sent: list[Request]) -> None:
+def finish(made: EngineQueries, sent: list[Request]) -> None:
     """The run under way is over."""
     request = sent[-1]
     assert isinstance(request, Generate)
@@ -29,8 +29,8 @@ def finish(made: Asides, sent: list[Request]) -> None:
 
 
 def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
-    made, sent = asides()
-    made.insights.look(Answered().grow(3), 1)
+    made, sent = engine_queries()
+    made.token_queries.look(Answered().grow(3), 1)
     made.begin_race("Hello", ReplyOptions(), 1)
     for _ in range(2):
         made.ask()
@@ -43,9 +43,9 @@ def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
 
 
 def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
-    made, sent = asides()
+    made, sent = engine_queries()
     subject = Answered().grow(3)
-    made.insights.look(subject, 1)
+    made.token_queries.look(subject, 1)
     made.ask()
     made.begin_race("Hello", ReplyOptions(), 1)
     assert [type(request) for request in sent] == [Inspect, Cancel, Generate]
@@ -63,7 +63,7 @@ def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
 
 
 def test_a_failure_is_the_races_only_while_that_run_is_under_way() -> None:
-    made, _ = asides()
+    made, _ = engine_queries()
     assert not made.fail(Failed(1, 8, "It broke.", "Try again."))
     race = made.begin_race("Hello", ReplyOptions(), 1)
     assert not made.fail(Failed(99, 8, "Something else broke.", ""))

@@ -16,11 +16,11 @@ from localspec.config import read_config, setting
 from localspec.store import Store
 from localspec.tui.settings.browser import SettingsBrowser
 from tests.config.support import add_persona
-from tests.tui.settings_support import details, launch, open_settings, rows, screen
+from tests.tui.settings_support import chat_config, details, open_settings, rows, screen
 from tests.tui.settings_support import said as said_there
 from tests.tui.support import Clock, FakeEngine, chat, make_app, notice_text, send, session, turns, wait_until
 from tests.tui.test_conversations import ready, say
-from tests.tui.test_settings import desk
+from tests.tui.test_settings import controller
 
 SCHEMA = '{"type": "object", "properties": {"answer": {"type": "integer"}}}'
 
@@ -33,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def app_of(engine: FakeEngine, store: Store, text: str = "", *arguments: str) -> Any:
-    return make_app(engine, launch(f'{text}\n[screen]\npace = "full"\n', *arguments), Clock(), store)
+    return make_app(engine, chat_config(f'{text}\n[screen]\npace = "full"\n', *arguments), Clock(), store)
 
 
 async def command(pilot: Pilot[Any], text: str, answer: str) -> None:
@@ -51,7 +51,7 @@ async def test_a_setting_is_for_this_conversation_and_kept_with_it(store: Store)
         await command(pilot, "/set seed 7", "Seed is 7")
         await say(pilot, engine, "One?", "One.")
         assert (engine.prompts[-1].options.sampling.temperature, engine.prompts[-1].options.seed) == (0.2, 7)
-        first = session(pilot).talk.stored.id
+        first = session(pilot).thread.stored.id
         await command(pilot, "/set ", "This conversation sets seed 7, temperature 0.2")
         await pilot.press("ctrl+n")
         await say(pilot, engine, "Two?", "Two.")
@@ -82,18 +82,18 @@ async def test_opening_a_conversation_leaves_its_system_prompt(store: Store) -> 
         await command(pilot, "/persona pirate", "pirate speaks")
         await command(pilot, "/persona", "Personas: pirate; pirate speaks here; /persona NAME")
         await say(pilot, engine, "One?", "One.")
-        pirate = session(pilot).talk.stored
+        pirate = session(pilot).thread.stored
         assert pirate.system == "Talk like a pirate."
         await chat(pilot)._go_to(old.id)
-        assert session(pilot).talk.stored.system == "Be brief."
+        assert session(pilot).thread.stored.system == "Be brief."
         await command(pilot, "/set seed 7", "Seed is 7")
-        assert session(pilot).talk.stored.system == "Be brief."
+        assert session(pilot).thread.stored.system == "Be brief."
         await chat(pilot)._go_to(pirate.id)
         assert pirate.system == "Talk like a pirate."
         await command(pilot, "/unset persona", "Persona is as built in")
         assert pirate.system is None
         await pilot.press("ctrl+n")
-        assert session(pilot).talk.stored.system is None
+        assert session(pilot).thread.stored.system is None
 
 
 async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> Non
         path.unlink()
         await say(pilot, engine, "One?", "{}")
         assert "answer" in str(engine.prompts[-1].options.sampling.grammar)
-        assert session(pilot).talk.stored.settings == {"sampling.json_schema": SCHEMA}
+        assert session(pilot).thread.stored.settings == {"sampling.json_schema": SCHEMA}
         await command(pilot, "/schema off", "from the next reply on")
         await say(pilot, engine, "Two?", "Two.")
         assert engine.prompts[-1].options.sampling.grammar is None
@@ -133,10 +133,10 @@ async def test_what_cannot_be_set_is_told_and_nothing_changes(store: Store, text
     engine = FakeEngine()
     async with app_of(engine, store).run_test(size=(140, 30)) as pilot:
         await ready(pilot, engine)
-        before = session(pilot).launch
+        before = session(pilot).chat_config
         await command(pilot, text, answer)
-        assert session(pilot).launch == before
-        assert dict(session(pilot).talk.stored.settings) == {}
+        assert session(pilot).chat_config == before
+        assert dict(session(pilot).thread.stored.settings) == {}
 
 
 async def test_a_schema_that_is_none_is_refused(store: Store, tmp_path: Path) -> None:
@@ -147,35 +147,35 @@ async def test_a_schema_that_is_none_is_refused(store: Store, tmp_path: Path) ->
         await ready(pilot, engine)
         await command(pilot, f"/schema {tmp_path}/broken.json", "is no JSON")
         await command(pilot, f"/schema {tmp_path}/odd.json", "stays as it was")
-        assert dict(session(pilot).talk.stored.settings) == {}
+        assert dict(session(pilot).thread.stored.settings) == {}
 
 
 def test_the_command_line_beats_the_conversation() -> None:
     """And what it does not name holds."""
-    held_desk, held, _ = desk(launch("", "--temperature", "0.9"))
+    held_desk, held, _ = controller(chat_config("", "--temperature", "0.9"))
     assert "The command line names temperature" in held_desk.set("temperature 0.2")
     held_desk.set("top_k 3")
-    assert (held.launch.reply.sampling.temperature, held.launch.reply.sampling.top_k) == (0.9, 3)
+    assert (held.chat_config.reply.sampling.temperature, held.chat_config.reply.sampling.top_k) == (0.9, 3)
 
 
 def test_a_system_prompt_takes_the_place_of_a_persona() -> None:
     """Of two settings that exclude each other, the last counts."""
     add_persona("pirate.md", "Talk like a pirate.")
-    held_desk, held, _ = desk(launch(""))
+    held_desk, held, _ = controller(chat_config(""))
     held_desk.choose_persona("pirate")
     held_desk.set("system Be brief.")
-    assert held.launch.system == held.talk.stored.system == "Be brief."
+    assert held.chat_config.system == held.thread.stored.system == "Be brief."
     assert held_desk.own == {"reply.system": "Be brief."}
 
 
 def test_a_change_of_the_file_leaves_it(store: Store) -> None:
     """What the conversation sets goes on to hold."""
-    held_desk, held, _ = desk(launch("[sampling]\ntop_k = 9\n"))
+    held_desk, held, _ = controller(chat_config("[sampling]\ntop_k = 9\n"))
     held_desk.set("temperature 0.2")
-    changed = launch("[sampling]\ntop_k = 5\ntemperature = 1\n").settings
+    changed = chat_config("[sampling]\ntop_k = 5\ntemperature = 1\n").settings
     assert changed is not None
     held_desk.apply(changed.config)
-    assert (held.launch.reply.sampling.temperature, held.launch.reply.sampling.top_k) == (0.2, 5)
+    assert (held.chat_config.reply.sampling.temperature, held.chat_config.reply.sampling.top_k) == (0.2, 5)
 
 
 async def test_the_screen_begins_with_the_conversation_asked_for(store: Store) -> None:
@@ -185,12 +185,12 @@ async def test_the_screen_begins_with_the_conversation_asked_for(store: Store) -
     stored.set_settings({"reply.seed": 7})
     for arguments, system in (((), "Be brief."), (("--system", "Be loud."), "Be loud.")):
         engine = FakeEngine()
-        made = replace(launch("", *arguments), conversation=stored.id)
+        made = replace(chat_config("", *arguments), conversation=stored.id)
         async with make_app(engine, made, Clock(), store).run_test(size=(100, 30)) as pilot:
-            await wait_until(pilot, lambda: session(pilot).talk.stored.id == stored.id and turns(pilot))
+            await wait_until(pilot, lambda: session(pilot).thread.stored.id == stored.id and turns(pilot))
             await pilot.pause()
-            assert session(pilot).launch.reply.seed == 7
-            assert session(pilot).talk.stored.system == system
+            assert session(pilot).chat_config.reply.seed == 7
+            assert session(pilot).thread.stored.system == system
 
 
 # The screen
@@ -212,11 +212,11 @@ async def test_the_scope_is_chosen_on_the_screen(store: Store) -> None:
         assert any(row.startswith("• top k") and " 3 " in row for row in rows(pilot))
         assert "by this conversation alone" in details(pilot)
         assert read_config().values == {"sampling.top_k": 9, "screen.pace": "full"}
-        assert session(pilot).launch.reply.sampling.top_k == 3
-        assert session(pilot).talk.stored.settings == {"sampling.top_k": 3}
+        assert session(pilot).chat_config.reply.sampling.top_k == 3
+        assert session(pilot).thread.stored.settings == {"sampling.top_k": 3}
         await pilot.press("ctrl+r")
         assert any(row.startswith("* top k") and " 9 " in row for row in rows(pilot))
-        assert session(pilot).launch.reply.sampling.top_k == 9
+        assert session(pilot).chat_config.reply.sampling.top_k == 9
 
 
 async def test_what_is_loaded_has_no_scope(store: Store) -> None:
@@ -233,7 +233,7 @@ async def test_what_is_loaded_has_no_scope(store: Store) -> None:
 
 
 def test_the_browser_without_a_conversation_has_but_the_file() -> None:
-    settings = launch("").settings
+    settings = chat_config("").settings
     assert settings is not None
     browser = SettingsBrowser(settings)
     browser.turn_scope()

@@ -7,28 +7,28 @@ from pathlib import Path
 
 from localspec.chat.changes import LoadFailed, PairReady
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import Phase, Session
-from localspec.runtime.launch import Launch
+from localspec.chat.session import ChatSession, Phase
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Failed, Load, Unloaded
 from tests.tui.support import LAUNCH, Clock, FakeEngine, rounds_of
 
-OTHER = Launch(LoadOptions(Path("other.gguf")), pair_id="other", title="Other", pace_tokens_per_second=7.0)
+OTHER = ChatConfig(LoadOptions(Path("other.gguf")), pair_id="other", title="Other", pace_tokens_per_second=7.0)
 THIRD = replace(OTHER, load=LoadOptions(Path("third.gguf")), pair_id="third")
 REFUSED = Failed(None, 5, "other.gguf is no model.", "Choose another.")
 
 
-def begun() -> tuple[Session, FakeEngine]:
+def begun() -> tuple[ChatSession, FakeEngine]:
     """A conversation whose pair is loaded."""
     engine = FakeEngine()
-    session = Session(LAUNCH, engine, Pacer(None, Clock()))
+    session = ChatSession(LAUNCH, engine, Pacer(None, Clock()))
     engine.load()
     hear(session, engine)
     assert session.phase is Phase.IDLE
     return session, engine
 
 
-def hear(session: Session, engine: FakeEngine) -> list[object]:
+def hear(session: ChatSession, engine: FakeEngine) -> list[object]:
     changes: list[object] = []
     for answer in engine.inbox.take():
         session.receive(answer)
@@ -48,7 +48,7 @@ def test_between_turns_the_pair_changes_at_once_and_the_conversation_stays() -> 
 
     session.switch(OTHER)
 
-    assert (session.phase, session.launch, session.coming) == (Phase.LOADING, OTHER, None)
+    assert (session.phase, session.chat_config, session.coming) == (Phase.LOADING, OTHER, None)
     assert loads(engine) == [Path("other.gguf")]
     assert session.pacer.tokens_per_second == 7.0
     engine.load()
@@ -69,10 +69,10 @@ def test_during_a_reply_the_change_waits_and_so_do_messages() -> None:
     session.switch(OTHER)
     session.ask("And now?")
 
-    assert (session.launch, session.coming, loads(engine)) == (LAUNCH, OTHER, [])
+    assert (session.chat_config, session.coming, loads(engine)) == (LAUNCH, OTHER, [])
     engine.finish()
     hear(session, engine)
-    assert (session.launch, session.coming) == (OTHER, None)
+    assert (session.chat_config, session.coming) == (OTHER, None)
     assert loads(engine) == [Path("other.gguf")]
     assert len(engine.prompts) == 1
     engine.load()
@@ -88,7 +88,7 @@ def test_a_change_of_mind_before_the_reply_ends() -> None:
     assert session.coming is None
     engine.reply("Good day.")
     hear(session, engine)
-    assert (session.launch, loads(engine)) == (LAUNCH, [])
+    assert (session.chat_config, loads(engine)) == (LAUNCH, [])
 
 
 def test_while_another_pair_loads_only_the_newest_counts() -> None:
@@ -103,7 +103,7 @@ def test_while_another_pair_loads_only_the_newest_counts() -> None:
         assert session.phase is Phase.LOADING
         engine.load()
         hear(session, engine)
-        assert (session.phase, session.launch) == (Phase.IDLE, THIRD)
+        assert (session.phase, session.chat_config) == (Phase.IDLE, THIRD)
 
 
 def test_a_load_that_was_done_before_it_could_be_cancelled_is_not_taken_for_the_next() -> None:
@@ -133,13 +133,13 @@ def test_a_pair_that_cannot_be_loaded_leaves_the_way_back() -> None:
     engine.load()
     hear(session, engine)
     assert session.former is None
-    assert (session.phase, session.launch) == (Phase.READING, LAUNCH)
+    assert (session.phase, session.chat_config) == (Phase.READING, LAUNCH)
     assert [message.content for message in engine.prompts[-1].prompt] == ["Hello?"]
 
 
 def test_a_first_load_that_fails_has_nothing_to_go_back_to() -> None:
     engine = FakeEngine()
-    session = Session(LAUNCH, engine, Pacer(None, Clock()))
+    session = ChatSession(LAUNCH, engine, Pacer(None, Clock()))
     engine.refuse_load()
     hear(session, engine)
     assert (session.phase, session.former) == (Phase.BROKEN, None)

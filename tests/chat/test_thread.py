@@ -10,12 +10,12 @@ import pytest
 
 from localspec.base.errors import StoreError
 from localspec.chat.reply_metadata import reply_about
-from localspec.chat.thread import Talk
+from localspec.chat.thread import Thread
 from localspec.chat.tokens.truth import Mode
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.store import ReplyAbout, Store
+from localspec.store import ReplyMetadata, Store
 from localspec.tui.conversation.turn import PROMPT_ROWS
 from tests.tui.support import INFO, LAUNCH, rounds_of
 
@@ -28,14 +28,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def say(
-    talk: Talk,
-    exchange: Exchange,
+    thread: Thread,
+    exchange: Turn,
     text: str,
     reason: FinishReason = FinishReason.STOP,
-    about: ReplyAbout = ReplyAbout(),  # noqa: B008 - it cannot be changed
-) -> Exchange:
+    about: ReplyMetadata = ReplyMetadata(),  # noqa: B008 - it cannot be changed
+) -> Turn:
     """Have an exchange answered in these words."""
-    recorder = talk.begin(exchange, about)
+    recorder = thread.begin(exchange, about)
     events: list[Event] = [Started(5, 0, 1), *rounds_of(text)]
     for event in events:
         exchange.receive(event)
@@ -46,23 +46,23 @@ def say(
     return exchange
 
 
-def two_turns(store: Store) -> Talk:
-    talk = Talk(store.begin())
-    say(talk, Exchange("First"), "One.")
-    say(talk, Exchange("Second"), "Two.")
-    return talk
+def two_turns(store: Store) -> Thread:
+    thread = Thread(store.begin())
+    say(thread, Turn("First"), "One.")
+    say(thread, Turn("Second"), "Two.")
+    return thread
 
 
-def said(talk: Talk) -> list[tuple[str, str]]:
-    return [(exchange.prompt, exchange.text) for exchange in talk.exchanges]
+def said(thread: Thread) -> list[tuple[str, str]]:
+    return [(exchange.prompt, exchange.text) for exchange in thread.exchanges]
 
 
 def test_a_restored_question_is_shown_without_the_text_of_its_files(store: Store) -> None:
     """What the model reads is all of it; a turn has room for so many lines."""
-    talk = store.begin()
-    talk.ask("File: a.py\n```py\nprint(1)\n```\n\nWhat is this?")
-    talk.ask("line\n" * 100)
-    files, long = Talk(talk).exchanges
+    thread = store.begin()
+    thread.ask("File: a.py\n```py\nprint(1)\n```\n\nWhat is this?")
+    thread.ask("line\n" * 100)
+    files, long = Thread(thread).exchanges
     assert files.shown == "[a.py  0.1 kB]\nWhat is this?"
     assert "print(1)" in files.prompt
     assert files.rows(80) == 2 + 4
@@ -74,10 +74,10 @@ def test_a_restored_question_is_shown_without_the_text_of_its_files(store: Store
 
 def test_what_was_said_is_restored_with_its_tokens(store: Store) -> None:
     """Another Talk on the same conversation shows the same texts, tokens and figures."""
-    talk = two_turns(store)
-    again = Talk(talk.stored)
+    thread = two_turns(store)
+    again = Thread(thread.stored)
     assert len(again.exchanges) == 2
-    for restored, first in zip(again.exchanges, talk.exchanges, strict=True):
+    for restored, first in zip(again.exchanges, thread.exchanges, strict=True):
         assert restored.text == first.text
         assert not restored.loaded
         again.load(restored)
@@ -91,9 +91,9 @@ def test_a_restored_reply_can_be_asked_about_if_its_pair_is_loaded(store: Store)
     """With the messages and options of its own time; another pair knows nothing of it."""
     other = replace(INFO, target=Path("other.gguf"))
     options = ReplyOptions(max_tokens=7)
-    talk = Talk(store.begin("Be kind."))
-    say(talk, Exchange("First"), "One.", about=replace(reply_about(LAUNCH, INFO), options=options))
-    restored = Talk(talk.stored)
+    thread = Thread(store.begin("Be kind."))
+    say(thread, Turn("First"), "One.", about=replace(reply_about(LAUNCH, INFO), options=options))
+    restored = Thread(thread.stored)
     (exchange,) = restored.exchanges
     restored.load(exchange)
     for info in (None, other):
@@ -108,123 +108,123 @@ def test_a_restored_reply_can_be_asked_about_if_its_pair_is_loaded(store: Store)
 
 
 def test_a_reply_that_is_let_go_is_read_again(store: Store) -> None:
-    talk = two_turns(store)
-    exchange = talk.exchanges[0]
+    thread = two_turns(store)
+    exchange = thread.exchanges[0]
     tokens = list(exchange.trace.tokens)
     exchange.looked_into = True
-    talk.unload(exchange)
+    thread.unload(exchange)
     assert exchange.trace.tokens == tokens
     exchange.looked_into = False
-    talk.unload(exchange)
+    thread.unload(exchange)
     assert (exchange.text, exchange.trace.tokens) == ("One.", [])
-    talk.load(exchange)
+    thread.load(exchange)
     assert (exchange.text, exchange.trace.tokens) == ("One.", tokens)
 
 
 def test_answering_anew_keeps_the_first_reply(store: Store) -> None:
     """The new one is the second of two, and the first can be gone back to with what followed it."""
-    talk = two_turns(store)
-    first = talk.exchanges[0]
-    waiting = talk.again(first)
-    assert said(talk) == [("First", "")]
-    assert talk.versions(waiting) == ((1, 1), (2, 2))
-    say(talk, waiting, "Uno.")
-    assert talk.versions(waiting) == ((1, 1), (2, 2))
-    assert talk.turn_to(waiting, -1) is talk.exchanges[0]
-    assert said(talk) == [("First", "One."), ("Second", "Two.")]
-    assert talk.turn_to(talk.exchanges[0], -1) is None
+    thread = two_turns(store)
+    first = thread.exchanges[0]
+    waiting = thread.again(first)
+    assert said(thread) == [("First", "")]
+    assert thread.versions(waiting) == ((1, 1), (2, 2))
+    say(thread, waiting, "Uno.")
+    assert thread.versions(waiting) == ((1, 1), (2, 2))
+    assert thread.turn_to(waiting, -1) is thread.exchanges[0]
+    assert said(thread) == [("First", "One."), ("Second", "Two.")]
+    assert thread.turn_to(thread.exchanges[0], -1) is None
 
 
 def test_asking_in_other_words_is_a_branch(store: Store) -> None:
-    talk = two_turns(store)
-    waiting = talk.resend(talk.exchanges[1], "Third")
-    assert [message.content for message in talk.messages(waiting)] == ["First", "One.", "Third"]
-    say(talk, waiting, "Three.")
-    assert said(talk) == [("First", "One."), ("Third", "Three.")]
-    assert talk.versions(talk.exchanges[1]) == ((2, 2), (1, 1))
-    assert talk.turn_to(talk.exchanges[1], -1) is talk.exchanges[1]
-    assert said(talk)[1] == ("Second", "Two.")
+    thread = two_turns(store)
+    waiting = thread.resend(thread.exchanges[1], "Third")
+    assert [message.content for message in thread.messages(waiting)] == ["First", "One.", "Third"]
+    say(thread, waiting, "Three.")
+    assert said(thread) == [("First", "One."), ("Third", "Three.")]
+    assert thread.versions(thread.exchanges[1]) == ((2, 2), (1, 1))
+    assert thread.turn_to(thread.exchanges[1], -1) is thread.exchanges[1]
+    assert said(thread)[1] == ("Second", "Two.")
 
 
 def test_what_stays_in_place_stays_the_same_object(store: Store) -> None:
     """So that nothing of it has to be drawn again."""
-    talk = two_turns(store)
-    first = talk.exchanges[0]
-    talk.resend(talk.exchanges[1], "Third")
-    assert talk.exchanges[0] is first
+    thread = two_turns(store)
+    first = thread.exchanges[0]
+    thread.resend(thread.exchanges[1], "Third")
+    assert thread.exchanges[0] is first
 
 
 def test_a_reply_that_is_gone_on_with_joins_exactly(store: Store) -> None:
     """The engine is given what stands there; text, tokens and counts are those of both runs, stored and shown."""
-    talk = Talk(store.begin())
-    exchange = say(talk, Exchange("Count"), "One, two,", FinishReason.LENGTH)
+    thread = Thread(store.begin())
+    exchange = say(thread, Turn("Count"), "One, two,", FinishReason.LENGTH)
     before_n = len(exchange.trace.tokens)
-    assert talk.carry_on(exchange) is exchange
+    assert thread.carry_on(exchange) is exchange
     assert exchange.text == "One, two,"
-    say(talk, exchange, " three.")
+    say(thread, exchange, " three.")
     assert exchange.text == "One, two, three."
     assert len(exchange.trace.tokens) == exchange.reply.timings.predicted_n > before_n
     assert sum(exchange.trace.counts(Mode.ORIGIN).values()) == len(exchange.trace.tokens)
-    again = Talk(talk.stored)
+    again = Thread(thread.stored)
     again.load(again.exchanges[0])
     assert again.exchanges[0].text == "One, two, three."
     assert again.exchanges[0].trace.tokens == exchange.trace.tokens
 
 
 def test_a_reply_that_was_edited_by_hand_can_be_gone_on_with(store: Store) -> None:
-    talk = Talk(store.begin())
-    exchange = say(talk, Exchange("Count"), "One, two.")
-    edited = talk.rewrite(exchange, "One, zwei,")
-    assert (edited.text, talk.versions(edited)) == ("One, zwei,", ((1, 1), (2, 2)))
-    talk.carry_on(edited)
-    say(talk, edited, " drei.")
+    thread = Thread(store.begin())
+    exchange = say(thread, Turn("Count"), "One, two.")
+    edited = thread.rewrite(exchange, "One, zwei,")
+    assert (edited.text, thread.versions(edited)) == ("One, zwei,", ((1, 1), (2, 2)))
+    thread.carry_on(edited)
+    say(thread, edited, " drei.")
     assert edited.text == "One, zwei, drei."
     assert edited.lead == "One, zwei,"
 
 
 def test_a_deleted_turn_comes_back(store: Store) -> None:
     """Where it was, with what followed it."""
-    talk = two_turns(store)
-    talk.delete(talk.exchanges[0])
-    assert said(talk) == [("Second", "Two.")]
-    back = talk.undo()
+    thread = two_turns(store)
+    thread.delete(thread.exchanges[0])
+    assert said(thread) == [("Second", "Two.")]
+    back = thread.undo()
     assert back is not None
-    assert (back.prompt, said(talk)) == ("First", [("First", "One."), ("Second", "Two.")])
-    assert talk.undo() is None
+    assert (back.prompt, said(thread)) == ("First", [("First", "One."), ("Second", "Two.")])
+    assert thread.undo() is None
 
 
 def test_a_conversation_that_begins_with_a_reply_is_shown(store: Store) -> None:
     """As some imported ones do: the reply stands alone, and cannot be asked for anew."""
-    talk = two_turns(store)
-    first = talk.exchanges[0]
+    thread = two_turns(store)
+    first = thread.exchanges[0]
     assert first.question is not None
-    talk.stored.edit(first.question, "")
-    alone = Exchange("", None, talk.exchanges[0].answer, lead="Hello")
+    thread.stored.edit(first.question, "")
+    alone = Turn("", None, thread.exchanges[0].answer, lead="Hello")
     with pytest.raises(ValueError, match="nothing was asked"):
-        talk.again(alone)
+        thread.again(alone)
     with pytest.raises(ValueError, match="nothing was asked"):
-        talk.resend(alone, "x")
+        thread.resend(alone, "x")
     with pytest.raises(ValueError, match="nothing was answered"):
-        talk.carry_on(Exchange("x"))
+        thread.carry_on(Turn("x"))
 
 
 def test_text_whose_tokens_cannot_be_read_is_still_text(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    talk = two_turns(store)
-    again = Talk(talk.stored)
+    thread = two_turns(store)
+    again = Thread(thread.stored)
 
     def refuse(node: str) -> None:
         raise StoreError("locked", "later")
 
-    monkeypatch.setattr(talk.stored, "reply", refuse)
+    monkeypatch.setattr(thread.stored, "reply", refuse)
     again.load(again.exchanges[0])
     assert (again.exchanges[0].text, again.exchanges[0].trace.tokens) == ("One.", [])
 
 
 def test_roles_are_paired(store: Store) -> None:
     """A question without a reply, and the one after it."""
-    talk = Talk(store.begin())
-    talk.stored.ask("First")
-    talk.stored.ask("Second")
-    talk.refresh()
-    assert [(exchange.prompt, exchange.answer) for exchange in talk.exchanges] == [("First", None), ("Second", None)]
-    assert [node.role for node in talk.stored.path] == [Role.USER, Role.USER]
+    thread = Thread(store.begin())
+    thread.stored.ask("First")
+    thread.stored.ask("Second")
+    thread.refresh()
+    assert [(exchange.prompt, exchange.answer) for exchange in thread.exchanges] == [("First", None), ("Second", None)]
+    assert [node.role for node in thread.stored.path] == [Role.USER, Role.USER]

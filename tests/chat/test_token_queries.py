@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat.token_queries import PIECE_N, Insights
+from localspec.chat.token_queries import PIECE_N, TokenQueries
 from localspec.chat.tokens.truth import Trace
 from localspec.engine.events import FinishReason, Origin, Round, Token
 from localspec.engine.inspection import Inspection, Opinion
@@ -50,31 +50,31 @@ class Bench:
     """Insights, and an engine that answers when it is told to."""
 
     sent: list[Request] = field(default_factory=list)
-    insights: Insights = field(init=False)
+    token_queries: TokenQueries = field(init=False)
 
     def __post_init__(self) -> None:
         ids = count(100)
-        self.insights = Insights(self.sent.append, lambda: next(ids), PAIR)
+        self.token_queries = TokenQueries(self.sent.append, lambda: next(ids), PAIR)
 
     def answer(self) -> Inspect | Weigh:
         """Answer the newest request: a token is as likely as its id is high."""
         request = self.sent[-1]
         assert isinstance(request, Inspect | Weigh)
         if isinstance(request, Inspect):
-            self.insights.receive(Inspected(request.request_id, seen(request.reply[request.position])))
+            self.token_queries.receive(Inspected(request.request_id, seen(request.reply[request.position])))
         else:
             probs = tuple(token / 1000 for token in request.reply[request.start : request.stop])
-            self.insights.receive(Weighed(request.request_id, probs))
+            self.token_queries.receive(Weighed(request.request_id, probs))
         return request
 
     def run(self) -> None:
         """Ask and answer until nothing is wished for."""
-        self.insights.ask()
+        self.token_queries.ask()
         for _ in range(20):
-            if self.insights.busy:
+            if self.token_queries.busy:
                 self.answer()
-                self.insights.ask()
-        assert not self.insights.busy, "it asks for ever"
+                self.token_queries.ask()
+        assert not self.token_queries.busy, "it asks for ever"
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def seen(token: int) -> Inspection:
 def test_a_reply_is_weighed_in_pieces(bench: Bench) -> None:
     """One after the other, each with the tokens before it, until every token is weighed."""
     answered = Answered().grow(2 * PIECE_N + 5)
-    bench.insights.weigh([answered])
+    bench.token_queries.weigh([answered])
     bench.run()
     asked = [request for request in bench.sent if isinstance(request, Weigh)]
     ends = [PIECE_N, 2 * PIECE_N, 2 * PIECE_N + 5]
@@ -101,10 +101,10 @@ def test_a_reply_is_weighed_in_pieces(bench: Bench) -> None:
 def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
     """And the latest look counts: what was passed over is never asked about."""
     answered = Answered().grow(3 * PIECE_N)
-    bench.insights.weigh([answered])
-    bench.insights.ask()
-    bench.insights.look(answered, 7)
-    bench.insights.look(answered, 8)
+    bench.token_queries.weigh([answered])
+    bench.token_queries.ask()
+    bench.token_queries.look(answered, 7)
+    bench.token_queries.look(answered, 8)
     bench.run()
     kinds = [(type(r), r.position if isinstance(r, Inspect) else None) for r in bench.sent]
     assert kinds == [(Weigh, None), (Inspect, 8), (Weigh, None), (Weigh, None)]
@@ -114,12 +114,12 @@ def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
 def test_one_request_at_a_time_and_none_twice(bench: Bench) -> None:
     """Asking again while one is under way, or about what is known, sends nothing."""
     answered = Answered().grow(3)
-    bench.insights.look(answered, 1)
-    bench.insights.ask()
-    bench.insights.ask()
+    bench.token_queries.look(answered, 1)
+    bench.token_queries.ask()
+    bench.token_queries.ask()
     assert len(bench.sent) == 1
     bench.run()
-    bench.insights.look(answered, 1)
+    bench.token_queries.look(answered, 1)
     bench.run()
     assert len(bench.sent) == 1
 
@@ -127,22 +127,22 @@ def test_one_request_at_a_time_and_none_twice(bench: Bench) -> None:
 def test_the_next_message_goes_first(bench: Bench) -> None:
     """What is under way is cancelled; the wish stands and is asked again."""
     answered = Answered().grow(3)
-    bench.insights.look(answered, 1)
-    bench.insights.ask()
-    bench.insights.withdraw()
+    bench.token_queries.look(answered, 1)
+    bench.token_queries.ask()
+    bench.token_queries.withdraw()
     assert bench.sent[-1] == Cancel()
-    assert bench.insights.receive(Dropped(100)) is answered
+    assert bench.token_queries.receive(Dropped(100)) is answered
     bench.run()
     assert 1 in answered.trace.inspections
-    bench.insights.withdraw()
+    bench.token_queries.withdraw()
     assert bench.sent.count(Cancel()) == 1, "there is nothing to cancel any more"
 
 
 def test_a_reply_that_was_gone_on_with_is_asked_about_as_it_was_made(bench: Bench) -> None:
     """Each part with its own prompt, counted from its own beginning."""
     answered = Answered().grow(4, request_id=1).grow(3, request_id=2)
-    bench.insights.look(answered, 5)
-    bench.insights.weigh([answered])
+    bench.token_queries.look(answered, 5)
+    bench.token_queries.weigh([answered])
     bench.run()
     look, first, second = bench.sent
     assert isinstance(look, Inspect)
@@ -158,20 +158,20 @@ def test_a_reply_that_was_gone_on_with_is_asked_about_as_it_was_made(bench: Benc
 def test_what_cannot_be_asked_says_why(bench: Bench) -> None:
     """A reply of another pair, one of another time, and what the engine refuses."""
     foreign = Answered().grow(3, pair=LoadOptions(Path("other.gguf")))
-    bench.insights.look(foreign, 1)
-    assert "Another pair" in bench.insights.failure
+    bench.token_queries.look(foreign, 1)
+    assert "Another pair" in bench.token_queries.failure
     old = Answered()
     old.trace.extend([Round(0, None, 0, (Token(1, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0)])
-    bench.insights.look(old, 0)
-    assert "another time" in bench.insights.failure
+    bench.token_queries.look(old, 0)
+    assert "another time" in bench.token_queries.failure
     bench.run()
     assert bench.sent == []
     own = Answered().grow(3)
-    bench.insights.look(own, 0)
-    assert bench.insights.failure == ""
-    bench.insights.ask()
-    bench.insights.receive(Failed(100, 7, "It is too long.", "Shorten it."))
-    assert bench.insights.failure == "It is too long. Shorten it."
+    bench.token_queries.look(own, 0)
+    assert bench.token_queries.failure == ""
+    bench.token_queries.ask()
+    bench.token_queries.receive(Failed(100, 7, "It is too long.", "Shorten it."))
+    assert bench.token_queries.failure == "It is too long. Shorten it."
     bench.run()
     assert len(bench.sent) == 1, "it is not asked again by itself"
 
@@ -180,7 +180,7 @@ def test_a_reply_being_written_is_not_weighed(bench: Bench) -> None:
     """Heat comes when it is done."""
     writing = Answered().grow(3)
     writing.reply.finished = None
-    bench.insights.weigh([writing])
+    bench.token_queries.weigh([writing])
     bench.run()
     assert bench.sent == []
 
@@ -188,8 +188,8 @@ def test_a_reply_being_written_is_not_weighed(bench: Bench) -> None:
 def test_answers_to_others_are_left_alone(bench: Bench) -> None:
     """Numbers are the session's, and a reply's failure is not ours."""
     answered = Answered().grow(3)
-    bench.insights.look(answered, 1)
-    bench.insights.ask()
-    assert bench.insights.receive(Failed(7, 1, "no", "")) is None
-    assert bench.insights.receive(Failed(None, 1, "no", "")) is None
-    assert bench.insights.busy
+    bench.token_queries.look(answered, 1)
+    bench.token_queries.ask()
+    assert bench.token_queries.receive(Failed(7, 1, "no", "")) is None
+    assert bench.token_queries.receive(Failed(None, 1, "no", "")) is None
+    assert bench.token_queries.busy

@@ -14,11 +14,11 @@ from localspec.cli import main
 from localspec.cli.services import Services
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.events import Event
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
 from localspec.runtime.messages import Message, ReplyOptions
 from tests.fakes import PieceVocab, ScriptedDrafter, TableModel
@@ -46,7 +46,7 @@ class FakePair:
         request = Request(
             prompt=[1 + len(word) % (len(PIECES) - 1) for word in said.split()],
             sampler=Greedy(),
-            chance=SeededChance(options.seed or 0),
+            rng=SeededRng(options.seed or 0),
             policy=FixedDepth(3),
             seed=options.seed or 0,
             max_tokens=options.max_tokens or 24,
@@ -84,7 +84,7 @@ class FakeWorld:
     terminal: bool = False
     loads: list[LoadOptions] = field(default_factory=list)
     pairs: list[FakePair] = field(default_factory=list)
-    screens: list[Launch] = field(default_factory=list)
+    screens: list[ChatConfig] = field(default_factory=list)
 
     def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
         self.loads.append(options)

@@ -18,7 +18,7 @@ from localspec.cli.services import Services
 from localspec.config import read_config
 from localspec.insight.bench.lock import alone
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Role
 from localspec.store import Store
@@ -280,7 +280,7 @@ def test_what_cannot_be_saved_or_drawn_is_told_at_once(
 
 def _launched(pairs: tuple[str, ...]) -> list[Any]:
     load = LoadOptions(Path("pair.gguf"), Path("draft.gguf"))
-    return [Launch(load, pair_id=pair) for pair in pairs or (None,)]
+    return [ChatConfig(load, pair_id=pair) for pair in pairs or (None,)]
 
 
 def test_prompts_are_drawn_from_the_history(localspec: Localspec) -> None:
@@ -308,7 +308,7 @@ def test_prompts_are_drawn_from_the_history(localspec: Localspec) -> None:
 def test_what_would_take_long_to_read_is_not_drawn() -> None:
     """Nor what follows it; what was asked before it is."""
     with closing(Store.in_memory()) as store:
-        talk = store.begin()
+        thread = store.begin()
         for text in ("short", "long " * LONGEST_CHARS, "short again"):
-            talk.ask(text)
+            thread.ask(text)
         assert [prompt.messages[-1].content for prompt in drawn_prompts(store, 9, 1)] == ["short"]

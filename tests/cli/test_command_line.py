@@ -15,7 +15,7 @@ import pytest
 from localspec.base.errors import ALL_ERRORS
 from localspec.cli.commands import localspec as root
 from localspec.cli.docs import COMPLETION, ENVIRONMENT, exit_code_table, exit_codes, options_table
-from localspec.cli.options import Chosen
+from localspec.cli.options import GivenOptions
 from localspec.runtime.load import MAX_DEPTH
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
@@ -63,7 +63,7 @@ def test_every_option_is_explained_in_one_sentence(path: tuple[str, ...]) -> Non
 
 def test_the_reply_options_are_the_same_everywhere() -> None:
     """What ``run`` understands about pairs and decoding, the chat understands too."""
-    expected = set(Chosen.__dataclass_fields__)
+    expected = set(GivenOptions.__dataclass_fields__)
     for path in ((), ("chat",), ("run",)):
         assert expected <= {parameter.name for parameter in dict(all_commands())[path].params}
 

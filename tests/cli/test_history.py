@@ -15,7 +15,7 @@ import pytest
 from localspec.base.paths import user_paths
 from localspec.chat.compose.attachment import Attachment, TextFile
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.cli.history_text import broken
 from localspec.store import Store, database_file
@@ -265,22 +265,22 @@ def test_for_good_leaves_no_word_of_what_was_typed(localspec: Localspec) -> None
     """Neither among the messages sent before, with a paste in them or a file, nor of what was still being written."""
     paste = "[pasted text: 2 kB, 30 lines]"
     written = (
-        Written("Tell me of secret one"),
-        Written(f"See {paste} and secret two", {paste: "pasted words"}),
-        Written(
+        WrittenMessage("Tell me of secret one"),
+        WrittenMessage(f"See {paste} and secret two", {paste: "pasted words"}),
+        WrittenMessage(
             "Of @notes.txt secret three",
             attachments=(Attachment("notes.txt", (TextFile("notes.txt", "in the file"),)),),
         ),
-        Written("Something else"),
+        WrittenMessage("Something else"),
     )
     store = Store.open()
-    talk = converse(store, *((message.content, "Well.") for message in written[:3]))
+    thread = converse(store, *((message.content, "Well.") for message in written[:3]))
     store.close()
     history = PromptHistory(user_paths().data / SENT_MESSAGES)
     for message in written:
         history.add(message)
-    UnsentMessages(user_paths().data / UNSENT).save(talk.id, Written("secret four"))
-    assert localspec("history", "rm", talk.id, "--forever", "--yes").code == 0
+    UnsentMessages(user_paths().data / UNSENT).save(thread.id, WrittenMessage("secret four"))
+    assert localspec("history", "rm", thread.id, "--forever", "--yes").code == 0
     left = b"".join(path.read_bytes() for path in user_paths().data.rglob("*") if path.is_file())
     assert b"secret" not in left
     assert b"pasted words" not in left
@@ -323,11 +323,11 @@ def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str
 def test_a_reply_that_was_cut_off_is_shown_as_such(localspec: Localspec) -> None:
     """After a program died."""
     store = Store.open()
-    talk = store.begin()
-    talk.ask("Go on.")
-    talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    thread.begin_reply(ABOUT)
     store.close()
-    assert "cut off when the program ended" in localspec("history", "show", talk.id).out
+    assert "cut off when the program ended" in localspec("history", "show", thread.id).out
 
 
 @pytest.mark.parametrize(

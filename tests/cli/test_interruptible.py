@@ -190,7 +190,9 @@ def test_a_reply_whose_cache_nobody_waited_for_is_whole(localspec: Localspec) ->
         return Keeping(info_of(options), cancel, begun=interrupt)
 
     plain = localspec("run", *FILES, "hello", "--json")
-    done = localspec("run", *FILES, "hello", "--json", services=Services(opener, lambda launch: None, lambda: False))
+    done = localspec(
+        "run", *FILES, "hello", "--json", services=Services(opener, lambda chat_config: None, lambda: False)
+    )
     assert (plain.code, done.code) == (0, 130)
     assert [json.loads(line)["event"] for line in done.out.splitlines()][-1] == "done"
     assert done.err.splitlines()[-1] == NOT_KEPT

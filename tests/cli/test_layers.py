@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from localspec.cli.layers import Layers
-from localspec.cli.options import Chosen
+from localspec.cli.layers import SettingsResolver
+from localspec.cli.options import GivenOptions
 from localspec.cli.run import run
 from localspec.config import Value, config_file, read_config
 from localspec.engine.settings import BANNED
-from localspec.runtime.launch import Launch, Layer
+from localspec.runtime.chat_config import ChatConfig, Layer
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.config.support import add_persona, configure
@@ -21,13 +21,13 @@ from tests.config.support import add_persona, configure
 FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 
 
-def layers(*arguments: str, without: frozenset[str] = frozenset()) -> Layers:
+def layers(*arguments: str, without: frozenset[str] = frozenset()) -> SettingsResolver:
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
-        given = {field.name: context.params[field.name] for field in fields(Chosen)}
-        return Layers(context, given, without=without)
+        given = {field.name: context.params[field.name] for field in fields(GivenOptions)}
+        return SettingsResolver(context, given, without=without)
 
 
-def launch(*arguments: str) -> Launch:
+def chat_config(*arguments: str) -> ChatConfig:
     """What a command line makes of the file, with nothing left out."""
     made = layers(*arguments)
     settled = made.settle(read_config())
@@ -65,9 +65,9 @@ def launch(*arguments: str) -> Launch:
 )
 def test_a_setting_is_the_default_of_its_option(settings: str, options: tuple[str, ...]) -> None:
     """With it in the file, a command comes out as if the option had been given."""
-    said, bare = launch(*options), launch()
+    said, bare = chat_config(*options), chat_config()
     configure(settings)
-    assert launch() == said
+    assert chat_config() == said
     assert said != bare or settings.endswith(('"builtin"', '"auto"'))
 
 
@@ -94,9 +94,9 @@ def test_a_setting_is_the_default_of_its_option(settings: str, options: tuple[st
 )
 def test_the_command_line_beats_the_file(settings: str, options: tuple[str, ...]) -> None:
     """What it says comes out as without the file, also where the file says something that cannot stand beside it."""
-    without = launch(*options)
+    without = chat_config(*options)
     configure(settings)
-    assert launch(*options) == without
+    assert chat_config(*options) == without
 
 
 def test_a_conversation_stands_between() -> None:
@@ -127,7 +127,7 @@ ctx = 256
 
 def test_the_table_of_the_pair_stands_between_conversation_and_file() -> None:
     """Above what is set for all, itself above what the pair recommends; another pair's table is nobody's business."""
-    recommended = launch().reply.sampling
+    recommended = chat_config().reply.sampling
     configure(PAIRS)
     made = layers("--seed", "3", "--ctx", "128")
     settled = made.settle(read_config(), {"sampling.temperature": 0.1})
@@ -137,14 +137,14 @@ def test_the_table_of_the_pair_stands_between_conversation_and_file() -> None:
     assert (reply.sampling.temperature, reply.sampling.min_p) == (0.1, 0.2)
     assert reply.sampling.top_p == recommended.top_p != 0.95
     assert settled.load.n_ctx == 128
-    assert launch().load.n_ctx == 512
-    assert launch().reply.sampling.temperature == 0.4
+    assert chat_config().load.n_ctx == 512
+    assert chat_config().reply.sampling.temperature == 0.4
 
 
 def test_what_is_set_for_a_pair_is_not_for_files(tmp_path: Path) -> None:
     """Nor for a pair that is not the one in use."""
     configure(PAIRS)
-    assert (launch(*FILES).load.n_ctx, launch(*FILES).reply.depth) == (None, 2)
+    assert (chat_config(*FILES).load.n_ctx, chat_config(*FILES).reply.depth) == (None, 2)
     configure('[model]\npair = "other"\n' + PAIRS)
     made = layers()
     assert made.settle(read_config()).load.n_ctx == 512, "there is no such pair, so it is the built-in one"
@@ -166,15 +166,15 @@ def test_what_is_set_for_a_pair_is_not_for_files(tmp_path: Path) -> None:
 def test_what_a_pair_has_displaces_what_it_would_contradict(pair: str, general: str, expected: tuple[str, ...]) -> None:
     """Of what is set for all, as the command line does; and nothing besides."""
     add_persona("pirate.md", "Talk like a pirate.")
-    wanted = launch(*expected)
+    wanted = chat_config(*expected)
     configure(f"{general}\n[pair.builtin]\n{pair}\n")
-    assert launch() == wanted
+    assert chat_config() == wanted
 
 
 def test_a_depth_leaves_the_drafters_that_are_set() -> None:
     """Only where they are off is there no place for it."""
     configure('[speculation]\nspec = "suffix"\n')
-    assert launch("--depth", "4").reply.spec == ("suffix",)
+    assert chat_config("--depth", "4").reply.spec == ("suffix",)
     assert "spec" not in layers("--depth", "4").said
     configure('[speculation]\nspec = "off"\n')
     made = layers("--depth", "4")
@@ -277,14 +277,14 @@ def test_mistakes_of_the_command_line_stay_its_own(localspec: Localspec) -> None
 def test_a_persona_is_a_system_prompt(localspec: Localspec) -> None:
     """By option, by setting; --system beats it and says so, and none ends it."""
     add_persona("pirate.md", "Talk like a pirate.\n")
-    assert launch("--persona", "pirate").system == "Talk like a pirate."
+    assert chat_config("--persona", "pirate").system == "Talk like a pirate."
     configure('[reply]\npersona = "pirate"\n')
-    assert launch().system == "Talk like a pirate."
-    assert launch("--persona", "none").system is None
-    assert launch("--system", "Be brief.").system == "Be brief."
+    assert chat_config().system == "Talk like a pirate."
+    assert chat_config("--persona", "none").system is None
+    assert chat_config("--system", "Be brief.").system == "Be brief."
     configure('[reply]\nsystem = "Be brief."\n')
-    assert launch("--persona", "pirate").system == "Talk like a pirate."
-    assert launch("--persona", "none").system is None
+    assert chat_config("--persona", "pirate").system == "Talk like a pirate."
+    assert chat_config("--persona", "none").system is None
     assert layers("--system", "a", "--persona", "pirate").settle(read_config()).system == "a"
     done = localspec("run", *FILES, "--system", "a", "--persona", "pirate", "hello")
     assert "--system stands in place of --persona" in done.err
@@ -316,7 +316,7 @@ def test_files_are_found_beside_the_settings(tmp_path: Path) -> None:
     """Whatever the working folder is."""
     configure('[sampling]\ngrammar = "@a.gbnf"\n')
     (config_file().parent / "a.gbnf").write_text('root ::= "a"\n')
-    assert launch().reply.sampling.grammar == 'root ::= "a"'
+    assert chat_config().reply.sampling.grammar == 'root ::= "a"'
 
 
 def test_another_pair_keeps_the_rest() -> None:

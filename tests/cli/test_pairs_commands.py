@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localspec.base.machine import Memory
+from localspec.base.machine import MachineMemory
 from localspec.cli.services import Services
 from localspec.cli.tables import DIM
 from localspec.config import read_config
@@ -30,7 +30,7 @@ GB = 10**9
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One of 16 GB, with a home of its own."""
-    monkeypatch.setattr("localspec.doctor.native_probe.memory", lambda: Memory(16 * GB, 14 * GB))
+    monkeypatch.setattr("localspec.doctor.native_probe.memory", lambda: MachineMemory(16 * GB, 14 * GB))
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
     for name in ("OLLAMA_MODELS", "LLAMA_CACHE", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -111,8 +111,8 @@ def test_a_terminal_gets_the_screen(localspec: Localspec) -> None:
     """The chat screen is handed what was asked for, resolved; nothing is loaded here."""
     world = FakeWorld(terminal=True)
     assert localspec(*FILES, "--depth", "2", "--system", "Be brief.", world=world).code == 0
-    (launch,) = world.screens
-    assert launch.load.target.name == "big.gguf"
-    assert (launch.title, launch.pair_id, launch.tour) == ("big + small", None, False)
-    assert (launch.reply.depth, launch.system) == (2, "Be brief.")
+    (chat_config,) = world.screens
+    assert chat_config.load.target.name == "big.gguf"
+    assert (chat_config.title, chat_config.pair_id, chat_config.tour) == ("big + small", None, False)
+    assert (chat_config.reply.depth, chat_config.system) == (2, "Be brief.")
     assert not world.loads

@@ -21,7 +21,7 @@ from localspec.base.extras import install_extra
 from localspec.engine.events import Finished, Round
 from localspec.insight.observers.observers import Observers
 from localspec.insight.observers.tracing import Tracing, check_otel
-from localspec.runtime.launch import Outlets
+from localspec.runtime.chat_config import Outlets
 from tests.cli.conftest import Localspec
 from tests.store.support import ABOUT, events
 from tests.tui.support import LAUNCH
@@ -54,9 +54,9 @@ def named(found: list[ReadableSpan], name: str) -> list[ReadableSpan]:
 def test_a_reply_is_a_tree(tracing: Tracing, memory: InMemorySpanExporter) -> None:
     """Every span lies in its reply, in time as well; the rounds' spans follow one another without overlaps."""
     said = events("one two three", "four five")
-    witness = tracing.begin(ABOUT, "message-id")
+    observer = tracing.begin(ABOUT, "message-id")
     for event in said:
-        witness.receive(event)
+        observer.receive(event)
     found = spans(tracing, memory)
     (reply,) = named(found, "reply")
     inside = [span for span in found if span is not reply]
@@ -74,9 +74,9 @@ def test_rounds_that_come_at_once_follow_one_another(memory: InMemorySpanExporte
     """As those do that were held back; a clock that is set back does no harm either."""
     ticks = count(MINUTE_NS, step)
     tracing = Tracing(memory, lambda: next(ticks))
-    witness = tracing.begin(ABOUT)
+    observer = tracing.begin(ABOUT)
     for event in events("one two three", "four five", "six"):
-        witness.receive(event)
+        observer.receive(event)
     found = spans(tracing, memory)
     inside = [span for span in found if span.name != "reply"]
     assert len(inside) == 10
@@ -89,9 +89,9 @@ def test_rounds_that_come_at_once_follow_one_another(memory: InMemorySpanExporte
 def test_figures_are_the_engine_s(tracing: Tracing, memory: InMemorySpanExporter) -> None:
     """Durations and counts of each round, and of the reply as a whole."""
     said = events("one two three", "four five")
-    witness = tracing.begin(ABOUT)
+    observer = tracing.begin(ABOUT)
     for event in said:
-        witness.receive(event)
+        observer.receive(event)
     found = spans(tracing, memory)
     rounds = [event for event in said if isinstance(event, Round)]
     for name, seconds in (("draft", "draft_s"), ("verify", "verify_s")):
@@ -115,11 +115,11 @@ def test_figures_are_the_engine_s(tracing: Tracing, memory: InMemorySpanExporter
 def test_no_word_of_a_reply_is_in_it(tracing: Tracing, memory: InMemorySpanExporter) -> None:
     """Nor of an error, whose sentence may name a file."""
     for fails in (False, True):
-        witness = tracing.begin(ABOUT)
+        observer = tracing.begin(ABOUT)
         for event in events("secretword other")[: -1 if fails else None]:
-            witness.receive(event)
+            observer.receive(event)
         if fails:
-            witness.fail(ModelFileError("/home/secretword.gguf is broken.", "Get it anew."))
+            observer.fail(ModelFileError("/home/secretword.gguf is broken.", "Get it anew."))
     found = spans(tracing, memory)
     assert len(named(found, "reply")) == 2
     assert not any("secretword" in span.to_json() for span in found)
@@ -235,10 +235,10 @@ def test_observers_trace_what_the_settings_say(
     monkeypatch.setattr("localspec.insight.observers.observers.Tracing", lambda: tracing)
     traced, untraced = replace(LAUNCH, outlets=Outlets(otel=True)), LAUNCH
     observers = Observers()
-    for launch in (untraced, traced, untraced):
-        observers.use(launch)
-        witness = observers.begin(ABOUT)
+    for chat_config in (untraced, traced, untraced):
+        observers.use(chat_config)
+        observer = observers.begin(ABOUT)
         for event in events("one"):
-            witness.receive(event)
+            observer.receive(event)
     assert len(named(list(memory.get_finished_spans()), "reply")) == 1
     observers.close()

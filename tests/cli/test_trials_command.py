@@ -15,10 +15,10 @@ from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook, trials_file
-from localspec.insight.trials.trial import End, Outcome, Written
+from localspec.insight.trials.trial import End, Outcome, PromotedSetting
 from localspec.models.pairs.own_file import own_file, own_pairs
 from localspec.runtime.load import LoadOptions, OpenPair, Progress
-from localspec.store import Arm, Asked, ConversationDocument, Store
+from localspec.store import Arm, ConversationDocument, RecordFilter, Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.config.support import configure
@@ -214,7 +214,7 @@ def test_what_a_pair_had_before_is_put_back(localspec: Localspec) -> None:
 def test_what_was_written_for_all_pairs_is_put_back_for_all(localspec: Localspec) -> None:
     """By a promotion of a LocalSpec that knew no other place."""
     configure("[speculation]\ndepth = 6\n")
-    ended = End(Outcome.PROMOTED, NOW, "It is faster.", written=(Written("speculation.depth", 4, 6),))
+    ended = End(Outcome.PROMOTED, NOW, "It is faster.", written=(PromotedSetting("speculation.depth", 4, 6),))
     book = TrialBook()
     trial = book.begin(replace(TRIAL, pair="builtin"))
     book.end(trial.id, lambda _: ended)
@@ -260,7 +260,7 @@ def test_in_the_line_mode_turns_are_on_their_sides(localspec: Localspec) -> None
     assert set(depths) == {3, 6}
     with_arms = []
     store = Store.open()
-    for run in store.runs(asked=Asked(trial=record["id"])):
+    for run in store.runs(asked=RecordFilter(trial=record["id"])):
         assert run.question is not None
         assert run.about.arm is arm_of(record["id"], run.question, 0.5)
         with_arms.append(6 if run.about.arm is Arm.CANDIDATE else 3)

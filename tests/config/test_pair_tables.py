@@ -6,7 +6,7 @@ import pytest
 
 from localspec.config import SETTINGS, config_file, read_config, setting
 from localspec.config.file import write_value
-from localspec.config.kinds import Kind, RefusedValue, Value
+from localspec.config.kinds import RefusedValue, Value, ValueKind
 from localspec.config.pair_table import can_be_of_pair
 from tests.config.support import configure
 
@@ -88,7 +88,7 @@ def test_any_setting_of_any_pair_reads_back(pair: str) -> None:
     assert not read_config().problems
 
 
-def _some(kind: Kind) -> Value:
+def _some(kind: ValueKind) -> Value:
     """A value of the kind."""
     for value in (True, "none", "off", ("1=ban",), 1, 0.5, *getattr(kind, "words", ())):
         try:

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from localspec.chat.tokens.truth import Ghosts, Mode
-from localspec.cli.options import Chosen
+from localspec.cli.options import GivenOptions
 from localspec.cli.run import run
 from localspec.config import SETTINGS, Setting, setting
 from localspec.config.kinds import Choice, Flag, Names, RefusedValue, TextOrFile, Value, shown, typed
@@ -40,7 +40,7 @@ def test_names_are_unique() -> None:
 
 def test_every_option_of_a_reply_is_a_setting() -> None:
     """And every setting that says so is an option."""
-    assert {each.key for each in AS_OPTIONS} == {field.name for field in fields(Chosen)} - NOT_SETTINGS
+    assert {each.key for each in AS_OPTIONS} == {field.name for field in fields(GivenOptions)} - NOT_SETTINGS
 
 
 @pytest.mark.parametrize("each", AS_OPTIONS, ids=lambda each: each.name)
@@ -50,7 +50,7 @@ def test_option_and_setting_say_the_same(each: Setting) -> None:
     built_in = getattr(Sampling(), each.key, None)
     if isinstance(built_in, int | float):
         assert re.fullmatch(rf"(the pair's own, else )?{re.escape(f'{built_in:g}')}(, off)?", each.default)
-    default = getattr(Chosen(), each.key)
+    default = getattr(GivenOptions(), each.key)
     if isinstance(default, str | bool):
         assert each.default.startswith("no" if default is False else str(default))
 

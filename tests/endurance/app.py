@@ -14,7 +14,7 @@ from unittest.mock import patch
 from localspec.base.paths import user_paths
 from localspec.cli import main
 from localspec.cli.services import Services
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer
 from localspec.tui.app import ChatApp, Client, run_app
@@ -24,14 +24,14 @@ KEPT_BY = "LOCALSPEC_KEPT_BY"
 """A variable of the environment; see ``_quit_if_free``."""
 
 
-def open_screen(launch: Launch) -> None:
+def open_screen(chat_config: ChatConfig) -> None:
     """The real screen and the real engine process; only what is in it writes by itself."""
 
     def make_client(deliver: Callable[[Answer], None]) -> Client:
         return EngineClient(deliver, user_paths().engine_log, opener=OPENER)
 
     with patch.object(ChatApp, "action_quit", _quit_if_free):
-        run_app(launch, make_client)
+        run_app(chat_config, make_client)
 
 
 async def _quit_if_free(app: ChatApp) -> None:

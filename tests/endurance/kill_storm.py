@@ -40,10 +40,10 @@ def main() -> None:
         storm(Path(folder), server, options.kills, random.Random(options.seed))
 
 
-def storm(folder: Path, server: HubServer, kills_n: int, chance: random.Random) -> None:
-    app, line = Lives(folder / "app", chance), LineLives(folder / "line", chance)
-    imports, exports = ImportKills(folder / "import", chance), ExportKills(folder / "export", chance)
-    pulls = PullKills(folder / "pull", chance, server)
+def storm(folder: Path, server: HubServer, kills_n: int, rng: random.Random) -> None:
+    app, line = Lives(folder / "app", rng), LineLives(folder / "line", rng)
+    imports, exports = ImportKills(folder / "import", rng), ExportKills(folder / "export", rng)
+    pulls = PullKills(folder / "pull", rng, server)
     kinds: dict[str, Callable[[], object]] = {
         "app": lambda: app.live(of_app=True),
         "engine": lambda: app.live(of_app=False),
@@ -55,7 +55,7 @@ def storm(folder: Path, server: HubServer, kills_n: int, chance: random.Random) 
     done = Counter[str]()
     with suppress(KeyboardInterrupt):  # What was seen so far is told as well.
         for number in range(kills_n):
-            (kind,) = chance.choices([*SHARES], [*SHARES.values()])
+            (kind,) = rng.choices([*SHARES], [*SHARES.values()])
             kinds[kind]()
             done[kind] += 1
             print(f"\r{number + 1} kills", end="", file=sys.stderr, flush=True)

@@ -45,7 +45,7 @@ class Timed:
     """Starts a command and kills it at a random moment; about how long the command takes is learned."""
 
     home: Path
-    chance: random.Random
+    rng: random.Random
     takes_s: float = 0.0
 
     def run(self, *arguments: str | Path) -> None:
@@ -59,7 +59,7 @@ class Timed:
         """Whether it was killed before it had ended."""
         with self.begin(*arguments) as process:
             try:
-                process.wait(self.chance.uniform(0, self.takes_s))
+                process.wait(self.rng.uniform(0, self.takes_s))
             except subprocess.TimeoutExpired:
                 process.kill()
             return process.wait(PATIENCE_S) == -signal.SIGKILL
@@ -78,7 +78,7 @@ class ImportKills:
     """Each import brings the same conversations once more, so that how many there are tells what came of it."""
 
     home: Path
-    chance: random.Random
+    rng: random.Random
     conversations_n: int = 300
     whole_n: int = 0
     """How often all was there although it was killed."""
@@ -86,7 +86,7 @@ class ImportKills:
     @cached_property
     def timed(self) -> Timed:
         self.file.write_text(to_json(documents(self.conversations_n)), encoding="utf-8")
-        timed = Timed(self.home, self.chance)
+        timed = Timed(self.home, self.rng)
         timed.run(*self.command)
         return timed
 
@@ -125,7 +125,7 @@ class ExportKills:
     """Exports of the same conversations, each to be what the first one was."""
 
     home: Path
-    chance: random.Random
+    rng: random.Random
     conversations_n: int = 1500
     whole_n: int = 0
     left_n: int = 0
@@ -137,7 +137,7 @@ class ExportKills:
         store.add(documents(self.conversations_n))
         store.close()
         self.folder.mkdir()
-        timed = Timed(self.home, self.chance)
+        timed = Timed(self.home, self.rng)
         timed.run(*self.command)
         return timed
 
@@ -178,21 +178,21 @@ class PullKills:
     """Downloads of a pair, each killed when the server has sent so much, and gone on with until all is there."""
 
     home: Path
-    chance: random.Random
+    rng: random.Random
     server: HubServer
     finished_n: int = 0
     lost_bytes: list[int] = field(default_factory=list)
     """For each kill: what had been sent and is not on the disk."""
 
     def kill(self) -> bool:
-        timed = Timed(self.home, self.chance)
+        timed = Timed(self.home, self.rng)
         config = self.home / "config" / "pairs.toml"
         config.parent.mkdir(parents=True, exist_ok=True)
         config.write_text(PAIR, encoding="utf-8")
         left = sum(len(data) - held(self.hub, repo, data) for repo, (_, data) in MODELS.items())
         before, sent = self._held(), self.server.sent_bytes
         process = timed.begin("pairs", "pull", "mine", HF_ENDPOINT=self.server.endpoint, HF_HOME=self.hub)
-        killed = self._wait(process, sent + self.chance.randint(0, left * 3 // 2 + 1))
+        killed = self._wait(process, sent + self.rng.randint(0, left * 3 // 2 + 1))
         for repo, (name, data) in MODELS.items():
             for path in (repo_folder(self.hub, repo) / "snapshots").glob(f"*/{name}"):
                 assert path.read_bytes() == data, f"{path} is wrong"

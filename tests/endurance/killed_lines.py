@@ -26,7 +26,7 @@ class LineLives:
     """The lives of a line mode over one home."""
 
     home: Path
-    chance: random.Random
+    rng: random.Random
     kills: list[Kill] = field(default_factory=list)
 
     @property
@@ -42,9 +42,9 @@ class LineLives:
             process.stdin.flush()
             self._watch(process, kill, time.perf_counter() + PATIENCE_S, first=True)
             assert kill.painted, "no word came"
-            self._watch(process, kill, time.perf_counter() + self.chance.uniform(0, STREAM_S))
+            self._watch(process, kill, time.perf_counter() + self.rng.uniform(0, STREAM_S))
             family = [process.pid, *children_of(process.pid)]
-            victim = self.chance.choice(family)
+            victim = self.rng.choice(family)
             kill.at = time.perf_counter()
             os.kill(victim, signal.SIGKILL)
             process.wait(PATIENCE_S)

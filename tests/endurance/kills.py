@@ -105,7 +105,7 @@ class Lives:
     """The lives of an app over one home."""
 
     home: Path
-    chance: random.Random
+    rng: random.Random
     kills: list[Kill] = field(default_factory=list)
     chat: WatchedChat | None = None
 
@@ -121,7 +121,7 @@ class Lives:
         kill.asked_at = time.perf_counter()
         chat.wait_for(f"{kill.name}0000", PATIENCE_S)
         kill.painted.append((time.perf_counter(), 1))
-        chat.watch(kill, time.perf_counter() + self.chance.uniform(0, STREAM_S))
+        chat.watch(kill, time.perf_counter() + self.rng.uniform(0, STREAM_S))
         victim = chat.process.pid if of_app else engine_of(chat.process.pid)
         engine = engine_of(chat.process.pid)
         kill.at = time.perf_counter()  # first, for who knows when this process gets on after the kill

@@ -127,10 +127,10 @@ class Layout:
         self._number(f"offset of {name}", 8)
 
 
-def mutated(data: bytes, layout: Layout, chance: random.Random) -> tuple[bytes, str]:
+def mutated(data: bytes, layout: Layout, rng: random.Random) -> tuple[bytes, str]:
     """A damaged copy, and what was done to it."""
     out = bytearray(data)
-    done = [_mutate(out, layout, chance) for _ in range(chance.choice((1, 1, 1, 2, 3)))]
+    done = [_mutate(out, layout, rng) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
     return bytes(out), "; ".join(done)
 
 
@@ -143,51 +143,51 @@ def believed(data: bytes) -> bool:
     return True
 
 
-def _mutate(out: bytearray, layout: Layout, chance: random.Random) -> str:
-    match chance.choices(list(KINDS), list(KINDS.values()))[0]:
+def _mutate(out: bytearray, layout: Layout, rng: random.Random) -> str:
+    match rng.choices(list(KINDS), list(KINDS.values()))[0]:
         case "value":
-            return _change(out, chance.choice(layout.values), chance)
+            return _change(out, rng.choice(layout.values), rng)
         case "field":
-            return _change(out, chance.choice(layout.fields), chance)
+            return _change(out, rng.choice(layout.fields), rng)
         case "bit":
-            at = chance.randrange(min(layout.data_at, len(out)))
-            out[at] ^= 1 << chance.randrange(8)
+            at = rng.randrange(min(layout.data_at, len(out)))
+            out[at] ^= 1 << rng.randrange(8)
             return f"bit at {at}"
         case "entry":
-            return _insert(out, layout.data_at, chance)
+            return _insert(out, layout.data_at, rng)
         case "end":
-            length = chance.randrange(64, len(out))
+            length = rng.randrange(64, len(out))
             del out[length:]
             return f"cut to {length}"
         case _:
-            for _ in range(chance.choice((1, 100, 10_000))):
-                out[chance.randrange(min(layout.data_at, len(out) - 1), len(out))] = chance.choice((0, 0x7F, 0xFF))
+            for _ in range(rng.choice((1, 100, 10_000))):
+                out[rng.randrange(min(layout.data_at, len(out) - 1), len(out))] = rng.choice((0, 0x7F, 0xFF))
             return "noise in the data"
 
 
-def _change(out: bytearray, field: Field, chance: random.Random) -> str:
+def _change(out: bytearray, field: Field, rng: random.Random) -> str:
     end = field.at + field.size
     if end > len(out) or field.size == 0:
         return "nothing"
     if field.text:
-        word = chance.choice(WORDS).ljust(field.size, b"\0")[: field.size]
-        if chance.random() < 0.5:
-            word = chance.randbytes(min(field.size, 8)) + bytes(out[field.at + 8 : end])
+        word = rng.choice(WORDS).ljust(field.size, b"\0")[: field.size]
+        if rng.random() < 0.5:
+            word = rng.randbytes(min(field.size, 8)) + bytes(out[field.at + 8 : end])
         out[field.at : end] = word
         return f"{field.name} = {word[:20]!r}"
     old = int.from_bytes(out[field.at : end], "little")
-    near = (old + 1, old - 1, old * 2, old // 2, old ^ (1 << chance.randrange(8 * field.size)), -old)
-    value = chance.choice((chance.choice(near), chance.choice(NUMBERS), chance.getrandbits(8 * field.size)))
+    near = (old + 1, old - 1, old * 2, old // 2, old ^ (1 << rng.randrange(8 * field.size)), -old)
+    value = rng.choice((rng.choice(near), rng.choice(NUMBERS), rng.getrandbits(8 * field.size)))
     value %= 1 << (8 * field.size)
     out[field.at : end] = value.to_bytes(field.size, "little")
     return f"{field.name}: {old} -> {value}"
 
 
-def _insert(out: bytearray, data_at: int, chance: random.Random) -> str:
+def _insert(out: bytearray, data_at: int, rng: random.Random) -> str:
     """Another entry in front of the others; the data stay aligned."""
     if len(out) < data_at:
         return "nothing"
-    key, value = chance.choice(KEYS), chance.choice(NUMBERS)
+    key, value = rng.choice(KEYS), rng.choice(NUMBERS)
     entry = len(key).to_bytes(8, "little") + key.encode() + (4).to_bytes(4, "little") + value.to_bytes(4, "little")
     (count,) = unpack_from("<Q", out, 16)
     pack_into("<Q", out, 16, (count + 1) % 2**64)
@@ -268,11 +268,11 @@ class Tester:
             [sys.executable, "-c", SERVER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def take(self, number: int, data: bytes, done: str, chance: random.Random) -> Result:
+    def take(self, number: int, data: bytes, done: str, rng: random.Random) -> Result:
         """Give it to one of the commands."""
         path = self._folder / f"{number}.gguf"
         path.write_bytes(data)
-        way = chance.choices(list(WAYS), list(WAYS.values()))[0]
+        way = rng.choices(list(WAYS), list(WAYS.values()))[0]
         try:
             code, said = self._in_app(path) if way == "app" else self._command(way, path)
         finally:
@@ -338,15 +338,15 @@ def main() -> int:
             testers.put(Tester(Path(folder) / str(number)))
 
         def one(number: int) -> tuple[int, bytes, Result]:
-            chance = random.Random(f"{asked.seed} {number}")
-            data, layout = models[chance.randrange(4) == 0]
-            changed, done = mutated(data, layout, chance)
+            rng = random.Random(f"{asked.seed} {number}")
+            data, layout = models[rng.randrange(4) == 0]
+            changed, done = mutated(data, layout, rng)
             if number % 4:
                 while not believed(changed):
-                    changed, done = mutated(data, layout, chance)
+                    changed, done = mutated(data, layout, rng)
             tester = testers.get()
             try:
-                return number, changed if asked.keep else b"", tester.take(number, changed, done, chance)
+                return number, changed if asked.keep else b"", tester.take(number, changed, done, rng)
             finally:
                 testers.put(tester)
 

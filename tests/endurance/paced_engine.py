@@ -142,18 +142,18 @@ def pieces_of(message: str) -> list[str]:
             return markdown(random.Random(crc32(message.encode())))
 
 
-def markdown(chance: random.Random) -> list[str]:
+def markdown(rng: random.Random) -> list[str]:
     """Blocks of all kinds, a thought before them now and then."""
-    blocks = [f"<think>\n{_words(chance)}\n</think>\n\n"] if chance.random() < 0.2 else []
-    for _ in range(chance.randrange(2, 12)):
-        block = chance.choice(BLOCKS)
-        blocks.append(block.format(*(_words(chance) for _ in range(block.count("{}")))))
+    blocks = [f"<think>\n{_words(rng)}\n</think>\n\n"] if rng.random() < 0.2 else []
+    for _ in range(rng.randrange(2, 12)):
+        block = rng.choice(BLOCKS)
+        blocks.append(block.format(*(_words(rng) for _ in range(block.count("{}")))))
     text = "".join(blocks)
     return [text[at : at + 4] for at in range(0, len(text), 4)]
 
 
-def _words(chance: random.Random) -> str:
-    return " ".join(chance.choices(WORDS, k=chance.randrange(1, 25)))
+def _words(rng: random.Random) -> str:
+    return " ".join(rng.choices(WORDS, k=rng.randrange(1, 25)))
 
 
 def after(pieces: Sequence[str], prefix: str) -> list[str]:

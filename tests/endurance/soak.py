@@ -83,11 +83,11 @@ def main() -> None:
 class Use:
     """What is done to the app, one thing after the other."""
 
-    def __init__(self, chat: WatchedChat, chance: random.Random) -> None:
+    def __init__(self, chat: WatchedChat, rng: random.Random) -> None:
         self.done: Counter[str] = Counter()
         self.memory_mb: list[float] = []
         self._chat = chat
-        self._chance = chance
+        self._rng = rng
         self._messages_n = 0
         self._size_now = SIZES[0]
         self._actions = [action for action in ACTIONS if action.id not in LEFT_OUT]
@@ -114,26 +114,26 @@ class Use:
 
     def _something(self) -> None:
         """One thing, and up to a second of looking at what it does."""
-        kind = self._chance.choices(tuple(KINDS), tuple(KINDS.values()))[0]
+        kind = self._rng.choices(tuple(KINDS), tuple(KINDS.values()))[0]
         self.done[kind] += 1
         getattr(self, f"_{kind}")()
-        self._look(self._chance.expovariate(8))
+        self._look(self._rng.expovariate(8))
         self._still_there()
 
     def _key(self) -> None:
-        action = self._chance.choice(self._actions)
+        action = self._rng.choice(self._actions)
         self._chat.type(bytes_of(action.keys.split(",")[0]))
 
     def _command(self) -> None:
-        action = self._chance.choice([action for action in self._actions if action.command])
+        action = self._rng.choice([action for action in self._actions if action.command])
         self._clear()
         self._chat.type(f"/{action.command}{self._argument(action)} ")
         self._look(0.05)
         self._chat.type("\r")
 
     def _argument(self, action: Action) -> str:
-        given = action.takes and self._chance.random() < 0.3
-        return f" {self._chance.choice(('fox', 'nothing.txt', 'zebra crossing'))}" if given else ""
+        given = action.takes and self._rng.random() < 0.3
+        return f" {self._rng.choice(('fox', 'nothing.txt', 'zebra crossing'))}" if given else ""
 
     def _message(self) -> None:
         self._clear()
@@ -141,18 +141,18 @@ class Use:
         self._chat.type(f"Tell me story {self._messages_n % 500}\r")
 
     def _letters(self) -> None:
-        self._chat.type("".join(self._chance.choices("abcxyz ü東🎉/@", k=self._chance.randrange(1, 12))))
+        self._chat.type("".join(self._rng.choices("abcxyz ü東🎉/@", k=self._rng.randrange(1, 12))))
 
     def _paste(self) -> None:
-        self._chat.type(b"\x1b[200~" + b"a pasted line \xff\n" * self._chance.randrange(1, 400) + b"\x1b[201~")
+        self._chat.type(b"\x1b[200~" + b"a pasted line \xff\n" * self._rng.randrange(1, 400) + b"\x1b[201~")
 
     def _mouse(self) -> None:
         """A click, two of them, something marked, or a turn of the wheel."""
         at, to = self._place(), self._place()
-        kind = self._chance.choice(("click", "double", "drag", "wheel"))
+        kind = self._rng.choice(("click", "double", "drag", "wheel"))
         if kind == "wheel":
-            turn = self._chance.choice((SCROLL_UP, SCROLL_DOWN))
-            self._chat.type(mouse(turn, at) * self._chance.randrange(1, 30))
+            turn = self._rng.choice((SCROLL_UP, SCROLL_DOWN))
+            self._chat.type(mouse(turn, at) * self._rng.randrange(1, 30))
         elif kind == "drag":
             self._chat.type(mouse(PRESS, at) + mouse(DRAG, to) + mouse(PRESS, to, up=True) + mouse(MOVE, at))
         else:
@@ -160,10 +160,10 @@ class Use:
 
     def _place(self) -> tuple[int, int]:
         columns_n, rows_n = self._size_now
-        return self._chance.randint(1, columns_n), self._chance.randint(1, rows_n)
+        return self._rng.randint(1, columns_n), self._rng.randint(1, rows_n)
 
     def _size(self) -> None:
-        self._resize(*self._chance.choice(SIZES))
+        self._resize(*self._rng.choice(SIZES))
 
     def _resize(self, columns_n: int, rows_n: int) -> None:
         self._size_now = columns_n, rows_n

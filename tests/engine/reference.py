@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.candidates import CANDIDATE
 from localspec.engine.backends.llama.chain import Chain
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling

@@ -17,6 +17,7 @@ from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import default_threads, physical_cores
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel, common_prefix
+from localspec.engine.backends.llama.native import NativeLog, native, reason
 from localspec.engine.backends.llama.report import (
     cache_types,
     describe_device,
@@ -26,7 +27,6 @@ from localspec.engine.backends.llama.report import (
     only_cuda,
 )
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.backends.native import NativeLog, native, reason
 from localspec.engine.cancel import Cancellation
 from localspec.engine.dist import Dist
 from localspec.engine.model import Cancelled, Model

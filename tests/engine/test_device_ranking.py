@@ -12,8 +12,8 @@ from localspec.base.errors import ModelFileError
 from localspec.engine.backends.llama.device_ranking import KEPT_N, DeviceRanking
 from localspec.engine.backends.llama.load import LoadSettings, ranks_on_device
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.backends.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Likeliest, Ranking
 from localspec.engine.sampling import Guesser

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 
 WEIGHTS = st.lists(st.integers(0, 5), min_size=2, max_size=6).filter(any)
 
@@ -43,8 +43,8 @@ def test_minus_is_the_normalised_positive_part(a: list[int], b: list[int]) -> No
 def test_drawing_follows_the_probabilities() -> None:
     """20,000 draws on a fixed seed against the distribution, by chi-square."""
     dist = Dist.of(np.array([9, 2, 5], dtype=np.int64), np.array([1.0, 2.0, 5.0]))
-    chance = SeededChance(1)
-    counts = Counter(chance.draw(dist) for _ in range(20_000))
+    rng = SeededRng(1)
+    counts = Counter(rng.draw(dist) for _ in range(20_000))
     observed = [counts[i] for i in (2, 5, 9)]
     assert stats.chisquare(observed, [5000, 12500, 2500]).pvalue > 0.001
     assert stats.chisquare(observed, [2500, 12500, 5000]).pvalue < 1e-9
@@ -52,16 +52,16 @@ def test_drawing_follows_the_probabilities() -> None:
 
 def test_accepting_follows_the_ratio() -> None:
     """min(1, p/q) of 20,000 trials on a fixed seed."""
-    chance = SeededChance(2)
-    accepted = sum(chance.accepts(0.3, 0.8) for _ in range(20_000))
+    rng = SeededRng(2)
+    accepted = sum(rng.accepts(0.3, 0.8) for _ in range(20_000))
     assert stats.binomtest(accepted, 20_000, 0.3 / 0.8).pvalue > 0.001
-    assert all(chance.accepts(0.8, 0.3) for _ in range(1000))
-    assert not any(chance.accepts(0.0, 0.3) for _ in range(1000))
+    assert all(rng.accepts(0.8, 0.3) for _ in range(1000))
+    assert not any(rng.accepts(0.0, 0.3) for _ in range(1000))
 
 
 def test_a_point_mass_needs_no_chance() -> None:
     """Drawing from it leaves the random sequence where it was."""
-    a, b = SeededChance(3), SeededChance(3)
+    a, b = SeededRng(3), SeededRng(3)
     assert a.draw(Dist.point(7)) == 7
     dist = Dist.of(np.arange(50, dtype=np.int64), np.ones(50))
     assert a.draw(dist) == b.draw(dist)
@@ -88,9 +88,9 @@ class Eighths(random.Random):
 
 def test_each_outcome_has_as_much_of_the_numbers_as_its_probability() -> None:
     """To the last of them; what has no chance is chosen by none, not even by 0."""
-    chance = SeededChance(0)
-    chance._random = Eighths()
+    rng = SeededRng(0)
+    rng._random = Eighths()
     dist = Dist.of(np.array([4, 7], dtype=np.int64), np.array([0.25, 0.75]))
-    assert Counter(chance.draw(dist) for _ in range(8)) == {4: 2, 7: 6}
+    assert Counter(rng.draw(dist) for _ in range(8)) == {4: 2, 7: 6}
     for p, accepted_n in ((0.0, 0), (0.25, 4), (0.5, 8)):
-        assert sum(chance.accepts(p, 0.5) for _ in range(8)) == accepted_n
+        assert sum(rng.accepts(p, 0.5) for _ in range(8)) == accepted_n

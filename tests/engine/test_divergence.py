@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.divergence import EVERY, divergence, divergence_of
 from localspec.engine.drafters import Draft, Favourite, Outlook
 from localspec.engine.drafters.draft import DraftModel, favourite_of
@@ -69,7 +69,7 @@ def test_it_is_finite_where_one_is_certain_of_what_the_other_excludes() -> None:
 def drafted(*outlooks: Outlook) -> Draft:
     draft = Draft()
     for outlook in outlooks:
-        draft.draw(outlook, SeededChance(1))
+        draft.draw(outlook, SeededRng(1))
     return draft
 
 
@@ -92,7 +92,7 @@ def test_only_some_rounds_are_measured() -> None:
 def test_every_fourth_round_of_a_reply_is_measured() -> None:
     """From the first on, by the two models' own scores, whatever the sampler makes of them."""
     target, draft = TableModel(letters(6), seed=1), TableModel(letters(6), seed=2)
-    request = Request([0, 1], Greedy(), SeededChance(0), FixedDepth(2), max_tokens=24)
+    request = Request([0, 1], Greedy(), SeededRng(0), FixedDepth(2), max_tokens=24)
     events = list(generate(target, [DraftModel(draft)], request, Cancellation()))
     rounds = [event for event in events if isinstance(event, Round) and event.depth]
     assert len(rounds) > 2 * EVERY

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.dist import Dist, Rng, SeededRng
 from localspec.engine.drafters import Outlook
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafting import draft_round
@@ -48,7 +48,7 @@ class Once:
 
 def proposals(drafter: DraftModel, sampler: Any, depth: int) -> list[int]:
     plan = FixedDepth(depth).plan(depth)
-    return draft_round([drafter], PROMPT, plan, sampler, SeededChance(0), lambda token: False).tokens
+    return draft_round([drafter], PROMPT, plan, sampler, SeededRng(0), lambda token: False).tokens
 
 
 def test_it_guesses_by_the_users_rules_along_its_own_guesses() -> None:
@@ -71,11 +71,11 @@ def test_it_learns_from_the_targets_rows_how_to_propose(sharpness: float, law: s
     """A target far surer than the draft accepts favourites; one as open as the draft accepts what is drawn alike."""
     vocab = letters(8)
     drafter = DraftModel(TableModel(vocab, seed=1, sharpness=0.5))
-    request = Request(PROMPT, Softmax(), SeededChance(0), FixedDepth(2), max_tokens=150)
+    request = Request(PROMPT, Softmax(), SeededRng(0), FixedDepth(2), max_tokens=150)
     for _ in generate(TableModel(vocab, seed=1, sharpness=sharpness), [drafter], request, Cancellation()):
         pass
     plan = FixedDepth(1).plan(1)
-    (outlook,) = draft_round([drafter], PROMPT, plan, Softmax(), SeededChance(0), vocab.is_end).outlooks
+    (outlook,) = draft_round([drafter], PROMPT, plan, Softmax(), SeededRng(0), vocab.is_end).outlooks
     assert outlook.evidence.rpartition(" ")[0] == law
 
 
@@ -119,12 +119,12 @@ def test_each_proposal_is_told_to_the_users_rules_once() -> None:
     """Also those of others, between two looks."""
     sampler = Place()
     assert proposals(DraftModel(TableModel(letters(9))), sampler, 4) == [0, 1, 2, 3]
-    walk = DraftModel(TableModel(letters(9))).begin(PROMPT, sampler)
+    cursor = DraftModel(TableModel(letters(9))).begin(PROMPT, sampler)
     told = []
     for others in ([], [5], [6, 7, 8]):
         for token in others:
-            walk.step(token)
-        outlook = walk.look()
+            cursor.step(token)
+        outlook = cursor.look()
         assert outlook is not None
         told += outlook.dist.ids.tolist()
     assert told == [0, 1, 4]
@@ -137,20 +137,20 @@ def test_the_lag_is_what_a_look_has_to_read() -> None:
     for known_n, lag in ((0, 2), (1, 1), (2, 1)):
         model.logits(PROMPT[:known_n], 0)
         assert DraftModel(model).begin(PROMPT, Greedy()).lag == lag
-    walk = DraftModel(TableModel(letters(9))).begin(PROMPT, Greedy())
-    lags = [walk.lag]
+    cursor = DraftModel(TableModel(letters(9))).begin(PROMPT, Greedy())
+    lags = [cursor.lag]
     for tokens in ([5], [6, 7, 8]):
-        walk.look()
+        cursor.look()
         for token in tokens:
-            walk.step(token)
-        lags.append(walk.lag)
+            cursor.step(token)
+        lags.append(cursor.lag)
     assert lags == [2, 1, 3]
 
 
 def test_a_draft_whose_context_is_full_has_nothing_to_say() -> None:
     """The reply goes on without it."""
     vocab = letters(6)
-    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(3), max_tokens=20)
+    request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(3), max_tokens=20)
     drafter = DraftModel(TableModel(vocab, seed=1, n_ctx=8))
     events = generate(TableModel(vocab, seed=1), [drafter], request, Cancellation())
     rounds = [event for event in events if isinstance(event, Round)]
@@ -216,10 +216,10 @@ def test_the_reply_has_the_filtered_targets_law(seed: int, k: int, law: str, kin
     vocab = letters(3)
     model, sampler = ExactModel(vocab, seed=seed), Filtered(k)
 
-    def run(chance: Chance) -> tuple[int, ...]:
+    def run(rng: Rng) -> tuple[int, ...]:
         drafter = DraftModel(kind(vocab, seed=seed + 1, zeros=False))
         drafter._law = Always(law)
-        request = Request(PROMPT, sampler, chance, FixedDepth(2), max_tokens=3)
+        request = Request(PROMPT, sampler, rng, FixedDepth(2), max_tokens=3)
         rounds = [e for e in generate(model, [drafter], request, Cancellation()) if isinstance(e, Round)]
         return tuple(token.id for round_ in rounds for token in round_.tokens)
 

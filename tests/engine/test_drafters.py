@@ -10,7 +10,7 @@ import pytest
 
 from localspec.base.errors import UsageError
 from localspec.engine import drafters
-from localspec.engine.drafters import Parts, drafter_names, make_drafter
+from localspec.engine.drafters import DrafterInputs, drafter_names, make_drafter
 from tests.fakes import letters
 
 SOURCE = """
@@ -36,9 +36,9 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_file_is_a_drafter(added: str) -> None:
     assert added in drafter_names()
-    assert make_drafter(added, Parts(letters(3), None)).name == added
+    assert make_drafter(added, DrafterInputs(letters(3), None)).name == added
 
 
 def test_without_its_file_there_is_none() -> None:
     with pytest.raises(UsageError, match="echo-last"):
-        make_drafter("echo-last", Parts(letters(3), None))
+        make_drafter("echo-last", DrafterInputs(letters(3), None))

@@ -17,7 +17,7 @@ from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, LookCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
-from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.dist import Dist, Rng, SeededRng
 from localspec.engine.drafters import Drafter, Outlook
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
@@ -77,9 +77,9 @@ class WhimPlan:
         # By the distribution, which is known before anything is drawn.
         return float(max(outlook.dist.probs)) if outlook.drafter == "sampling" else 0.6
 
-    def adds(self, chance: float) -> bool:
+    def adds(self, rng: float) -> bool:
         self.number += 1
-        return chance > 0.3 or self.number % 4 > 0
+        return rng > 0.3 or self.number % 4 > 0
 
     def looked(self, look: Look) -> None:
         self.number += look.lag
@@ -88,8 +88,8 @@ class WhimPlan:
 def law_of(model: ExactModel, drafters: Sequence[Drafter], policy: DepthPolicy, length: int) -> Law:
     """The exact law of the loop's reply with several drafters."""
 
-    def run(chance: Chance) -> tuple[int, ...]:
-        request = loop.Request(PROMPT, ExactSampler(), chance, policy, max_tokens=length)
+    def run(rng: Rng) -> tuple[int, ...]:
+        request = loop.Request(PROMPT, ExactSampler(), rng, policy, max_tokens=length)
         events = loop.generate(model, drafters, request, Cancellation())
         return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
 
@@ -107,8 +107,8 @@ def test_mixed_rounds_under_any_plan_have_the_targets_law(seed: int, n_vocab: in
         SamplingDrafter(ExactModel(vocab, seed=seed + 1, zeros=bool(seed % 3))),
     ]
 
-    def run(chance: Chance) -> tuple[int, ...]:
-        request = loop.Request(PROMPT, ExactSampler(), chance, Whim(seed), max_tokens=3)
+    def run(rng: Rng) -> tuple[int, ...]:
+        request = loop.Request(PROMPT, ExactSampler(), rng, Whim(seed), max_tokens=3)
         events = loop.generate(model, drafters, request, Cancellation())
         return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
 
@@ -135,10 +135,10 @@ def test_an_adaptive_depth_keeps_the_law(seed: int, n_vocab: int) -> None:
     model, draft = ExactModel(vocab, seed=seed), ExactModel(vocab, seed=seed + 1, zeros=False)
     depths: set[int] = set()
 
-    def run(chance: Chance) -> tuple[int, ...]:
+    def run(rng: Rng) -> tuple[int, ...]:
         policy = AdaptiveDepth(Costs({1: 1.0, 2: 1.3, 3: 1.35}, {"sampling": LookCost(0.1, 0.01)}), 2)
         drafters: list[Drafter] = [SuffixDrafter(), SamplingDrafter(draft)]
-        request = loop.Request([0, 1, 0], ExactSampler(), chance, policy, max_tokens=3)
+        request = loop.Request([0, 1, 0], ExactSampler(), rng, policy, max_tokens=3)
         rounds = [e for e in loop.generate(model, drafters, request, Cancellation()) if isinstance(e, Round)]
         depths.update(round_.depth for round_ in rounds)
         return tuple(token.id for round_ in rounds for token in round_.tokens)
@@ -157,10 +157,10 @@ def test_a_block_keeps_more_than_token_by_token(depth: int) -> None:
     drafter = SamplingDrafter(ExactModel(vocab, seed=9, zeros=False))
 
     def mean_accepted(sampler: ExactSampler) -> Fraction:
-        def run(chance: Chance) -> tuple[int, ...]:
-            draft = draft_round([drafter], PROMPT, FixedDepth(depth).plan(depth), sampler, chance, vocab.is_end)
+        def run(rng: Rng) -> tuple[int, ...]:
+            draft = draft_round([drafter], PROMPT, FixedDepth(depth).plan(depth), sampler, rng, vocab.is_end)
             rows = model.logits([*PROMPT, *draft.tokens], depth + 1)
-            return (verify(draft, rows, sampler, chance, vocab.is_end).accepted,)
+            return (verify(draft, rows, sampler, rng, vocab.is_end).accepted,)
 
         return sum((n[0] * weight for n, weight in enumerate_law(run).items()), Fraction(0))
 
@@ -176,7 +176,7 @@ def test_a_stateful_sampler_sees_the_committed_path_and_nothing_else() -> None:
     target = TableModel(vocab, seed=3)
     sampler = RecordingSampler(Greedy())
     policy = AdaptiveDepth(Costs({1: 1.0, 8: 1.1}, {"draft": LookCost(0.01, 0.01)}), 7)
-    request = loop.Request([0, 1], sampler, SeededChance(1), policy, max_tokens=60)
+    request = loop.Request([0, 1], sampler, SeededRng(1), policy, max_tokens=60)
     drafters: list[Drafter] = [SuffixDrafter(), DraftModel(TableModel(vocab, seed=4))]
     events = list(loop.generate(target, drafters, request, Cancellation()))
     assert sampler.path == [token.id for event in events if isinstance(event, Round) for token in event.tokens]
@@ -186,7 +186,7 @@ def test_every_accepted_token_names_its_drafter() -> None:
     """A repetitive target: what the suffix drafter finds costs no look at the model."""
     vocab = letters(6)
     target = TableModel(vocab, seed=1, order=1)
-    request = loop.Request([0], Greedy(), SeededChance(0), FixedDepth(4), max_tokens=80)
+    request = loop.Request([0], Greedy(), SeededRng(0), FixedDepth(4), max_tokens=80)
     drafters: list[Drafter] = [SuffixDrafter(), DraftModel(TableModel(vocab, seed=1, order=1))]
     rounds = [event for event in loop.generate(target, drafters, request, Cancellation()) if isinstance(event, Round)]
     for round_ in rounds:
@@ -205,7 +205,7 @@ def test_free_proposals_go_on_where_the_draft_model_does_not_pay(monkeypatch: py
     vocab = letters(6)
     draft = TableModel(vocab, seed=1, order=1)
     policy = AdaptiveDepth(Costs({1: 1.0, 9: 1.1}, {"draft": LookCost(50.0, 50.0)}), 8)
-    request = loop.Request([0], Greedy(), SeededChance(0), policy, max_tokens=120)
+    request = loop.Request([0], Greedy(), SeededRng(0), policy, max_tokens=120)
     drafters: list[Drafter] = [SuffixDrafter(), DraftModel(draft)]
     events = loop.generate(TableModel(vocab, seed=1, order=1), drafters, request, Cancellation())
     tokens = [token for event in events if isinstance(event, Round) for token in event.tokens]
@@ -225,8 +225,8 @@ def test_the_more_promising_outlook_proposes() -> None:
         def chance(self, outlook: Outlook) -> float:
             return {"low": 0.2, "high": 0.8}[outlook.drafter]
 
-        def adds(self, chance: float) -> bool:
-            return chance == 0.8
+        def adds(self, rng: float) -> bool:
+            return rng == 0.8
 
         def looked(self, look: Look) -> None:
             pass
@@ -236,7 +236,7 @@ def test_the_more_promising_outlook_proposes() -> None:
         ScriptedDrafter(lambda context: [2], name="low"),
     ]
     for order in (drafters, drafters[::-1]):
-        draft = draft_round(order, PROMPT, Odds(), Greedy(), SeededChance(0), lambda token: False)
+        draft = draft_round(order, PROMPT, Odds(), Greedy(), SeededRng(0), lambda token: False)
         assert draft.tokens == [1]
         assert draft.dists[0].prob(1) == Dist.point(1).prob(1)
 
@@ -257,8 +257,8 @@ class Noting:
     def chance(self, outlook: Outlook) -> float:
         return {"scripted": 0.5, "sampling": 0.7}[outlook.drafter]
 
-    def adds(self, chance: float) -> bool:
-        return chance >= self.least
+    def adds(self, rng: float) -> bool:
+        return rng >= self.least
 
     def looked(self, look: Look) -> None:
         self.told.append((look.drafter, look.lag))
@@ -281,7 +281,7 @@ def test_a_plan_is_asked_before_each_look_and_told_of_those_that_cost() -> None:
         SamplingDrafter(TableModel(letters(4), seed=1)),
     ]
     plan = Noting(2)
-    draft = draft_round(drafters, PROMPT, plan, Greedy(), SeededChance(0), lambda token: False)
+    draft = draft_round(drafters, PROMPT, plan, Greedy(), SeededRng(0), lambda token: False)
     assert plan.asked == [("scripted", 0, 0.0), ("sampling", 1, 0.5)] * 2
     assert plan.told == [("sampling", 1)] * 2
     assert [outlook.drafter for outlook in draft.outlooks] == ["sampling"] * 2
@@ -305,7 +305,7 @@ def test_everybody_moves_on_with_what_anybody_proposed(turned: bool) -> None:
             return {"first": 0.8, "second": 0.6}[outlook.drafter]
 
     order = [second, first] if turned else [first, second]
-    draft = draft_round(order, PROMPT, FirstFirst(3), Greedy(), SeededChance(0), lambda token: False)
+    draft = draft_round(order, PROMPT, FirstFirst(3), Greedy(), SeededRng(0), lambda token: False)
     assert draft.tokens == [1, 2, 3]
 
 
@@ -314,7 +314,7 @@ def test_of_two_that_promise_the_same_the_first_proposes() -> None:
     drafters = [ScriptedDrafter(lambda context: [1], name=name) for name in ("here", "there")]
     for order in (drafters, drafters[::-1]):
         plan = FixedDepth(1).plan(1)
-        draft = draft_round(order, PROMPT, plan, Greedy(), SeededChance(0), lambda token: False)
+        draft = draft_round(order, PROMPT, plan, Greedy(), SeededRng(0), lambda token: False)
         assert [outlook.drafter for outlook in draft.outlooks] == [order[0].name]
 
 
@@ -347,7 +347,7 @@ def test_a_drafter_that_fails_holds_up_nobody_and_is_not_asked_again(turned: boo
     drafters: list[Drafter] = [failing, ScriptedDrafter(lambda context: [1, 2, 3])]
     order = drafters[::-1] if turned else drafters
     plan = FixedDepth(3).plan(3)
-    draft = draft_round(order, PROMPT, plan, Greedy(), SeededChance(0), lambda token: False)
+    draft = draft_round(order, PROMPT, plan, Greedy(), SeededRng(0), lambda token: False)
     assert draft.tokens == [1, 2, 3]
     assert draft.failures.keys() == {"failing"}
     assert len(failing.asked) == 1

@@ -13,15 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from localspec.base.errors import UsageError
-from localspec.engine.backends import spelling
 from localspec.engine.backends.llama import sampler as llama_sampler
+from localspec.engine.backends.llama import spelling
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.gbnf import check_grammar
 from localspec.engine.backends.llama.grammar import Grammar
 from localspec.engine.backends.llama.json_schema import grammar_of_schema
+from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import BANNED, Sampling
 from tests.engine.reference import Law, assert_same, briefly, list_of, reference

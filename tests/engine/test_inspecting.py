@@ -9,7 +9,7 @@ import pytest
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.events import Round
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import TOP_N
@@ -38,7 +38,7 @@ def draft() -> TableModel:
 
 
 def reply_of(target: TableModel, draft: TableModel) -> list[int]:
-    request = Request(PROMPT, Softmax(), SeededChance(5), FixedDepth(3), max_tokens=24)
+    request = Request(PROMPT, Softmax(), SeededRng(5), FixedDepth(3), max_tokens=24)
     events = generate(target, [SamplingDrafter(draft)], request, Cancellation())
     return [token.id for event in events if isinstance(event, Round) for token in event.tokens]
 

@@ -15,7 +15,7 @@ from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.drafters import Drafter, Outlook
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
@@ -55,7 +55,7 @@ def reply(
     request = Request(
         prompt,
         sampler or Greedy(),
-        SeededChance(seed),
+        SeededRng(seed),
         FixedDepth(depth),
         seed=seed,
         max_tokens=max_tokens,
@@ -298,7 +298,7 @@ def test_policy_and_drafters_hear_what_was_judged() -> None:
         Pupil(lambda context: [0, 0, 2, 1], name="two"),
     ]
     policy = Listening(4)
-    request = Request(PROMPT, Greedy(), SeededChance(0), policy, max_tokens=60)
+    request = Request(PROMPT, Greedy(), SeededRng(0), policy, max_tokens=60)
     events = list(generate(target, drafters, request, Cancellation()))
     assert policy.begun == [0]
     assert [round_ for round_, _, _ in policy.heard] == rounds_of(events)
@@ -351,7 +351,7 @@ def test_a_stop_signal_ends_the_reply_and_keeps_what_was_committed() -> None:
     """Set between rounds: the text so far is the text of the rounds so far."""
     vocab = letters(12)
     cancel = Cancellation()
-    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(2), max_tokens=1000)
+    request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(2), max_tokens=1000)
     events: list[Event] = []
     for event in generate(TableModel(vocab, seed=3), [DraftModel(TableModel(vocab, seed=3))], request, cancel):
         events.append(event)
@@ -385,7 +385,7 @@ def test_a_failure_takes_nothing_back() -> None:
                 raise EngineError("The scores are not numbers.", "Replace the file.")
             return [9, 0, 0, 0]
 
-    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0), stop=["aaaaaaaa"])
+    request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(0), stop=["aaaaaaaa"])
     events: list[Event] = []
     with pytest.raises(EngineError, match="not numbers"):
         events.extend(generate(Fails(letters(4)), [], request, Cancellation()))
@@ -395,7 +395,7 @@ def test_a_failure_takes_nothing_back() -> None:
 def test_a_signal_during_the_prompt_ends_it_there() -> None:
     """No round happens."""
     cancel = Cancellation()
-    request = Request([1] * 100, Greedy(), SeededChance(0), FixedDepth(0), prompt_chunk=10)
+    request = Request([1] * 100, Greedy(), SeededRng(0), FixedDepth(0), prompt_chunk=10)
     events: list[Event] = []
     for event in generate(TableModel(letters(12)), [], request, cancel):
         events.append(event)
@@ -450,7 +450,7 @@ def test_each_proposal_of_a_mixed_round_is_its_drafters() -> None:
         ScriptedDrafter(lambda context: [0, 1], name="one"),
         ScriptedDrafter(lambda context: [7, 7, 2, 7, 7], name="two"),
     ]
-    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(5), max_tokens=6)
+    request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(5), max_tokens=6)
     first = rounds_of(list(generate(_Counts(letters(9)), drafters, request, Cancellation())))[0]
     assert [(token.id, token.drafter) for token in first.tokens] == [(0, "one"), (1, "one"), (2, "two"), (3, None)]
     assert [(proposal.id, proposal.drafter) for proposal in first.rejected] == [(7, "two")] * 2
@@ -496,7 +496,7 @@ def test_time_is_counted_once_and_where_it_is_spent(monkeypatch: pytest.MonkeyPa
             clock[0] += 2.0
 
     drafter = SlowDrafter(lambda context: [1, 1])
-    request = Request(PROMPT, Greedy(), SeededChance(0), SlowPolicy(2), max_tokens=12, prompt_chunk=1)
+    request = Request(PROMPT, Greedy(), SeededRng(0), SlowPolicy(2), max_tokens=12, prompt_chunk=1)
     events = []
     for event in generate(Slow(letters(6)), [drafter], request, Cancellation()):
         events.append(event)
@@ -513,7 +513,7 @@ def test_time_is_counted_once_and_where_it_is_spent(monkeypatch: pytest.MonkeyPa
 
 def test_speed_up_is_speed_over_plain_speed() -> None:
     """By the figures' own definition."""
-    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0), max_tokens=5, plain_per_second=100.0)
+    request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(0), max_tokens=5, plain_per_second=100.0)
     timings = done_of(list(generate(TableModel(letters(12)), [], request, Cancellation()))).timings
     assert timings.predicted_per_second is not None
     assert timings.speedup_vs_plain == timings.predicted_per_second / 100.0
@@ -522,7 +522,7 @@ def test_speed_up_is_speed_over_plain_speed() -> None:
 def test_plain_speed_is_that_of_the_rounds_where_they_have_a_price() -> None:
     """Rounds of depth 0 are plain rounds, whatever was measured before."""
     for costs, speedup in ((Costs({1: 0.5}), 1.0), (None, None)):
-        request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(0, costs), max_tokens=5, plain_per_second=100.0)
+        request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(0, costs), max_tokens=5, plain_per_second=100.0)
         events = list(generate(TableModel(letters(6)), [], request, Cancellation()))
         timings = done_of(events).timings
         assert [round_.price for round_ in rounds_of(events)] == [speedup] * 5
@@ -532,7 +532,7 @@ def test_plain_speed_is_that_of_the_rounds_where_they_have_a_price() -> None:
 def test_the_figures_do_not_change_when_the_reply_ends() -> None:
     """Whoever counted the rounds as they came has the figures that the last event brings."""
     costs = Costs({1: 0.5, 4: 0.9})
-    request = Request(PROMPT, Greedy(), SeededChance(0), FixedDepth(3, costs), max_tokens=40, plain_per_second=100.0)
+    request = Request(PROMPT, Greedy(), SeededRng(0), FixedDepth(3, costs), max_tokens=40, plain_per_second=100.0)
     drafter = DraftModel(TableModel(letters(12)))
     reply = Reply(tally=Tally(plain_per_second=7.0))
     for event in generate(TableModel(letters(12)), [drafter], request, Cancellation()):
@@ -549,7 +549,7 @@ def test_the_figures_do_not_change_when_the_reply_ends() -> None:
 
 def test_where_there_is_no_drafter_there_is_nothing_to_explain() -> None:
     policy = AdaptiveDepth(Costs({1: 0.5, 8: 0.6}), 7)
-    request = Request(PROMPT, Greedy(), SeededChance(0), policy, max_tokens=2)
+    request = Request(PROMPT, Greedy(), SeededRng(0), policy, max_tokens=2)
     events = list(generate(TableModel(letters(6)), [], request, Cancellation()))
     assert [round_.why for round_ in rounds_of(events)] == ["", ""]
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
 from localspec.engine.backends.llama.candidates import most_likely, within_share
+from localspec.engine.backends.llama.mirostat import MirostatSampler
+from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.mirostat import MirostatSampler
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture
@@ -206,7 +206,7 @@ STATEFUL = [
 ]
 
 
-def walk(sampler: Sampler, rows: Sequence[Logits], seed: int) -> tuple[list[Dist], list[int]]:
+def cursor(sampler: Sampler, rows: Sequence[Logits], seed: int) -> tuple[list[Dist], list[int]]:
     """A random path through the rows: what the sampler said, and what was accepted."""
     source = np.random.default_rng(seed)
     dists, path = [], []
@@ -223,7 +223,7 @@ def test_a_path_replayed_gives_the_same_laws(vocab: LlamaVocab, settings: Sampli
     rows = [row_of(seed, vocab.n_vocab) for seed in range(12)]
     first = make_sampler(settings, vocab.n_vocab, vocab)
     assert not first.stateless
-    dists, path = walk(first, rows, 5)
+    dists, path = cursor(first, rows, 5)
     again = make_sampler(settings, vocab.n_vocab, vocab)
     source = np.random.default_rng(6)
     for row, dist, token in zip(rows, dists, path, strict=True):

@@ -50,7 +50,7 @@ def everything(automaton: SuffixAutomaton) -> list[Guess | None]:
     contexts: list[tuple[int, ...]] = [()]
     for size in range(4):
         contexts += [(*context, token) for context in contexts if len(context) == size for token in range(3)]
-    return [automaton.walk().guess(), *(automaton.walk_after(context).guess() for context in contexts)]
+    return [automaton.cursor().guess(), *(automaton.walk_after(context).guess() for context in contexts)]
 
 
 @given(TEXTS, LONGEST)
@@ -58,7 +58,7 @@ def test_a_guess_is_what_followed_the_longest_match_most_often_then_most_recentl
     texts: list[list[int]], longest: int
 ) -> None:
     text = joined(texts)
-    assert automaton_of(texts, longest).walk().guess() == expected(text, text, longest)
+    assert automaton_of(texts, longest).cursor().guess() == expected(text, text, longest)
 
 
 @given(TEXT)
@@ -70,7 +70,7 @@ def test_the_match_is_the_longest_suffix_that_occurred_earlier(text: list[int]) 
         for size in range(len(text))
         if any(text[i : i + size] == text[len(text) - size :] for i in range(len(text) - size))
     )
-    assert automaton.walk().match_length == max(earlier, default=0)
+    assert automaton.cursor().match_length == max(earlier, default=0)
 
 
 @given(TEXTS, st.lists(st.integers(0, UNSEEN), max_size=12), LONGEST)
@@ -78,7 +78,7 @@ def test_a_walker_matches_what_it_has_stepped_over_against_the_text_alone(
     texts: list[list[int]], steps: list[int], longest: int
 ) -> None:
     text = joined(texts)
-    walker = automaton_of(texts, longest).walk()
+    walker = automaton_of(texts, longest).cursor()
     for at, step in enumerate(steps, start=1):
         walker.step(step)
         guess = expected(text, text + steps[:at], longest)
@@ -162,7 +162,7 @@ def test_walking_changes_neither_the_automaton_nor_the_walker_it_was_forked_from
 ) -> None:
     automaton = SuffixAutomaton()
     automaton.extend(text)
-    before, walker = everything(automaton), automaton.walk()
+    before, walker = everything(automaton), automaton.cursor()
     fork = walker.fork()
     for step in steps:
         fork.step(step)
@@ -172,7 +172,7 @@ def test_walking_changes_neither_the_automaton_nor_the_walker_it_was_forked_from
 
 def proposals_of(automaton: SuffixAutomaton, depth: int, shortest: int = 1) -> list[Guess]:
     """Up to ``depth`` guesses for what follows the text, each taken to be right for the next."""
-    walker = automaton.walk()
+    walker = automaton.cursor()
     guesses: list[Guess] = []
     while len(guesses) < depth and walker.match_length >= shortest and (guess := walker.guess()):
         guesses.append(guess)
@@ -198,7 +198,7 @@ def test_one_token_over_and_over_goes_on() -> None:
 
 
 def test_the_share_is_of_all_occurrences_but_the_one_at_the_very_end() -> None:
-    guess = automaton_of([[5, 1, 5, 2, 5]]).walk().guess()
+    guess = automaton_of([[5, 1, 5, 2, 5]]).cursor().guess()
     assert guess is not None
     assert (guess.token, guess.match_length, guess.count, guess.share) == (2, 1, 1, 1 / 2)  # the latest of 1 and 2
     guess = after([[5, 1, 5, 2, 5, 1]], [5]).guess()
@@ -213,7 +213,7 @@ def test_the_end_of_an_earlier_text_is_an_occurrence_that_nothing_followed() -> 
 
 
 def test_nothing_is_guessed_without_a_match() -> None:
-    assert SuffixAutomaton().walk().guess() is None
+    assert SuffixAutomaton().cursor().guess() is None
     assert proposals_of(SuffixAutomaton(), 4) == []
     assert after([[1, 2, 3]], [9]).guess() is None
     assert after([[1, 2], [3]], [2]).guess() is None

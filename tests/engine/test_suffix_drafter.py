@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.drafters.suffix import SuffixDrafter, outlook
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
@@ -27,7 +27,7 @@ class Reciter(TableModel):
 
 
 def rounds_of(prompt: Sequence[int], drafter: SuffixDrafter, max_tokens: int = 48) -> list[Round]:
-    request = Request(prompt, Greedy(), SeededChance(0), FixedDepth(8), max_tokens=max_tokens)
+    request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(8), max_tokens=max_tokens)
     events = generate(Reciter(letters(10)), [drafter], request, Cancellation())
     return [event for event in events if isinstance(event, Round)]
 
@@ -60,11 +60,11 @@ def proposals(context: Sequence[int], past: Sequence[int], n: int) -> list[int]:
     """What is proposed after a context with one past reply, each taken to be right for the next."""
     automaton = SuffixAutomaton()
     automaton.extend_apart(past)
-    walk = SuffixDrafter(automaton).begin(context, Greedy())
+    cursor = SuffixDrafter(automaton).begin(context, Greedy())
     tokens: list[int] = []
-    while len(tokens) < n and (found := walk.look()):
+    while len(tokens) < n and (found := cursor.look()):
         tokens.append(int(found.dist.ids[0]))
-        walk.step(tokens[-1])
+        cursor.step(tokens[-1])
     return tokens
 
 

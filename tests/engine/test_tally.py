@@ -25,14 +25,14 @@ def quiet(seconds: float) -> float:
     return seconds
 
 
-def busy(chance: random.Random, others: int) -> Load:
+def busy(rng: random.Random, others: int) -> Load:
     """A machine that gives its cores to other programs for slices of 4 ms, at moments of chance."""
 
     def load(seconds: float) -> float:
-        slices, left_s = 0, chance.expovariate(others / 0.004)
+        slices, left_s = 0, rng.expovariate(others / 0.004)
         while left_s < seconds:
             slices += 1
-            left_s += chance.expovariate(others / 0.004)
+            left_s += rng.expovariate(others / 0.004)
         return seconds + 0.004 * slices
 
     return load
@@ -52,10 +52,10 @@ def timings_of(rounds: Sequence[Round]) -> Timings:
     return tally.timings()
 
 
-def reply(chance: random.Random, rounds_n: int, load: Load) -> list[Round]:
+def reply(rng: random.Random, rounds_n: int, load: Load) -> list[Round]:
     """Rounds of some depth, of which some proposals are accepted."""
-    batches = [chance.choice(list(PRICES)) for _ in range(rounds_n)]
-    return [round_of(batch, chance.randint(1, batch), load) for batch in batches]
+    batches = [rng.choice(list(PRICES)) for _ in range(rounds_n)]
+    return [round_of(batch, rng.randint(1, batch), load) for batch in batches]
 
 
 def true_speedup(rounds: Sequence[Round]) -> float:
@@ -66,9 +66,9 @@ def true_speedup(rounds: Sequence[Round]) -> float:
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 40), st.floats(0.2, 50))
-def test_a_machine_that_is_slower_throughout_changes_nothing(chance: random.Random, n: int, factor: float) -> None:
+def test_a_machine_that_is_slower_throughout_changes_nothing(rng: random.Random, n: int, factor: float) -> None:
     """Whatever plain speed was measured before."""
-    rounds = reply(chance, n, lambda seconds: factor * seconds)
+    rounds = reply(rng, n, lambda seconds: factor * seconds)
     timings = timings_of(rounds)
     assert not timings.busy
     assert timings.speedup_vs_plain == pytest.approx(true_speedup(rounds))
@@ -86,10 +86,10 @@ def test_without_drafts_a_reply_is_exactly_as_fast_as_plain(spent_s: list[float]
 @pytest.mark.parametrize("others", [1, 2, 4])
 def test_on_a_busy_machine_what_is_told_is_true(others: int) -> None:
     """Of 300 replies beside other programs, nearly all that tell a speed-up tell it to within a tenth."""
-    chance = random.Random(others)
+    rng = random.Random(others)
     told: list[float] = []
     for _ in range(300):
-        rounds = reply(chance, chance.randint(5, 80), busy(chance, others))
+        rounds = reply(rng, rng.randint(5, 80), busy(rng, others))
         if (speedup := timings_of(rounds).speedup_vs_plain) is not None:
             told.append(speedup / true_speedup(rounds))
     assert len(told) > 100

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
@@ -62,7 +62,7 @@ def say(pieces: Sequence[bytes], stop: Sequence[str], depth: int) -> tuple[list[
     vocab = PieceVocab((*pieces, b""), frozenset({n}))
     drafter = ScriptedDrafter(lambda context: range(len(context) - 1, n + 1))
     # The prompt is one token; the script goes by the length of the context.
-    request = Request([n], Greedy(), SeededChance(0), FixedDepth(depth), stop=stop, max_tokens=n + 1)
+    request = Request([n], Greedy(), SeededRng(0), FixedDepth(depth), stop=stop, max_tokens=n + 1)
     events = list(generate(Script(vocab), [drafter], request, Cancellation()))
     done = events[-1]
     assert isinstance(done, Finished)

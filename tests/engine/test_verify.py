@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import localspec.engine.loop as loop
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Chance, Dist
+from localspec.engine.dist import Dist, Rng
 from localspec.engine.drafters import Draft, Drafter
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Origin, Round
@@ -56,8 +56,8 @@ def target_law(model: ExactModel, length: int, prompt: Sequence[int] = PROMPT) -
 def reply_law(model: ExactModel, drafter: Drafter | None, depth: int, length: int) -> Law:
     """The law of the loop's reply, every outcome enumerated."""
 
-    def run(chance: Chance) -> tuple[int, ...]:
-        request = loop.Request(PROMPT, ExactSampler(), chance, FixedDepth(depth), max_tokens=length)
+    def run(rng: Rng) -> tuple[int, ...]:
+        request = loop.Request(PROMPT, ExactSampler(), rng, FixedDepth(depth), max_tokens=length)
         events = loop.generate(model, [drafter] if drafter else [], request, Cancellation())
         return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
 
@@ -105,12 +105,10 @@ def test_acceptance_is_the_overlap_of_p_and_q() -> None:
     model, other = ExactModel(vocab, seed=1, zeros=False), ExactModel(vocab, seed=2, zeros=False)
     p, q = model.probs(PROMPT), other.probs(PROMPT)
 
-    def run(chance: Chance) -> tuple[int, ...]:
-        draft = draft_round(
-            [SamplingDrafter(other)], PROMPT, FixedDepth(1).plan(1), ExactSampler(), chance, vocab.is_end
-        )
+    def run(rng: Rng) -> tuple[int, ...]:
+        draft = draft_round([SamplingDrafter(other)], PROMPT, FixedDepth(1).plan(1), ExactSampler(), rng, vocab.is_end)
         rows = model.logits([*PROMPT, *draft.tokens], 2)
-        return (verify(draft, rows, ExactSampler(), chance, vocab.is_end).accepted,)
+        return (verify(draft, rows, ExactSampler(), rng, vocab.is_end).accepted,)
 
     assert enumerate_law(run)[(1,)] == sum(min(a, b) for a, b in zip(p, q, strict=True))
 
@@ -128,9 +126,9 @@ def test_the_sampler_is_told_exactly_what_is_committed(sampler: ExactSampler) ->
     model, draft = ExactModel(vocab, seed=1, zeros=False), ExactModel(vocab, seed=2, zeros=False)
     outcomes: set[tuple[Origin, ...]] = set()
 
-    def run(chance: Chance) -> tuple[int, ...]:
+    def run(rng: Rng) -> tuple[int, ...]:
         told = RecordingSampler(sampler)
-        request = loop.Request(PROMPT, told, chance, FixedDepth(2), max_tokens=3)
+        request = loop.Request(PROMPT, told, rng, FixedDepth(2), max_tokens=3)
         events = loop.generate(model, [SamplingDrafter(draft)], request, Cancellation())
         rounds = [event for event in events if isinstance(event, Round)]
         outcomes.update(tuple(token.origin for token in round_.tokens) for round_ in rounds)
@@ -147,32 +145,32 @@ def test_the_sampler_is_told_exactly_what_is_committed(sampler: ExactSampler) ->
 # --- planted errors -------------------------------------------------------------------------------
 
 
-def skips_the_residual(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+def skips_the_residual(draft: Draft, rows: Any, sampler: Any, rng: Rng, is_end: Any) -> Verdict:
     """Draws the replacement from p instead of the normalised positive part of p - q."""
     for i, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
         p = sampler.dist(rows[i])
-        if not chance.accepts(p.prob(x), q.prob(x)):
-            return Verdict(i, chance.draw(p))
+        if not rng.accepts(p.prob(x), q.prob(x)):
+            return Verdict(i, rng.draw(p))
         if is_end(x):
             return Verdict(i + 1, None)
-    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+    return Verdict(len(draft), rng.draw(sampler.dist(rows[len(draft)])))
 
 
 class OneNumber:
     """Answers every acceptance test of a round with the same random number (here: the same outcome quantile)."""
 
-    def __init__(self, chance: Chance) -> None:
-        self._chance = chance
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
         self._quantile: int | None = None
 
     def accepts(self, p: Any, q: Any) -> bool:
         if self._quantile is None:
             sixths = Dist.of(*_sixths())
-            self._quantile = self._chance.draw(sixths)
+            self._quantile = self._rng.draw(sixths)
         return bool(Fraction(2 * self._quantile + 1, 12) * q < p)
 
     def draw(self, dist: Dist) -> int:
-        return self._chance.draw(dist)
+        return self._rng.draw(dist)
 
 
 def _sixths() -> tuple[Any, Any]:
@@ -181,34 +179,34 @@ def _sixths() -> tuple[Any, Any]:
     return np.arange(6, dtype=np.int64), np.array([Fraction(1, 6)] * 6, dtype=object)
 
 
-def reuses_one_random_number(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+def reuses_one_random_number(draft: Draft, rows: Any, sampler: Any, rng: Rng, is_end: Any) -> Verdict:
     """Seeds inside the accept loop: every test of a round sees the same number."""
-    return verify(draft, rows, sampler, OneNumber(chance), is_end)
+    return verify(draft, rows, sampler, OneNumber(rng), is_end)
 
 
-def forgets_the_bonus(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+def forgets_the_bonus(draft: Draft, rows: Any, sampler: Any, rng: Rng, is_end: Any) -> Verdict:
     """Repeats the last proposal's distribution instead of scoring the position after it."""
-    verdict = verify(draft, rows, sampler, chance, is_end)
+    verdict = verify(draft, rows, sampler, rng, is_end)
     if len(draft) and verdict.accepted == len(draft) and verdict.token is not None:
-        return Verdict(verdict.accepted, chance.draw(sampler.dist(rows[len(draft) - 1])))
+        return Verdict(verdict.accepted, rng.draw(sampler.dist(rows[len(draft) - 1])))
     return verdict
 
 
-def accepts_everything(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+def accepts_everything(draft: Draft, rows: Any, sampler: Any, rng: Rng, is_end: Any) -> Verdict:
     """Trusts the drafter."""
     for i, x in enumerate(draft.tokens):
         if is_end(x):
             return Verdict(i + 1, None)
-    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+    return Verdict(len(draft), rng.draw(sampler.dist(rows[len(draft)])))
 
 
-def divides_the_wrong_way(draft: Draft, rows: Any, sampler: Any, chance: Chance, is_end: Any) -> Verdict:
+def divides_the_wrong_way(draft: Draft, rows: Any, sampler: Any, rng: Rng, is_end: Any) -> Verdict:
     """Accepts with min(1, q / p)."""
     for i, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
         p = sampler.dist(rows[i])
-        if p.prob(x) == 0 or not chance.accepts(q.prob(x), p.prob(x)):
-            return Verdict(i, chance.draw(p.minus(q)))
-    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+        if p.prob(x) == 0 or not rng.accepts(q.prob(x), p.prob(x)):
+            return Verdict(i, rng.draw(p.minus(q)))
+    return Verdict(len(draft), rng.draw(sampler.dist(rows[len(draft)])))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from localspec.engine.backends.llama.load import Loaded
+from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.memory import WindowMemory
 
 WINDOW = 16
@@ -40,7 +40,7 @@ class ToldCells:
 
 def memory_of(cells: ToldCells, held_n: int) -> WindowMemory:
     loaded = SimpleNamespace(native=SimpleNamespace(c=cells), context=object(), model=object())
-    memory = WindowMemory(cast(Loaded, cast(Any, loaded)))
+    memory = WindowMemory(cast(LoadedModel, cast(Any, loaded)))
     memory.added(list(range(held_n)))
     return memory
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from tests.builtin import TARGET
 
 

@@ -27,7 +27,7 @@ def stored() -> list[tuple[str, list[str]]]:
     store = Store.open()
     try:
         talks = [store.open_conversation(each.heading.id) for each in store.conversations()]
-        return [(talk.title, [node.content for node in talk.path if node.role is Role.USER]) for talk in talks]
+        return [(thread.title, [node.content for node in thread.path if node.role is Role.USER]) for thread in talks]
     finally:
         store.close()
 
@@ -122,8 +122,8 @@ def test_regenerate_edit_and_version(localspec: Localspec) -> None:
     assert "This is reply 1 of 1." in done.err
     assert [asked(world, turn)[::2] for turn in range(4)] == [["one"], ["one"], ["first"], ["first", "two"]]
     store = Store.open()
-    talk = store.open_conversation(store.conversations()[0].heading.id)
-    assert len(talk.tree.children(None)) == 2
+    thread = store.open_conversation(store.conversations()[0].heading.id)
+    assert len(thread.tree.children(None)) == 2
     store.close()
 
 

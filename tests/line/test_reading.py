@@ -8,7 +8,7 @@ import pytest
 
 from localspec.base.errors import InputError, UsageError
 from localspec.line.commands import COMMANDS, SCREEN_ONLY, Command, find_command, names
-from localspec.line.reading import GOES_ON, INVITATION, Said, read_said
+from localspec.line.reading import GOES_ON, INVITATION, InputLine, read_said
 from localspec.tui.keys.actions import ACTIONS
 
 
@@ -27,20 +27,20 @@ class Script:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["hello "], Said("hello")),
-        ([" hello "], Said("hello", literal=True)),
-        (["one\\", "two"], Said("one\ntwo", literal=True)),
-        (["one\\", "two\\"], Said("one\ntwo", literal=True)),
-        ([r"a & b \\"], Said(r"a & b \\")),
-        (['"""one', "", " two", 'three"""'], Said("one\n\n two\nthree", literal=True)),
-        (['"""one"""'], Said("one", literal=True)),
-        (['"""', "/quit", '"""'], Said("/quit", literal=True)),
-        (['{"text": 1}'], Said('{"text": 1}')),
-        ([""], Said("")),
+        (["hello "], InputLine("hello")),
+        ([" hello "], InputLine("hello", literal=True)),
+        (["one\\", "two"], InputLine("one\ntwo", literal=True)),
+        (["one\\", "two\\"], InputLine("one\ntwo", literal=True)),
+        ([r"a & b \\"], InputLine(r"a & b \\")),
+        (['"""one', "", " two", 'three"""'], InputLine("one\n\n two\nthree", literal=True)),
+        (['"""one"""'], InputLine("one", literal=True)),
+        (['"""', "/quit", '"""'], InputLine("/quit", literal=True)),
+        (['{"text": 1}'], InputLine('{"text": 1}')),
+        ([""], InputLine("")),
         ([], None),
     ],
 )
-def test_lines_make_messages(lines: Sequence[str], said: Said | None) -> None:
+def test_lines_make_messages(lines: Sequence[str], said: InputLine | None) -> None:
     """A backslash goes on, two are text; quotes hold whatever stands between them."""
     script = Script(*lines)
     assert read_said(script) == said
@@ -56,7 +56,7 @@ def test_quotes_that_are_never_closed() -> None:
 
 def test_objects_carry_any_text() -> None:
     """A program need not think of slashes, backslashes or line ends."""
-    assert read_said(Script(r'{"text": "/quit\ntwo\\"}'), objects=True) == Said("/quit\ntwo\\", literal=True)
+    assert read_said(Script(r'{"text": "/quit\ntwo\\"}'), objects=True) == InputLine("/quit\ntwo\\", literal=True)
 
 
 @pytest.mark.parametrize("line", ["{", '{"txt": "a"}', '{"text": 1}', '{"text": "\\ud800"}', '{"a": ' * 5000])
@@ -85,8 +85,8 @@ def test_a_command_is_found_or_refused_whatever_follows_it(command: Command) -> 
 
 def test_a_line_that_begins_with_a_space_is_a_message() -> None:
     """What it says begins with its first letter."""
-    assert read_said(Script(" /new ideas")) == Said("/new ideas", literal=True)
-    assert read_said(Script("/new ideas ")) == Said("/new ideas")
+    assert read_said(Script(" /new ideas")) == InputLine("/new ideas", literal=True)
+    assert read_said(Script("/new ideas ")) == InputLine("/new ideas")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from localspec.base.errors import LocalSpecError, ModelFileError
 from localspec.engine.cancel import Cancellation
-from localspec.line.slot import PairSlot
+from localspec.line.slot import LinePairSlot
 from localspec.line.waiting import Waiting
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions, OpenPair, Progress
 from localspec.runtime.messages import Message, Role
 from tests.cli.support import FakeWorld
@@ -18,17 +18,17 @@ from tests.cli.support import FakeWorld
 ASKED = [Message(Role.USER, "hello")]
 
 
-def launch(name: str) -> Launch:
-    return Launch(LoadOptions(Path(f"{name}.gguf"), Path("draft.gguf")), title=name)
+def chat_config(name: str) -> ChatConfig:
+    return ChatConfig(LoadOptions(Path(f"{name}.gguf"), Path("draft.gguf")), title=name)
 
 
-def slot(world: FakeWorld, refused: set[str]) -> PairSlot:
+def slot(world: FakeWorld, refused: set[str]) -> LinePairSlot:
     def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
         if options.target.stem in refused:
             raise ModelFileError("No.")
         return world.open_pair(options, cancel, progress)
 
-    return PairSlot(opener, launch("first"), Waiting(lambda _: None))
+    return LinePairSlot(opener, chat_config("first"), Waiting(lambda _: None))
 
 
 def test_a_pair_that_cannot_be_loaded_leaves_the_former() -> None:
@@ -36,11 +36,11 @@ def test_a_pair_that_cannot_be_loaded_leaves_the_former() -> None:
     world = FakeWorld()
     with slot(world, {"second"}) as pairs:
         with pytest.raises(ModelFileError):
-            pairs.change(launch("second"))
+            pairs.change(chat_config("second"))
         assert [pair.info.target.stem for pair in world.pairs] == ["first", "first"]
-        assert pairs.launch.title == "first"
+        assert pairs.chat_config.title == "first"
         assert list(pairs.reply(ASKED))
-        pairs.change(launch("third"))
+        pairs.change(chat_config("third"))
         assert pairs.info.target.stem == "third"
         assert [pair.closed for pair in world.pairs] == [True, True, False]
     assert all(pair.closed for pair in world.pairs)
@@ -52,7 +52,7 @@ def test_a_slot_left_empty_is_filled_when_it_is_needed() -> None:
     with slot(world, refused) as pairs:
         refused |= {"first", "second"}
         with pytest.raises(LocalSpecError):
-            pairs.change(launch("second"))
+            pairs.change(chat_config("second"))
         assert not pairs.interrupted
         with pytest.raises(LocalSpecError):
             pairs.reply(ASKED)

@@ -68,9 +68,9 @@ def press(terminal: Terminal, keys: str) -> None:
 
 def path() -> list[Node]:
     store = Store.open()
-    talk = store.open_conversation(store.conversations()[0].heading.id)
+    thread = store.open_conversation(store.conversations()[0].heading.id)
     store.close()
-    return list(talk.path)
+    return list(thread.path)
 
 
 def test_a_dumb_terminal_sees_text_alone(start: Start) -> None:

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.base.errors import CapacityError
-from localspec.base.machine import Memory, memory
+from localspec.base.machine import MachineMemory, memory
 from localspec.engine.backends.llama.load import CACHE_TYPES
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.models.fit import Room, Wanted, check_fits, fits
@@ -28,7 +28,7 @@ from tests.tiny_models import ARCHITECTURES, write_tiny
 MIB = 2**20
 BY_SIZE = ("f32", "f16", "q8_0", "q5_1", "q5_0", "q4_0")
 """Cache types, the largest first."""
-AMPLE = Room(Memory(10**18, 10**18))
+AMPLE = Room(MachineMemory(10**18, 10**18))
 
 
 header_of = cache(read_header)
@@ -191,7 +191,7 @@ def wanted(n_ctx: int = 8192, gpu_layers: int = 0, path: Path = TARGET) -> Wante
 def room_for(*items: Wanted) -> Room:
     """Just enough RAM."""
     needs = sum(item.footprint.ram.total for item in items)
-    return Room(Memory(needs, needs))
+    return Room(MachineMemory(needs, needs))
 
 
 class TestCheck:
@@ -207,22 +207,22 @@ class TestCheck:
 
     def test_mapped_weights_need_not_be_free_but_present(self) -> None:
         need = wanted().footprint.ram
-        check_fits([wanted()], Room(Memory(need.total, need.cache + need.compute)))
+        check_fits([wanted()], Room(MachineMemory(need.total, need.cache + need.compute)))
         with pytest.raises(CapacityError):
-            check_fits([wanted()], Room(Memory(need.total, need.cache + need.compute), mapped=False))
+            check_fits([wanted()], Room(MachineMemory(need.total, need.cache + need.compute), mapped=False))
         with pytest.raises(CapacityError):
-            check_fits([wanted()], Room(Memory(need.total - 1, need.total)))
+            check_fits([wanted()], Room(MachineMemory(need.total - 1, need.total)))
 
     def test_unknown_memory_refuses_nothing(self) -> None:
-        check_fits([wanted(2_000_000_000)], Room(Memory(None, None)))
+        check_fits([wanted(2_000_000_000)], Room(MachineMemory(None, None)))
 
     def test_the_figures_are_named(self) -> None:
         with pytest.raises(CapacityError, match=r"context of 8192 tokens.*cache 50 MB.*there are 40 MB free"):
-            check_fits([wanted()], Room(Memory(10**9, 40_000_000)))
+            check_fits([wanted()], Room(MachineMemory(10**9, 40_000_000)))
 
     def test_the_longest_context_that_fits_is_named(self) -> None:
         """What is advised fits, and 256 tokens more would not."""
-        path_room = Room(Memory(10**9, wanted(700).footprint.ram.cache + wanted(700).footprint.ram.compute))
+        path_room = Room(MachineMemory(10**9, wanted(700).footprint.ram.cache + wanted(700).footprint.ram.compute))
         with pytest.raises(CapacityError) as refusal:
             check_fits([wanted()], path_room)
         found = re.search(r"--ctx (\d+)", refusal.value.hint)
@@ -237,10 +237,10 @@ class TestCheck:
         q8 = Wanted(header, ContextShape(8192, "q8_0", "q8_0"))
         need = q8.footprint.ram
         with pytest.raises(CapacityError, match=r"--cache-type-k q8_0 --cache-type-v q8_0"):
-            check_fits([wanted()], Room(Memory(10**9, need.cache + need.compute)))
+            check_fits([wanted()], Room(MachineMemory(10**9, need.cache + need.compute)))
         without = Wanted(header, ContextShape(8192), may_fuse=False)
         with pytest.raises(CapacityError) as refusal:
-            check_fits([without], Room(Memory(10**9, without.footprint.ram.compute + need.cache)))
+            check_fits([without], Room(MachineMemory(10**9, without.footprint.ram.compute + need.cache)))
         assert "q8_0" not in refusal.value.hint
 
     def test_the_most_layers_that_fit_on_the_device_are_named(self) -> None:
@@ -253,13 +253,13 @@ class TestCheck:
 
     def test_a_device_that_shares_ram_takes_from_it(self) -> None:
         need = wanted(gpu_layers=7).footprint
-        room = Room(Memory(need.total - 1, need.total), need.total, device_shares_ram=True)
+        room = Room(MachineMemory(need.total - 1, need.total), need.total, device_shares_ram=True)
         with pytest.raises(CapacityError, match="in all"):
             check_fits([wanted(gpu_layers=7)], room)
 
     def test_where_nothing_helps_another_model_is_advised(self) -> None:
         with pytest.raises(CapacityError, match="smaller model"):
-            check_fits([wanted()], Room(Memory(1000, 1000)))
+            check_fits([wanted()], Room(MachineMemory(1000, 1000)))
 
 
 class TestMemory:
@@ -279,7 +279,7 @@ class TestMemory:
         (groups / "a" / "memory.stat").write_text("anon 1\ninactive_file 100000\n")
         (groups / "a" / "b" / "memory.max").write_text("max\n")
         (groups / "a" / "b" / "memory.current").write_text("300000\n")
-        assert memory(proc, groups) == Memory(500000, 300000)
+        assert memory(proc, groups) == MachineMemory(500000, 300000)
 
     def test_version_1_is_understood(self, tmp_path: Path) -> None:
         proc, groups = tmp_path / "proc", tmp_path / "cgroup"
@@ -289,7 +289,7 @@ class TestMemory:
         (proc / "self" / "cgroup").write_text("5:cpu:/x\n4:memory:/host/path\n0::/\n")
         (groups / "memory" / "memory.limit_in_bytes").write_text("400000\n")
         (groups / "memory" / "memory.usage_in_bytes").write_text("100000\n")
-        assert memory(proc, groups) == Memory(400000, 300000)
+        assert memory(proc, groups) == MachineMemory(400000, 300000)
 
     def test_a_system_that_tells_nothing_bounds_nothing(self, tmp_path: Path) -> None:
         assert memory(tmp_path, tmp_path).available is None

@@ -12,7 +12,7 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Chance, SeededChance
+from localspec.engine.dist import Rng, SeededRng
 from localspec.engine.drafters import Drafter
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, Round, Token
@@ -85,7 +85,7 @@ class Duo:
         *,
         drafter: Drafter | None = None,
         sampler: Sampler | None = None,
-        chance: Chance | None = None,
+        rng: Rng | None = None,
         max_tokens: int | None = 64,
         stop: Sequence[str] = (),
     ) -> Reply:
@@ -93,7 +93,7 @@ class Duo:
         request = Request(
             prompt=self.prompt(prompt) if isinstance(prompt, str) else list(prompt),
             sampler=sampler or Greedy(),
-            chance=chance or SeededChance(0),
+            rng=rng or SeededRng(0),
             policy=FixedDepth(depth),
             max_tokens=max_tokens,
             stop=stop,

@@ -23,7 +23,7 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from localspec.base.errors import InputError
-from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.runtime.encoding import Encoder
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.template import ChatTemplate

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
 
 NONE = -1
 """llama.cpp's token that there is not."""

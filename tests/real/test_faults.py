@@ -15,7 +15,7 @@ import pytest
 from localspec.base.errors import CapacityError, EngineError, ModelFileError
 from localspec.engine.backends.llama.load import LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
 from localspec.runtime.load import LoadOptions, open_pair
@@ -142,27 +142,27 @@ class TestFiles:
         shutil.copyfile(TARGET, file)
         arriving: SimpleQueue[Answer] = SimpleQueue()
         with EngineClient(arriving.put, tmp_path / "engine.log") as client:
-            talk = Talk(client, arriving)
-            talk.send(Load(LoadOptions(file, mmap=True)))
-            talk.until(Loaded)
+            thread = Talk(client, arriving)
+            thread.send(Load(LoadOptions(file, mmap=True)))
+            thread.until(Loaded)
             with file.open("r+b") as data:
                 data.truncate(4096)
-            talk.send(Generate(1, HELLO, BRIEF))
-            broken = talk.reply(1)
+            thread.send(Generate(1, HELLO, BRIEF))
+            broken = thread.reply(1)
             assert broken.error is not None
-            died = talk.answers[-1]
+            died = thread.answers[-1]
             assert isinstance(died, Failed)
             assert died.died
             assert "The engine stopped: it crashed" in died.message
             assert "file was probably changed or cut short" in died.hint
             # The next message starts an engine again, which finds the file as it is now.
-            talk.send(Generate(2, HELLO, BRIEF))
-            refused = talk.until(Failed)
+            thread.send(Generate(2, HELLO, BRIEF))
+            refused = thread.until(Failed)
             assert isinstance(refused, Failed)
             assert "cut short" in refused.message
             # Put back, it is loaded and answers.
             shutil.copyfile(TARGET, file)
-            talk.send(Load(LoadOptions(file, mmap=True)))
-            talk.until(Loaded)
-            talk.send(Generate(3, HELLO, BRIEF))
-            assert talk.reply(3).text
+            thread.send(Load(LoadOptions(file, mmap=True)))
+            thread.until(Loaded)
+            thread.send(Generate(3, HELLO, BRIEF))
+            assert thread.reply(3).text

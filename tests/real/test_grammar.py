@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from localspec.engine.backends.llama.json_schema import grammar_of_schema
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
 from tests.real.duo import Duo, Reply
@@ -89,7 +89,7 @@ def replies(duo: Duo, number: int) -> tuple[int, int, int]:
             prompt,
             (1, 3, 7)[seed // 3 % 3],
             sampler=duo.sampler(settings, prompt),
-            chance=SeededChance(seed),
+            rng=SeededRng(seed),
             max_tokens=300,
         )
         right_n += _is_right(reply, fits)

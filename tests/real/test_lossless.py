@@ -11,8 +11,8 @@ from scipy.stats import chisquare
 
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.dist import Dist, SeededChance
-from localspec.engine.drafters import Walk
+from localspec.engine.dist import Dist, SeededRng
+from localspec.engine.drafters import DraftCursor
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
@@ -79,7 +79,7 @@ def test_a_draft_that_hands_over_its_likeliest_tokens_alone_changes_nothing(
                 4,
                 drafter=DraftModel(draft),
                 sampler=duo.sampler(settings) if settings else None,
-                chance=SeededChance(number),
+                rng=SeededRng(number),
             )
             for draft in (duo.draft, terse)
         ]
@@ -99,7 +99,7 @@ class HotDraft(DraftModel):
         super().__init__(duo.draft)
         self._hot = duo.sampler(Sampling(temperature=6.0, top_k=12, top_p=1.0, min_p=0.0))
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         return super().begin(context, self._hot)
 
 
@@ -109,11 +109,11 @@ class NamingDraft(DraftModel):
     With the target's own twin the favourite always has a chance, and a wrong correction shows most.
     """
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         return super().begin(context, Greedy())
 
 
-class Gullible(SeededChance):
+class Gullible(SeededRng):
     """Accepts every proposal: a verifier with this bias must be found out."""
 
     def accepts(self, p: object, q: object) -> bool:
@@ -156,11 +156,11 @@ def p_value(law: dict[tuple[int, ...], float], seen: Counter[tuple[int, ...]]) -
 
 
 def sample(
-    duo: Duo, prompt: list[int], depth: int, drafter: DraftModel, chance: type[SeededChance]
+    duo: Duo, prompt: list[int], depth: int, drafter: DraftModel, rng: type[SeededRng]
 ) -> Counter[tuple[int, ...]]:
     sampler = duo.sampler(SETTINGS)
     return Counter(
-        tuple(duo.ask(prompt, depth, drafter=drafter, sampler=sampler, chance=chance(seed), max_tokens=WORDS).ids)
+        tuple(duo.ask(prompt, depth, drafter=drafter, sampler=sampler, rng=rng(seed), max_tokens=WORDS).ids)
         for seed in range(SAMPLES)
     )
 
@@ -210,7 +210,7 @@ class TestSampled:
     ) -> None:
         """The joint distribution of the first tokens is the target's own, whoever proposes."""
         drafter = {"hot": HotDraft(duo), "naming": NamingDraft(twin)}.get(kind, DraftModel(duo.draft))
-        seen = sample(duo, prompt, 0 if kind == "plain" else 3, drafter, SeededChance)
+        seen = sample(duo, prompt, 0 if kind == "plain" else 3, drafter, SeededRng)
         assert p_value(law, seen) > 1e-4
 
     def test_a_verifier_that_believes_everything_is_found_out(
@@ -230,7 +230,7 @@ class TestSampled:
     ) -> None:
         """So does drawing the replacement from p instead of from what q leaves of it."""
         monkeypatch.setattr(Dist, "minus", lambda self, other: self)
-        seen = sample(duo, prompt, 3, NamingDraft(twin), SeededChance)
+        seen = sample(duo, prompt, 3, NamingDraft(twin), SeededRng)
         assert surely_differs(law, seen)
 
 

@@ -18,7 +18,7 @@ import pytest
 from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Round
 from localspec.engine.model import Cancelled, Logits
@@ -93,8 +93,8 @@ def anew(settings: LoadSettings) -> Callable[[list[int], int], Logits]:
 Anew = Callable[[list[int], int], Logits]
 
 
-def text(n: int, chance: random.Random) -> list[int]:
-    return [chance.randrange(4, N_VOCAB) for _ in range(n)]
+def text(n: int, rng: random.Random) -> list[int]:
+    return [rng.randrange(4, N_VOCAB) for _ in range(n)]
 
 
 def holds(model: LlamaModel, anew: Anew, context: list[int], last: int) -> None:
@@ -107,97 +107,97 @@ class Talk:
 
     def __init__(self, model: LlamaModel, anew: Anew, seed: int) -> None:
         self.model, self.anew = model, anew
-        self.chance = random.Random(seed)
-        self.context = text(self.chance.randrange(1, 90), self.chance)
+        self.rng = random.Random(seed)
+        self.context = text(self.rng.randrange(1, 90), self.rng)
 
     def step(self) -> None:
         if len(self.context) > N_CTX - 2 * 200:
-            self.context = self.context[: self.chance.randrange(1, 40)]
+            self.context = self.context[: self.rng.randrange(1, 40)]
         rounds = 3 * [self.verify] + 2 * [self.draft]
-        self.chance.choice([*rounds, self.plain, self.read, self.back, self.edit])()
+        self.rng.choice([*rounds, self.plain, self.read, self.back, self.edit])()
 
     def verify(self) -> None:
         """A batch of proposals, of which some are accepted."""
-        proposals = text(self.chance.randint(0, DEPTH), self.chance)
+        proposals = text(self.rng.randint(0, DEPTH), self.rng)
         holds(self.model, self.anew, self.context + proposals, len(proposals) + 1)
-        accepted = self.chance.randint(0, len(proposals))
-        self.context += [*proposals[:accepted], *text(1, self.chance)]
+        accepted = self.rng.randint(0, len(proposals))
+        self.context += [*proposals[:accepted], *text(1, self.rng)]
 
     def draft(self) -> None:
         """Guesses token by token, of which some are accepted."""
         ahead = list(self.context)
-        for token in text(self.chance.randint(1, DEPTH), self.chance):
+        for token in text(self.rng.randint(1, DEPTH), self.rng):
             self.model.logits(ahead, 1)
             ahead.append(token)
-        accepted = self.chance.randint(len(self.context), len(ahead))
-        self.context = [*ahead[:accepted], *text(1, self.chance)]
+        accepted = self.rng.randint(len(self.context), len(ahead))
+        self.context = [*ahead[:accepted], *text(1, self.rng)]
         holds(self.model, self.anew, self.context, 1)
 
     def plain(self) -> None:
-        for token in text(self.chance.randint(1, 20), self.chance):
+        for token in text(self.rng.randint(1, 20), self.rng):
             self.context.append(token)
             self.model.logits(self.context, 1)
         holds(self.model, self.anew, self.context, 1)
 
     def read(self) -> None:
         """A prompt, of which nothing is wanted yet."""
-        self.context += text(self.chance.choice((1, 30, 100, 200)), self.chance)
+        self.context += text(self.rng.choice((1, 30, 100, 200)), self.rng)
         self.model.logits(self.context, 0)
-        self.context += text(1, self.chance)
+        self.context += text(1, self.rng)
 
     def back(self) -> None:
         """Some tokens are given up, few or many."""
-        gone = min(self.chance.choice((1, 2, 10, WINDOW, 70, 400)), len(self.context) - 1)
+        gone = min(self.rng.choice((1, 2, 10, WINDOW, 70, 400)), len(self.context) - 1)
         self.context = self.context[: len(self.context) - gone]
-        holds(self.model, self.anew, self.context, self.chance.randint(1, min(DEPTH + 1, len(self.context))))
+        holds(self.model, self.anew, self.context, self.rng.randint(1, min(DEPTH + 1, len(self.context))))
 
     def edit(self) -> None:
         """One token in the middle is another."""
-        at = self.chance.randrange(len(self.context))
+        at = self.rng.randrange(len(self.context))
         self.context[at] = 4 + (self.context[at] - 3) % (N_VOCAB - 4)
         holds(self.model, self.anew, self.context, 1)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_every_answer_is_that_of_a_fresh_context(model: LlamaModel, anew: Anew, seed: int) -> None:
-    talk = Talk(model, anew, seed)
+    thread = Talk(model, anew, seed)
     for _ in range(30):
-        talk.step()
+        thread.step()
 
 
 def test_rounds_with_every_number_of_acceptances(model: LlamaModel, anew: Anew) -> None:
     """Verification after verification, each taken back by as many tokens as can be."""
-    chance = random.Random(5)
-    context = text(50, chance)
+    rng = random.Random(5)
+    context = text(50, rng)
     model.logits(context, 0)
-    context += text(1, chance)
+    context += text(1, rng)
     for _ in range(2):
         for proposed in range(DEPTH + 1):
             for accepted in range(proposed + 1):
-                proposals = text(proposed, chance)
+                proposals = text(proposed, rng)
                 holds(model, anew, context + proposals, proposed + 1)
-                context += [*proposals[:accepted], *text(1, chance)]
+                context += [*proposals[:accepted], *text(1, rng)]
 
 
 def test_a_context_longer_than_all_windows_and_batches(model: LlamaModel, anew: Anew) -> None:
     """Read in pieces, taken back a little and a lot, read on."""
-    chance = random.Random(6)
-    context = text(1300, chance)
+    rng = random.Random(6)
+    context = text(1300, rng)
     holds(model, anew, context, DEPTH + 1)
     for n in (1299, 1290, 1240, 1200, 700, 20, 1):
-        changed = context[:n] + text(12, chance)
+        changed = context[:n] + text(12, rng)
         holds(model, anew, changed, 3)
         holds(model, anew, context, 1)
 
 
 def test_what_is_held_needs_no_evaluation(model: LlamaModel) -> None:
     """A prefix said to be held costs nothing: the number of tokens evaluated is what is missing."""
-    chance = random.Random(7)
-    context = text(200, chance)
+    rng = random.Random(7)
+    context = text(200, rng)
     model.logits(context, 0)
     evaluated = counted(model)
     for n in (200, 199, 190, 150, 20):
-        changed = context[:n] + text(3, chance)
+        changed = context[:n] + text(3, rng)
         held = model.held(changed)
         evaluated.clear()
         model.logits(changed, 1)
@@ -221,16 +221,16 @@ def counted(model: LlamaModel) -> list[int]:
 @pytest.mark.parametrize("accepted", range(DEPTH + 1))
 def test_a_round_costs_what_is_told(model: LlamaModel, accepted: int) -> None:
     """Cheap: nothing is read twice after a verification. Otherwise about ``replay_n`` tokens are."""
-    chance = random.Random(8)
-    context = text(100, chance)
+    rng = random.Random(8)
+    context = text(100, rng)
     model.logits(context, 0)
-    context += text(1, chance)
+    context += text(1, rng)
     evaluated = counted(model)
     rounds_n = 12
     for _ in range(rounds_n):
-        proposals = text(DEPTH, chance)
+        proposals = text(DEPTH, rng)
         model.logits(context + proposals, DEPTH + 1)
-        context += [*proposals[:accepted], *text(1, chance)]
+        context += [*proposals[:accepted], *text(1, rng)]
     again = (sum(evaluated) - rounds_n * (DEPTH + 1)) / rounds_n
     if model.rollback == "cheap" or accepted == DEPTH:
         assert again == 0
@@ -240,17 +240,17 @@ def test_a_round_costs_what_is_told(model: LlamaModel, accepted: int) -> None:
 
 def test_a_draft_is_never_far_behind(settings: LoadSettings) -> None:
     """Guessing token by token, a draft reads again no more than what was accepted, and what it guessed wrongly."""
-    chance = random.Random(9)
+    rng = random.Random(9)
     draft = LlamaModel.open(replace(settings, max_outputs=1, snapshots=0), Cancellation())
-    context = text(100, chance)
+    context = text(100, rng)
     draft.logits(context, 0)
     evaluated = counted(draft)
     for i in range(30):
         ahead = list(context)
-        for token in text(DEPTH, chance):
+        for token in text(DEPTH, rng):
             draft.logits(ahead, 1)
             ahead.append(token)
-        context = [*ahead[: len(context) + i % (DEPTH + 1)], *text(1, chance)]
+        context = [*ahead[: len(context) + i % (DEPTH + 1)], *text(1, rng)]
     assert sum(evaluated) <= 30 * (2 * DEPTH + 3)
     draft.close()
 
@@ -259,11 +259,11 @@ def test_an_evaluation_that_broke_off_leaves_nothing_wrong(
     model: LlamaModel, cancel: Cancellation, anew: Anew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cancelled in the middle of the graph, at every kind of question."""
-    chance = random.Random(10)
-    context = text(300, chance)
+    rng = random.Random(10)
+    context = text(300, rng)
     model.logits(context, 0)
     for n, last in ((301, 1), (300, 3), (299, 4), (340, 2), (150, 1), (900, 1)):
-        asked = context[:n] + text(max(0, n - len(context)), chance)
+        asked = context[:n] + text(max(0, n - len(context)), rng)
         decode = native().c.llama_decode
 
         def stopped(*arguments: object, decode: Callable[..., int] = decode) -> int:
@@ -349,14 +349,14 @@ class TestSaving:
         self, model: LlamaModel, settings: LoadSettings, anew: Anew, tmp_path: Path
     ) -> None:
         """In another context, and right however it goes on: also directly after tokens were taken back."""
-        chance = random.Random(11)
-        context = text(120, chance)
+        rng = random.Random(11)
+        context = text(120, rng)
         model.logits(context, 4)
         model.logits([*context[:118], 9], 1)
         kept = [*context[:118], 9]
         model.save(tmp_path / "chat.cache")
         other = LlamaModel.open(settings, Cancellation())
-        other.logits(text(40, chance), 1)
+        other.logits(text(40, rng), 1)
         restored = other.restore(tmp_path / "chat.cache")
         assert restored.tokens == tuple(kept)
         assert other.held(kept) == len(kept)

@@ -13,7 +13,7 @@ import pytest
 from localspec.cli.sampling import resolve_sampling
 from localspec.cli.sampling_options import ChosenSampling
 from localspec.engine.cancel import Cancellation
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.events import Finished, FinishReason, PromptProgress, Round, Started
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy
@@ -263,7 +263,7 @@ class TestTour:
         tour = resolve_sampling(ChosenSampling(), recommended)
         sampling = tour if seed is not None else replace(tour, temperature=0.0)
         sampler = duo.sampler(sampling, duo.prompt(question))
-        reply = duo.ask(question, TOUR_DEPTH, sampler=sampler, chance=SeededChance(seed or 0), max_tokens=None)
+        reply = duo.ask(question, TOUR_DEPTH, sampler=sampler, rng=SeededRng(seed or 0), max_tokens=None)
         wrong_n = sum(bool(round_.rejected) for round_ in reply.rounds)
         assert wrong_n >= (3 if question == QUESTION else 1)
         assert not re.search("sooner|faster|quicker|speed", reply.finished.text)

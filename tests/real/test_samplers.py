@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from localspec.engine.dist import SeededChance
+from localspec.engine.dist import SeededRng
 from localspec.engine.sampling import Sampler
 from localspec.engine.settings import BANNED, Sampling
 from tests.engine.reference import briefly
@@ -122,6 +122,6 @@ def test_the_reply_has_the_targets_distribution(duo: Duo, prompt: list[int], set
     seen: Counter[tuple[int, ...]] = Counter()
     for seed in range(SAMPLES):
         sampler = duo.sampler(settings, prompt)
-        reply = duo.ask(prompt, depth, sampler=sampler, chance=SeededChance(seed), max_tokens=WORDS)
+        reply = duo.ask(prompt, depth, sampler=sampler, rng=SeededRng(seed), max_tokens=WORDS)
         seen[tuple(reply.ids)] += 1
     assert p_value(law, seen) > 1e-4

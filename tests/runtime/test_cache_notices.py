@@ -72,13 +72,13 @@ def test_a_download_that_ends_with_the_app_is_told(monkeypatch: pytest.MonkeyPat
     world, told = FakeWorld(), threading.Event()
 
     def run(app: ChatApp) -> None:
-        app._shelf.bell.listen(told.set)
+        app._library.change_signal.listen(told.set)
         world.feed.put(progressed(2312 * MB))
-        app._shelf.fetch(BEST.id)
-        while (now := app._shelf.downloads.get(BEST.id)) is None or not now.percent:
+        app._library.fetch(BEST.id)
+        while (now := app._library.downloads.get(BEST.id)) is None or not now.percent:
             assert told.wait(PATIENCE_S)
-            app._shelf.bell.take()
-            app._shelf.bell.arm()
+            app._library.change_signal.take()
+            app._library.change_signal.arm()
 
     monkeypatch.setattr("localspec.tui.app.NoPairs", lambda: world)
     monkeypatch.setattr(ChatApp, "run", run)

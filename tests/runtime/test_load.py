@@ -18,7 +18,7 @@ from localspec.base.errors import (
 from localspec.base.file_identity import FileIdentity, identify
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
-from localspec.engine.drafters import Parts, drafter_names, make_drafter
+from localspec.engine.drafters import DrafterInputs, drafter_names, make_drafter
 from localspec.engine.events import Event, Finished, Origin, Round, Started
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
@@ -233,7 +233,7 @@ class TestDrafters:
     @pytest.mark.parametrize("name", drafter_names())
     def test_each_bears_the_name_of_its_file(self, name: str) -> None:
         model = TableModel(letters(5))
-        assert make_drafter(name, Parts(model.vocab, model)).name == name
+        assert make_drafter(name, DrafterInputs(model.vocab, model)).name == name
 
 
 class TestPlainSpeed:

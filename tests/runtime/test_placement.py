@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import CapacityError, UsageError
-from localspec.base.machine import Memory
+from localspec.base.machine import MachineMemory
 from localspec.engine.backends.llama.devices import Device
 from localspec.gguf import read_header
 from localspec.models.fit import Wanted
 from localspec.models.memory_estimate import ContextShape
 from localspec.runtime.load import MAX_DEPTH, LoadOptions
-from localspec.runtime.placement import SNAPSHOTS_N, Plan, make_plan
+from localspec.runtime.placement import SNAPSHOTS_N, Placement, make_plan
 from tests.builtin import DRAFT, TARGET
 from tests.gguf_files import model, write
 from tests.tiny_models import write_tiny
@@ -32,7 +32,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
     return present
 
 
-def plan(target: Path = TARGET, draft: Path | None = DRAFT, **wishes: Any) -> Plan:
+def plan(target: Path = TARGET, draft: Path | None = DRAFT, **wishes: Any) -> Placement:
     options = LoadOptions(target, draft, **wishes)
     return make_plan(options, read_header(target), read_header(draft) if draft else None)
 
@@ -174,7 +174,7 @@ class TestRefusals:
         self, devices: list[Device], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Room for the target alone is not room for the pair."""
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: Memory(10**9, 20_000_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 20_000_000))
         plan(draft=None)
         with pytest.raises(CapacityError, match=r"builtin-target\.gguf and builtin-draft\.gguf.*--ctx \d+"):
             plan(n_ctx=3000)
@@ -184,7 +184,7 @@ class TestRefusals:
     ) -> None:
         """A window kept whole only saves reading again after an edit; it is given up first."""
         windowed = write_tiny(tmp_path / "gemma3.gguf", "gemma3")
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: Memory(10**9, 60_000_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 60_000_000))
         assert plan(windowed, None, n_ctx=8192).target.swa_full
         assert not plan(windowed, None, n_ctx=24000).target.swa_full
 
@@ -195,7 +195,7 @@ class TestRefusals:
         shape = ContextShape(256, flash_attn=False, max_outputs=MAX_DEPTH + 1)
         without = Wanted([read_header(hybrid)], shape).footprint.ram
         monkeypatch.setattr(
-            "localspec.runtime.placement.memory", lambda: Memory(10**9, without.cache + without.compute)
+            "localspec.runtime.placement.memory", lambda: MachineMemory(10**9, without.cache + without.compute)
         )
         assert plan(hybrid, None, n_ctx=256).target.snapshots == 0
 
@@ -204,7 +204,7 @@ class TestRefusals:
     ) -> None:
         """llama.cpp would copy them into another order, and run out of memory doing it."""
         assert plan().target.repack
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: Memory(10**9, 25_000_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(10**9, 25_000_000))
         made = plan()
         assert made.draft is not None
         assert not made.target.repack
@@ -220,7 +220,7 @@ class TestRefusals:
         self, tmp_path: Path, devices: list[Device], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = write(tmp_path / "big-00001-of-00002.gguf", TARGET.read_bytes())
-        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: Memory(28_000_000, 28_000_000))
+        monkeypatch.setattr("localspec.runtime.placement.memory", lambda: MachineMemory(28_000_000, 28_000_000))
         plan(first, None)
         write(tmp_path / "big-00002-of-00002.gguf", TARGET.read_bytes())
         with pytest.raises(CapacityError, match="weights 21 MB"):

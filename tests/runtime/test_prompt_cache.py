@@ -265,12 +265,12 @@ def test_a_pair_is_closed_without_its_caches_when_nobody_wants_to_wait() -> None
 def test_a_pair_goes_back_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps: bool) -> None:
     monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path))
     monkeypatch.setattr("localspec.runtime.loaded_pair._WORTH_S", 0.0)
-    talk = [Message(Role.USER, "Repeat: " + " ".join(f"word{n}" for n in range(60)))]
+    thread = [Message(Role.USER, "Repeat: " + " ".join(f"word{n}" for n in range(60)))]
     options = ReplyOptions(sampling=Sampling(temperature=0), max_tokens=12)
     texts, cached = [], []
     for _ in range(2):
         pair = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=512, keep_caches=keeps), Cancellation())
-        for event in pair.reply(talk, options):
+        for event in pair.reply(thread, options):
             if isinstance(event, Started):
                 cached.append(event.cache_n)
             elif isinstance(event, Finished):

@@ -420,7 +420,7 @@ class TestMemory:
             ("AVX2 = 1", LoadOptions(TARGET, n_ctx=64)),
             (build, options),
         ):
-            monkeypatch.setattr("localspec.engine.backends.native.Native.build", words)
+            monkeypatch.setattr("localspec.engine.backends.llama.native.Native.build", words)
             with pytest.raises(Cancelled):
                 open_pair(how, Cancellation())
         assert keys[0] == keys[1] != keys[2]

@@ -39,32 +39,32 @@ def kill_and_look(folder: Path, seed: int) -> ReplyState | None:
         assert last == 0
         store.close()
         return None
-    talk = store.open_conversation(summaries[0].heading.id)
-    questions = [node for node in talk.path if node.role is Role.USER]
+    thread = store.open_conversation(summaries[0].heading.id)
+    questions = [node for node in thread.path if node.role is Role.USER]
     assert len(questions) in (last, last + 1), "the question that was asked last may have come before the kill, or not"
     said = {float(at): text for at, text in lines}
-    left = talk.path[-1] if len(questions) == last + 1 and talk.path[-1].role is Role.ASSISTANT else None
+    left = thread.path[-1] if len(questions) == last + 1 and thread.path[-1].role is Role.ASSISTANT else None
     found = left.content if left else ""
     due = max((text for at, text in said.items() if at <= max(said) - INTERVAL_S - ROUND_S), key=len, default="")
     assert found.startswith(due)
     if left is not None:
         assert left.state in (ReplyState.CUT_OFF, ReplyState.DONE)
-        reply = talk.reply(left.id)
+        reply = thread.reply(left.id)
         assert reply is not None
         assert "".join(token.text for token in reply.tokens) == reply.text == found
-    _go_on(talk)
+    _go_on(thread)
     store.close()
     return left.state if left else None
 
 
-def _go_on(talk: StoredConversation) -> None:
+def _go_on(thread: StoredConversation) -> None:
     """The conversation is none the worse."""
-    talk.ask("Are you there?")
-    recorder = talk.begin_reply(ABOUT)
+    thread.ask("Are you there?")
+    recorder = thread.begin_reply(ABOUT)
     for event in events("Yes, I am."):
         recorder.receive(event)
-    assert talk.trouble is None
-    assert talk.path[-1].content == "Yes, I am. "
+    assert thread.trouble is None
+    assert thread.path[-1].content == "Yes, I am. "
 
 
 def _kill(path: Path, seed: int) -> tuple[int, list[tuple[float, str]]]:

@@ -26,17 +26,17 @@ PATIENCE_S = 60.0
 
 def tell(path: Path, seed: int) -> None:
     """Until killed."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     time = FakeTime()
     store = Store.open(path, busy_s=PATIENCE_S, monotonic=time.monotonic)
-    talk = store.begin("be long")
+    thread = store.begin("be long")
     for number in itertools.count():
         say("ask", number)
-        talk.ask(f"Question {number}")
-        recorder, text = talk.begin_reply(ABOUT), ""
+        thread.ask(f"Question {number}")
+        recorder, text = thread.begin_reply(ABOUT), ""
         recorder.receive(Started(3, 0, seed))
-        for index in range(chance.randrange(1, 60)):
-            round_ = round_of(index, [f"{chance.randrange(1000)} " for _ in range(chance.randrange(1, 5))])
+        for index in range(rng.randrange(1, 60)):
+            round_ = round_of(index, [f"{rng.randrange(1000)} " for _ in range(rng.randrange(1, 5))])
             time.seconds += ROUND_S
             recorder.receive(round_)
             text += "".join(token.text for token in round_.tokens)

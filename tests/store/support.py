@@ -14,11 +14,11 @@ from localspec.base.errors import EngineError
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.tally import Tally
 from localspec.runtime.messages import ReplyOptions
-from localspec.store import ModelFile, ReplyAbout, Store, StoredConversation
+from localspec.store import ModelFileRecord, ReplyMetadata, Store, StoredConversation
 from localspec.store.documents import ConversationDocument
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
-ABOUT = ReplyAbout(ReplyOptions(seed=7), ModelFile("target.gguf", "ab" * 32, 10), None, "builtin", 100.0)
+ABOUT = ReplyMetadata(ReplyOptions(seed=7), ModelFileRecord("target.gguf", "ab" * 32, 10), None, "builtin", 100.0)
 
 
 @dataclass(slots=True)
@@ -73,30 +73,30 @@ def events(*texts: str, seed: int = 7) -> list[Event]:
 
 def converse(store: Store, *turns: tuple[str, str], system: str | None = None) -> StoredConversation:
     """Questions and their replies."""
-    talk = store.begin(system)
+    thread = store.begin(system)
     for question, reply in turns:
-        talk.ask(question)
-        recorder = talk.begin_reply(ABOUT)
+        thread.ask(question)
+        recorder = thread.begin_reply(ABOUT)
         for event in events(reply):
             recorder.receive(event)
-    return talk
+    return thread
 
 
 def branched(store: Store) -> StoredConversation:
     """A conversation with an edited question, a second reply, a continued one and a deleted turn."""
-    talk = converse(store, ("Why is the sky blue?", "Because of scattering."), ("And at night?", "It is dark."))
-    first, reply, second, _ = talk.path
-    again = talk.begin_reply(ABOUT, under=first.id)
+    thread = converse(store, ("Why is the sky blue?", "Because of scattering."), ("And at night?", "It is dark."))
+    first, reply, second, _ = thread.path
+    again = thread.begin_reply(ABOUT, under=first.id)
     for event in events("Because air scatters", "blue light."):
         again.receive(event)
-    talk.edit(first.id, "Why is the sea blue?")
-    talk.begin_reply(ABOUT).fail(EngineError("The engine stopped.", "Ask again."))
-    more = talk.continue_reply(reply.id, ABOUT)
+    thread.edit(first.id, "Why is the sea blue?")
+    thread.begin_reply(ABOUT).fail(EngineError("The engine stopped.", "Ask again."))
+    more = thread.continue_reply(reply.id, ABOUT)
     for event in events("More than red."):
         more.receive(event)
-    talk.choose(second.id)
-    talk.delete(second.id)
-    return talk
+    thread.choose(second.id)
+    thread.delete(second.id)
+    return thread
 
 
 def contents(document: ConversationDocument) -> object:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from localspec.store import Arm, Asked, ModelFile, ReplyAbout, Store
+from localspec.store import Arm, ModelFileRecord, RecordFilter, ReplyMetadata, Store
 from localspec.store.replies_json import about_from_dict, about_to_dict
 from tests.insight.stats.support import Kind, about_of, conversation
 
@@ -22,14 +22,14 @@ OLDER = {
 @pytest.mark.parametrize(
     "about",
     [
-        ReplyAbout(),
+        ReplyMetadata(),
         about_of(Kind()),
-        ReplyAbout(
-            target=ModelFile("t.gguf", "ab" * 32, 5, "cd" * 8), template="ef" * 8, trial="0bad", arm=Arm.CANDIDATE
+        ReplyMetadata(
+            target=ModelFileRecord("t.gguf", "ab" * 32, 5, "cd" * 8), template="ef" * 8, trial="0bad", arm=Arm.CANDIDATE
         ),
     ],
 )
-def test_it_is_read_as_it_was_written(about: ReplyAbout) -> None:
+def test_it_is_read_as_it_was_written(about: ReplyMetadata) -> None:
     assert about_from_dict(about_to_dict(about)) == about
 
 
@@ -42,19 +42,19 @@ def test_what_an_older_version_wrote_reads() -> None:
 
 
 def test_of_no_trial_nothing_is_written() -> None:
-    assert not {"trial", "arm", "template"} & set(about_to_dict(ReplyAbout()))
+    assert not {"trial", "arm", "template"} & set(about_to_dict(ReplyMetadata()))
 
 
 def test_a_file_agrees_with_what_less_is_known_of() -> None:
-    known = ModelFile("t.gguf", "ab" * 32, 5, "cd" * 8)
-    assert known.agrees_with(ModelFile("t.gguf", None, 5))
-    assert ModelFile("t.gguf", None, 5).agrees_with(known)
+    known = ModelFileRecord("t.gguf", "ab" * 32, 5, "cd" * 8)
+    assert known.agrees_with(ModelFileRecord("t.gguf", None, 5))
+    assert ModelFileRecord("t.gguf", None, 5).agrees_with(known)
     for other in (
         None,
-        ModelFile("u.gguf", None, 5),
-        ModelFile("t.gguf", None, 6),
-        ModelFile("t.gguf", "ef" * 32, 5),
-        ModelFile("t.gguf", None, 5, "ef" * 8),
+        ModelFileRecord("u.gguf", None, 5),
+        ModelFileRecord("t.gguf", None, 6),
+        ModelFileRecord("t.gguf", "ef" * 32, 5),
+        ModelFileRecord("t.gguf", None, 5, "ef" * 8),
     ):
         assert not known.agrees_with(other)
 
@@ -62,7 +62,7 @@ def test_a_file_agrees_with_what_less_is_known_of() -> None:
 def test_replies_of_a_trial_are_found(store: Store) -> None:
     """And no others; each with the question above it and its conversation."""
 
-    def counting(about: ReplyAbout, number: int) -> ReplyAbout:
+    def counting(about: ReplyMetadata, number: int) -> ReplyMetadata:
         if number % 4 == 1:
             return replace(about, trial="0badcafe")
         return replace(about, trial="0badcaff", pair_id="0badcafe")
@@ -76,7 +76,7 @@ def test_replies_of_a_trial_are_found(store: Store) -> None:
         for number, message in enumerate(document.messages)
     )
     store.add([replace(document, messages=messages)])
-    runs = list(store.runs(asked=Asked(trial="0badcafe")))
+    runs = list(store.runs(asked=RecordFilter(trial="0badcafe")))
     assert len(runs) == 3
     assert {run.about.trial for run in runs} == {"0badcafe"}
     questions = {message.node.id: message.node.parent for message in messages}

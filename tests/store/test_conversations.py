@@ -16,11 +16,11 @@ from tests.store.support import ABOUT, START, FakeTime, branched, converse, even
 
 def test_a_conversation_is_the_same_when_it_is_opened_again(store: Store, path: Path) -> None:
     """Every branch, the current one, what was deleted, and how each reply ended."""
-    talk = branched(store)
+    thread = branched(store)
     store.close()
-    with_all = open_store(path, first_id=1000).open_conversation(talk.id)
-    assert with_all.tree.nodes == talk.tree.nodes
-    assert (with_all.tree.leaf, with_all.path, with_all.heading) == (talk.tree.leaf, talk.path, talk.heading)
+    with_all = open_store(path, first_id=1000).open_conversation(thread.id)
+    assert with_all.tree.nodes == thread.tree.nodes
+    assert (with_all.tree.leaf, with_all.path, with_all.heading) == (thread.tree.leaf, thread.path, thread.heading)
     assert [node.state for node in with_all.tree.nodes if node.role is Role.ASSISTANT] == [
         *(ReplyState.DONE,) * 3,
         ReplyState.FAILED,
@@ -29,14 +29,14 @@ def test_a_conversation_is_the_same_when_it_is_opened_again(store: Store, path: 
 
 def test_a_reply_has_its_tokens_rounds_and_figures_again(store: Store, path: Path) -> None:
     """As the chat had them when it ended."""
-    talk = store.begin()
-    talk.ask("Hello?")
+    thread = store.begin()
+    thread.ask("Hello?")
     said = events("Hello to you,", "world.")
-    recorder = talk.begin_reply(ABOUT)
+    recorder = thread.begin_reply(ABOUT)
     for event in said:
         recorder.receive(event)
     store.close()
-    reply = open_store(path).open_conversation(talk.id).reply(recorder.node.id)
+    reply = open_store(path).open_conversation(thread.id).reply(recorder.node.id)
     assert reply is not None
     assert (reply.parts[-1].about, reply.text) == (ABOUT, "Hello to you, world. ")
     again = reply.to_reply()
@@ -47,13 +47,13 @@ def test_a_reply_has_its_tokens_rounds_and_figures_again(store: Store, path: Pat
 
 def test_a_further_reply_to_an_earlier_question_is_a_version_of_its_reply(store: Store, path: Path) -> None:
     """Beside the first, whatever was said since; and that is what is shown from then on."""
-    talk = converse(store, ("Apples?", "Red."), ("And pears?", "Green."))
-    question, reply, later, _ = talk.path
-    again = talk.begin_reply(ABOUT, under=question.id)
+    thread = converse(store, ("Apples?", "Red."), ("And pears?", "Green."))
+    question, reply, later, _ = thread.path
+    again = thread.begin_reply(ABOUT, under=question.id)
     for event in events("Yellow, too."):
         again.receive(event)
     second = open_store(path, first_id=500)
-    for each in (talk, second.open_conversation(talk.id)):
+    for each in (thread, second.open_conversation(thread.id)):
         assert each.tree.node(again.message).parent == question.id
         assert [node.content for node in each.path] == ["Apples?", "Yellow, too. "]
         assert each.tree.position(again.message) == (2, 2)
@@ -65,13 +65,13 @@ def test_a_further_reply_to_an_earlier_question_is_a_version_of_its_reply(store:
 @pytest.mark.parametrize("stored", [True, False])
 def test_what_is_open_is_exported_with_all_its_versions(store: Store, stored: bool) -> None:
     """Edited, answered again, deleted or shown: as much as is stored, also where nothing could be."""
-    talk = branched(store)
-    whole = store.document(talk.id)
+    thread = branched(store)
+    whole = store.document(thread.id)
     if not stored:
         store._database.connection.close()
-    document = talk.document()
+    document = thread.document()
     assert [message.node for message in document.messages] == [message.node for message in whole.messages]
-    assert len(document.messages) > len(talk.path)
+    assert len(document.messages) > len(thread.path)
     assert document.heading == whole.heading
     assert [bool(message.parts) for message in document.messages] == [
         stored and bool(message.parts) for message in whole.messages
@@ -80,30 +80,30 @@ def test_what_is_open_is_exported_with_all_its_versions(store: Store, stored: bo
 
 def test_a_continued_reply_has_the_tokens_of_both_parts(store: Store) -> None:
     """And the text of both."""
-    talk = converse(store, ("Count.", "one two"))
-    reply = talk.path[-1]
-    recorder = talk.continue_reply(reply.id, ABOUT)
+    thread = converse(store, ("Count.", "one two"))
+    reply = thread.path[-1]
+    recorder = thread.continue_reply(reply.id, ABOUT)
     for event in events("three four"):
         recorder.receive(event)
-    stored = talk.reply(reply.id)
+    stored = thread.reply(reply.id)
     assert stored is not None
     assert [part.begin for part in stored.parts] == [0, 8]
     assert stored.text == "one two three four " == "".join(token.text for token in stored.tokens)
     assert stored.to_reply().text == stored.text
     assert stored.to_reply().timings.predicted_n == 4
-    assert talk.tree.position(reply.id) == (1, 1)
+    assert thread.tree.position(reply.id) == (1, 1)
 
 
 def test_an_edited_reply_is_continued_after_what_no_model_wrote(store: Store) -> None:
     """Its tokens are those of the end."""
-    talk = converse(store, ("Count.", "one two"))
-    edited = talk.edit(talk.path[-1].id, "eins zwei ")
-    assert talk.reply(edited.id) is None
-    assert (edited.role, talk.tree.position(edited.id)) == (Role.ASSISTANT, (2, 2))
-    recorder = talk.continue_reply(edited.id, ABOUT)
+    thread = converse(store, ("Count.", "one two"))
+    edited = thread.edit(thread.path[-1].id, "eins zwei ")
+    assert thread.reply(edited.id) is None
+    assert (edited.role, thread.tree.position(edited.id)) == (Role.ASSISTANT, (2, 2))
+    recorder = thread.continue_reply(edited.id, ABOUT)
     for event in events("drei vier"):
         recorder.receive(event)
-    stored = talk.reply(edited.id)
+    stored = thread.reply(edited.id)
     assert stored is not None
     assert stored.text == "eins zwei drei vier "
     assert [token.text for token in stored.tokens] == ["drei ", "vier "]
@@ -111,10 +111,10 @@ def test_an_edited_reply_is_continued_after_what_no_model_wrote(store: Store) ->
 
 def test_what_nobody_said_anything_in_is_not_stored(store: Store) -> None:
     """Not even when it is renamed."""
-    talk = store.begin("be brief")
-    talk.rename("Nothing")
+    thread = store.begin("be brief")
+    thread.rename("Nothing")
     assert store.conversations() == []
-    talk.ask("Something?")
+    thread.ask("Something?")
     assert [(each.heading.title, each.messages_n) for each in store.conversations()] == [("Nothing", 1)]
 
 
@@ -129,25 +129,25 @@ def test_pinned_conversations_come_first_then_the_latest(store: Store) -> None:
 
 def test_a_title_is_made_once_and_given_for_good(store: Store) -> None:
     """A chosen title stays; an empty one gives way to the made one."""
-    talk = converse(store, ("First question? Yes.", "Well."))
-    assert talk.title == "First question?"
-    store.rename(talk.id, "  Mine\n own ")
-    talk.edit(talk.path[0].id, "Another")
-    assert (talk.title, store.conversations()[0].heading.title) == ("Mine own", "Mine own")
-    talk.rename("")
-    assert talk.title == "First question?"
+    thread = converse(store, ("First question? Yes.", "Well."))
+    assert thread.title == "First question?"
+    store.rename(thread.id, "  Mine\n own ")
+    thread.edit(thread.path[0].id, "Another")
+    assert (thread.title, store.conversations()[0].heading.title) == ("Mine own", "Mine own")
+    thread.rename("")
+    assert thread.title == "First question?"
 
 
 def test_a_deleted_conversation_comes_back(store: Store, time: FakeTime) -> None:
     """It is out of lists and search until then; also while it is open and goes on."""
-    talk = converse(store, ("Where is Atlantis?", "Nowhere."))
-    store.delete(talk.id)
-    talk.ask("Sure?")
+    thread = converse(store, ("Where is Atlantis?", "Nowhere."))
+    store.delete(thread.id)
+    thread.ask("Sure?")
     assert store.conversations() == []
     assert store.search("Atlantis") == []
-    assert [each.heading.id for each in store.conversations(deleted=True)] == [talk.id]
-    store.restore(talk.id)
-    assert [each.heading.id for each in store.conversations()] == [talk.id]
+    assert [each.heading.id for each in store.conversations(deleted=True)] == [thread.id]
+    store.restore(thread.id)
+    assert [each.heading.id for each in store.conversations()] == [thread.id]
     assert len(store.search("Atlantis")) == 1
 
 
@@ -169,8 +169,8 @@ def test_what_was_deleted_long_ago_is_gone(store: Store, path: Path) -> None:
 
 def test_destroying_leaves_no_word(store: Store, path: Path) -> None:
     """Not even in the file."""
-    talk = converse(store, ("Incriminating", "Unmentionable."))
-    store.destroy(talk.id)
+    thread = converse(store, ("Incriminating", "Unmentionable."))
+    store.destroy(thread.id)
     store.close()
     assert b"ncriminating" not in path.read_bytes()
     assert b"nmentionable" not in path.read_bytes()
@@ -180,20 +180,20 @@ def test_two_deletions_within_a_moment_are_undone_one_by_one(path: Path) -> None
     """The clock may stand still."""
     still = FakeTime(looks=iter([5] * 1000))
     store = open_store(path, still)
-    talk = converse(store, ("One?", "Yes."), ("Two?", "Yes."))
-    first = talk.delete(talk.path[0].id)
-    talk.delete(talk.path[0].id)
-    talk.restore(first[0].id)
-    assert [node.content for node in talk.path] == ["One?", "Yes. "]
+    thread = converse(store, ("One?", "Yes."), ("Two?", "Yes."))
+    first = thread.delete(thread.path[0].id)
+    thread.delete(thread.path[0].id)
+    thread.restore(first[0].id)
+    assert [node.content for node in thread.path] == ["One?", "Yes. "]
     store.close()
 
 
 def test_ids_are_abbreviated_and_found(store: Store) -> None:
     """By any beginning that only one has."""
-    talk = converse(store, ("Hello", "Yes."))
+    thread = converse(store, ("Hello", "Yes."))
     other = converse(store, ("Hello", "Yes."))
-    short, _ = abbreviated([talk.id, other.id])
-    assert store.find(short) == talk.id == store.find(talk.id)
+    short, _ = abbreviated([thread.id, other.id])
+    assert store.find(short) == thread.id == store.find(thread.id)
     with pytest.raises(UsageError, match="2 conversations begin with"):
         store.find("0000")
     with pytest.raises(NotFoundError, match="begins with 'zz'"):
@@ -207,10 +207,10 @@ def test_ids_are_abbreviated_and_found(store: Store) -> None:
 def test_two_programs_store_side_by_side(path: Path) -> None:
     """Each sees what the other has stored, and neither undoes what the other has done."""
     one, two = open_store(path, busy_s=5), open_store(path, first_id=500, busy_s=5)
-    talk = converse(one, ("Hello", "Yes."))
-    same = two.open_conversation(talk.id)
-    two.rename(talk.id, "Renamed elsewhere")
-    talk.ask("Going on?")
+    thread = converse(one, ("Hello", "Yes."))
+    same = two.open_conversation(thread.id)
+    two.rename(thread.id, "Renamed elsewhere")
+    thread.ask("Going on?")
     assert two.conversations()[0].heading.title == "Renamed elsewhere"
     same.pin(pinned=True)
     both = one.conversations()[0]
@@ -221,10 +221,10 @@ def test_two_programs_store_side_by_side(path: Path) -> None:
 
 def test_text_that_is_no_unicode_is_stored_as_far_as_it_is(store: Store) -> None:
     """Half a surrogate pair, a zero byte."""
-    talk = store.begin()
-    node = talk.ask("half \ud83d and \0 zero")
-    assert talk.trouble is None
-    del talk
+    thread = store.begin()
+    node = thread.ask("half \ud83d and \0 zero")
+    assert thread.trouble is None
+    del thread
     assert (
         store.open_conversation(store.conversations()[0].heading.id).tree.node(node.id).content
         == "half \ufffd and \0 zero"

@@ -159,11 +159,11 @@ def test_chatgpt_comes_with_its_branches(store: Store, tmp_path: Path) -> None:
         archive.writestr("conversations.json", json.dumps(CHATGPT))
     documents = read_conversations(tmp_path / "export.zip")
     (new,) = store.add(documents).new
-    talk = store.open_conversation(new)
-    assert (talk.title, talk.system) == ("Rivers", "Be brief.")
-    assert [node.content for node in talk.path] == ["Longest river?", "Let me look.", "The Nile.", "Sure?\n\n[image]"]
-    assert [node.content for node in talk.tree.siblings(talk.path[0].id)] == ["Longest river?", "Largest river?"]
-    assert [node.content for node in talk.tree.siblings(talk.path[2].id)] == ["The Nile.", "The Amazon."]
+    thread = store.open_conversation(new)
+    assert (thread.title, thread.system) == ("Rivers", "Be brief.")
+    assert [node.content for node in thread.path] == ["Longest river?", "Let me look.", "The Nile.", "Sure?\n\n[image]"]
+    assert [node.content for node in thread.tree.siblings(thread.path[0].id)] == ["Longest river?", "Largest river?"]
+    assert [node.content for node in thread.tree.siblings(thread.path[2].id)] == ["The Nile.", "The Amazon."]
     assert store.add(documents).known == (new,)
 
 
@@ -182,10 +182,10 @@ def test_lm_studio_comes_with_its_versions(store: Store, tmp_path: Path) -> None
     """What follows stands below the selected one; reasoning is left out."""
     documents = read(tmp_path, LM_STUDIO)
     (new,) = store.add(documents).new
-    talk = store.open_conversation(new)
-    assert (talk.title, talk.system, talk.heading.pinned) == ("Sky", "Be brief.", True)
-    assert [node.content for node in talk.path] == ["Why?", "Scattering.", "More."]
-    assert [node.content for node in talk.tree.siblings(talk.path[1].id)] == ["Dust.", "Scattering."]
+    thread = store.open_conversation(new)
+    assert (thread.title, thread.system, thread.heading.pinned) == ("Sky", "Be brief.", True)
+    assert [node.content for node in thread.path] == ["Why?", "Scattering.", "More."]
+    assert [node.content for node in thread.tree.siblings(thread.path[1].id)] == ["Dust.", "Scattering."]
     assert store.add(documents).known == (new,)
 
 
@@ -278,8 +278,8 @@ CHATGPT = [
 
 def _ours() -> dict[str, Any]:
     store = Store.open_or_memory(Path("/dev/null/nowhere"))
-    talk = branched(store)
-    data: dict[str, Any] = json.loads(to_json([store.document(talk.id)]))
+    thread = branched(store)
+    data: dict[str, Any] = json.loads(to_json([store.document(thread.id)]))
     store.close()
     return data
 

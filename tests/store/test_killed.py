@@ -20,25 +20,25 @@ def test_twenty_kills(tmp_path: Path) -> None:
 
 def test_a_living_program_is_not_taken_for_a_dead_one(store: Store, path: Path) -> None:
     """A second one that opens the file leaves the reply alone that the first is writing."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     said = events("one two", "three")
     for event in said[:2]:
         recorder.receive(event)
     recorder.flush()
     second = open_store(path, first_id=500)
-    seen = second.open_conversation(talk.id).path[-1]
+    seen = second.open_conversation(thread.id).path[-1]
     assert (seen.content, seen.state) == ("one two ", ReplyState.WRITING)
-    reply = second.open_conversation(talk.id).reply(seen.id)
+    reply = second.open_conversation(thread.id).reply(seen.id)
     assert reply is not None
     assert [token.text for token in reply.tokens] == ["one ", "two "]
     second.close()
     for event in said[2:]:
         recorder.receive(event)
-    assert talk.trouble is None
+    assert thread.trouble is None
     third = open_store(path, first_id=900)
-    ended = third.open_conversation(talk.id).path[-1]
+    ended = third.open_conversation(thread.id).path[-1]
     assert (ended.content, ended.state) == ("one two three ", ReplyState.DONE)
     third.close()
 
@@ -46,15 +46,15 @@ def test_a_living_program_is_not_taken_for_a_dead_one(store: Store, path: Path) 
 def test_a_cut_off_reply_can_be_found_and_continued(path: Path) -> None:
     """Its text is searched like any other."""
     first = open_store(path)
-    talk = first.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = first.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     for event in events("one two", "three")[:2]:
         recorder.receive(event)
     recorder.flush()
     first._writer.close()  # as a death would let go of it
     store = open_store(path, first_id=500)
-    again = store.open_conversation(talk.id)
+    again = store.open_conversation(thread.id)
     assert again.path[-1].state is ReplyState.CUT_OFF
     assert len(store.search("two")) == 1
     more = again.continue_reply(again.path[-1].id, ABOUT)
@@ -81,8 +81,8 @@ def test_two_programs_that_write_at_once_do_not_lose_a_word(path: Path) -> None:
     store = open_store(path)
     replies = []
     for summary in store.conversations():
-        talk = store.open_conversation(summary.heading.id)
-        replies.append([node.content for node in talk.path if node.state is ReplyState.DONE])
+        thread = store.open_conversation(summary.heading.id)
+        replies.append([node.content for node in thread.path if node.state is ReplyState.DONE])
     assert len(replies) == 2
     for said in heard:
         assert len(said) > 3

@@ -28,8 +28,8 @@ CLOCK = FakeTime().now
 def test_only_the_owner_can_read_it(path: Path) -> None:
     """The folder 0700, and the file with all that lies beside it 0600."""
     store = open_store(path)
-    talk = converse(store, ("Hello", "Yes."))
-    talk.begin_reply(talk.reply(talk.path[-1].id).parts[0].about)  # type: ignore[union-attr]
+    thread = converse(store, ("Hello", "Yes."))
+    thread.begin_reply(thread.reply(thread.path[-1].id).parts[0].about)  # type: ignore[union-attr]
     modes = {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert (stat.S_IMODE(path.parent.stat().st_mode), modes) == (0o700, {0o600})
     store.close()
@@ -93,7 +93,7 @@ def test_a_copy_that_fails_stops_the_step(path: Path, monkeypatch: pytest.Monkey
 def test_a_newer_database_is_read_and_not_touched(path: Path) -> None:
     """It is told, and what is said is kept in memory."""
     store = open_store(path)
-    talk = converse(store, ("Hello", "Yes."))
+    thread = converse(store, ("Hello", "Yes."))
     store.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -102,13 +102,13 @@ def test_a_newer_database_is_read_and_not_touched(path: Path) -> None:
     assert newer.read_only
     assert not newer.stores
     assert "newer LocalSpec" in newer.notice
-    again = newer.open_conversation(talk.id)
+    again = newer.open_conversation(thread.id)
     again.ask("And now?")
     assert [node.content for node in again.path] == ["Hello", "Yes. ", "And now?"]
     assert again.trouble is not None
     assert newer.search("hello") != []
     with pytest.raises(StoreError, match="newer"):
-        newer.rename(talk.id, "Other")
+        newer.rename(thread.id, "Other")
     newer.close()
     assert path.read_bytes() == before
 
@@ -273,8 +273,8 @@ def test_one_that_is_held_for_long_is_told(path: Path) -> None:
         store = Store.open_or_memory(path, busy_s=0)
         assert not store.stores
         assert "is not stored" in store.notice
-        talk = converse(store, ("Hello", "Yes."))
-        assert talk.trouble is None
+        thread = converse(store, ("Hello", "Yes."))
+        assert thread.trouble is None
         assert len(store.search("hello")) == 1
         store.close()
 
@@ -290,12 +290,12 @@ def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
 def test_one_that_is_moved_away_while_it_is_open_is_told(path: Path) -> None:
     """By what needs to open it once more; what is open can still be exported."""
     store = open_store(path)
-    talk = converse(store, ("Hello", "Yes."))
+    thread = converse(store, ("Hello", "Yes."))
     path.rename(path.with_name("elsewhere.db"))
     for read in (lambda: list(store.search("hello")), lambda: list(store.runs())):
         with pytest.raises(StoreError, match=r"not there any more\. Put it back"):
             read()
-    assert [message.node.content for message in talk.document().messages] == ["Hello", "Yes. "]
+    assert [message.node.content for message in thread.document().messages] == ["Hello", "Yes. "]
     path.with_name("elsewhere.db").rename(path)
     assert len(store.search("hello")) == 1
     store.close()
@@ -341,15 +341,15 @@ def test_one_that_may_not_be_written_is_shown(open_folder: Path, killed: bool) -
     path.parent.chmod(0o555)
     with without_rights():
         shown = open_store(path)
-        talk = shown.open_conversation(shown.conversations()[0].heading.id)
-        assert [node.content for node in talk.path] == ["Hello", "Yes, certainly. "]
+        thread = shown.open_conversation(shown.conversations()[0].heading.id)
+        assert [node.content for node in thread.path] == ["Hello", "Yes, certainly. "]
         assert len(shown.search("hello")) == 1
-        talk.ask("More?")
+        thread.ask("More?")
         shown.close()
     assert shown.read_only
     assert "permission denied" in shown.notice
-    assert talk.trouble is not None
-    assert "only shown" in talk.trouble.message
+    assert thread.trouble is not None
+    assert "only shown" in thread.trouble.message
     path.parent.chmod(0o755)
 
 
@@ -382,9 +382,9 @@ def test_where_nothing_can_be_written_what_is_there_is_shown(
     assert shown.read_only
     assert REFUSALS[code] in shown.notice
     (summary,) = shown.conversations()
-    talk = shown.open_conversation(summary.heading.id)
-    assert [node.content for node in talk.path] == ["Hello", "Yes, certainly. "]
-    talk.begin_reply(ABOUT, under=talk.path[0].id).fail(EngineError("It stopped.", "Ask again."))
+    thread = shown.open_conversation(summary.heading.id)
+    assert [node.content for node in thread.path] == ["Hello", "Yes, certainly. "]
+    thread.begin_reply(ABOUT, under=thread.path[0].id).fail(EngineError("It stopped.", "Ask again."))
     shown.close()
     assert {each.name for each in here.parent.iterdir()} <= {"history.db", "history.db-wal", "history.db-shm", "copy"}
 
@@ -393,7 +393,7 @@ def test_a_writer_whose_file_cannot_be_taken_away_ends_all_the_same(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk may have become read-only meanwhile; the next that opens the file takes it away."""
-    talk = converse(store, ("Hello", "Yes."))
+    thread = converse(store, ("Hello", "Yes."))
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -402,11 +402,11 @@ def test_a_writer_whose_file_cannot_be_taken_away_ends_all_the_same(
         patch.setattr(Path, "unlink", refuse)
         patch.setattr(os, "unlink", refuse)
         store.close()
-    assert talk.trouble is None
+    assert thread.trouble is None
     assert list(path.parent.glob("*-writer-*"))
     again = open_store(path)
-    talk = again.open_conversation(talk.id)
-    talk.begin_reply(ABOUT, under=talk.path[0].id)
+    thread = again.open_conversation(thread.id)
+    thread.begin_reply(ABOUT, under=thread.path[0].id)
     third = open_store(path)
     assert len(list(path.parent.glob("*-writer-*"))) == 1
     third.close()

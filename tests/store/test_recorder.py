@@ -21,8 +21,8 @@ def stored_text(path: Path) -> str:
     """What another program would find."""
     other = open_store(path, first_id=9000)
     try:
-        talk = other.open_conversation(other.conversations()[0].heading.id)
-        return talk.path[-1].content
+        thread = other.open_conversation(other.conversations()[0].heading.id)
+        return thread.path[-1].content
     finally:
         other.close()
 
@@ -32,9 +32,9 @@ LONG = [f"word{n} and more" for n in range(30)]
 
 def test_text_is_stored_within_the_interval(store: Store, path: Path, time: FakeTime) -> None:
     """At any moment, what is missing came less than the interval ago."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder, reply = talk.begin_reply(ABOUT), Reply()
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder, reply = thread.begin_reply(ABOUT), Reply()
     came: list[tuple[float, int]] = []
     for event in events(*LONG)[:-1]:
         time.seconds += 0.1
@@ -49,9 +49,9 @@ def test_text_is_stored_within_the_interval(store: Store, path: Path, time: Fake
 
 def test_a_tick_writes_when_no_events_come(store: Store, path: Path, time: FakeTime) -> None:
     """An engine may take its time over the next round."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     for event in events("one two")[:-1]:
         recorder.receive(event)
     recorder.tick()
@@ -65,9 +65,9 @@ def test_few_writes_a_second_and_none_again(store: Store, time: FakeTime) -> Non
     """The rows of a reply are appended; their number follows time, not tokens."""
     statements: list[str] = []
     store._database.connection.set_trace_callback(statements.append)
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     statements.clear()
     for event in events(*LONG)[:-1]:
         time.seconds += 0.01
@@ -84,31 +84,31 @@ def test_the_end_is_the_same_however_often_was_written(path: Path, interval_s: f
     """Consolidated: no chunk is left, text and rounds are whole."""
     time = FakeTime()
     store = open_store(path, time)
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     said = events(*LONG)
     for event in said:
         time.seconds += interval_s
         recorder.receive(event)
     assert store._database.query("SELECT count(*) FROM chunk") == [(0,)]
-    reply = talk.reply(recorder.node.id)
+    reply = thread.reply(recorder.node.id)
     assert reply is not None
     assert list(reply.rounds) == [event for event in said if isinstance(event, Round)]
-    assert reply.text == talk.path[-1].content == said[-1].text  # type: ignore[union-attr]
+    assert reply.text == thread.path[-1].content == said[-1].text  # type: ignore[union-attr]
     store.close()
 
 
 def test_a_reply_that_breaks_off_keeps_its_text_and_says_why(store: Store, path: Path) -> None:
     """The error comes back as it was."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     for event in events("one two", "three")[:-1]:
         recorder.receive(event)
     recorder.fail(EngineError("The engine stopped.", "Ask again."))
     recorder.receive(events("late")[1])
-    reply = talk.reply(recorder.node.id)
+    reply = thread.reply(recorder.node.id)
     assert reply is not None
     assert (reply.state, reply.text) == (ReplyState.FAILED, "one two three ")
     error = reply.to_reply().error
@@ -118,9 +118,9 @@ def test_a_reply_that_breaks_off_keeps_its_text_and_says_why(store: Store, path:
 
 def test_a_reply_that_was_cut_short_on_the_screen_ends_as_there(store: Store) -> None:
     """With the figures of what was seen."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder, reply = talk.begin_reply(ABOUT), Reply()
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder, reply = thread.begin_reply(ABOUT), Reply()
     for event in events("one two", "three")[:2]:
         reply.receive(event)
         recorder.receive(event)
@@ -128,65 +128,65 @@ def test_a_reply_that_was_cut_short_on_the_screen_ends_as_there(store: Store) ->
     assert not recorder.ended
     reply.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
     recorder.follow(reply)
-    stored = talk.reply(recorder.node.id)
+    stored = thread.reply(recorder.node.id)
     assert stored is not None
     assert (stored.to_reply().finished, stored.to_reply().timings) == (FinishReason.CANCELLED, reply.timings)
 
 
 def test_a_full_disk_loses_nothing_from_memory_and_nothing_at_all_once_there_is_room(store: Store, path: Path) -> None:
     """The reply goes on, the trouble is told, and all of it is stored with the next write that works."""
-    talk = store.begin()
-    talk.ask("Go on.")
+    thread = store.begin()
+    thread.ask("Go on.")
     connection = store._database.connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-    recorder = talk.begin_reply(ABOUT)
+    recorder = thread.begin_reply(ABOUT)
     said = events(*[f"{word} " * 400 for word in LONG])
     for event in said:
         recorder.receive(event)
         recorder.flush()
     assert recorder.trouble is not None
     assert "no room on the disk" in recorder.trouble.message
-    assert talk.path[-1].content == said[-1].text  # type: ignore[union-attr]
+    assert thread.path[-1].content == said[-1].text  # type: ignore[union-attr]
     connection.execute("PRAGMA max_page_count = 100000")
-    assert talk.flush()
-    assert talk.trouble is None
+    assert thread.flush()
+    assert thread.trouble is None
     assert stored_text(path) == said[-1].text  # type: ignore[union-attr]
 
 
 def test_a_held_database_is_waited_for_in_the_background(store: Store, path: Path) -> None:
     """Another program writes for long: the reply goes on, and is stored when that one has finished."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     said: list[Event] = events("one two", "three")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for event in said:
         recorder.receive(event)
         recorder.flush()
-    assert talk.trouble is not None
-    assert "in use by another program" in talk.trouble.message
+    assert thread.trouble is not None
+    assert "in use by another program" in thread.trouble.message
     other.execute("ROLLBACK")
     other.close()
-    talk.ask("Still there?")
-    assert talk.trouble is None
-    del talk
+    thread.ask("Still there?")
+    assert thread.trouble is None
+    del thread
     again = store.open_conversation(store.conversations()[0].heading.id)
     assert [node.content for node in again.path] == ["Go on.", "one two three ", "Still there?"]
 
 
 def test_a_reply_to_what_another_program_destroyed_holds_nothing_up(store: Store, path: Path) -> None:
     """It is told, and what is said elsewhere is stored."""
-    talk, other = store.begin(), open_store(path, first_id=500)
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
-    other.destroy(talk.id)
+    thread, other = store.begin(), open_store(path, first_id=500)
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
+    other.destroy(thread.id)
     other.close()
     for event in events("one two"):
         recorder.receive(event)
         recorder.flush()
-    assert talk.path[-1].content == "one two "
+    assert thread.path[-1].content == "one two "
     elsewhere = store.begin()
     elsewhere.ask("Hello?")
     assert elsewhere.trouble is None
@@ -195,30 +195,30 @@ def test_a_reply_to_what_another_program_destroyed_holds_nothing_up(store: Store
 
 def test_a_reply_is_exported_as_far_as_it_is_written(store: Store) -> None:
     """With its tokens, also where it goes on with an earlier part."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     started, *rounds, finished = events("one two", "three")
     for event in (started, *rounds):
         recorder.receive(event)
         recorder.flush()
-    assert "one two three" in to_markdown(talk.document())
-    assert talk.document().messages[-1].parts[-1].rounds == tuple(rounds)
-    assert talk.document() == store.document(talk.id)
+    assert "one two three" in to_markdown(thread.document())
+    assert thread.document().messages[-1].parts[-1].rounds == tuple(rounds)
+    assert thread.document() == store.document(thread.id)
     recorder.receive(finished)
-    more = talk.continue_reply(recorder.node.id, ABOUT)
+    more = thread.continue_reply(recorder.node.id, ABOUT)
     for event in events("four")[:-1]:
         more.receive(event)
         more.flush()
-    assert "one two three four" in to_markdown(talk.document())
-    assert talk.document() == store.document(talk.id)
+    assert "one two three four" in to_markdown(thread.document())
+    assert thread.document() == store.document(thread.id)
 
 
 def test_a_reply_that_goes_on_is_exported_with_what_could_not_be_stored(store: Store, path: Path) -> None:
     """Where memory has more of it than the file, memory counts."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     started, first, second, finished = events("one two", "three")
     recorder.receive(started)
     recorder.receive(first)
@@ -227,29 +227,29 @@ def test_a_reply_that_goes_on_is_exported_with_what_could_not_be_stored(store: S
         other.execute("BEGIN IMMEDIATE")
         recorder.receive(second)
         recorder.receive(finished)
-        talk.continue_reply(recorder.node.id, ABOUT)
-        assert "one two three" in to_markdown(talk.document())
+        thread.continue_reply(recorder.node.id, ABOUT)
+        assert "one two three" in to_markdown(thread.document())
 
 
 def test_what_is_not_stored_yet_can_be_exported_and_continued(store: Store, path: Path) -> None:
     """From memory, while another program holds the file."""
-    talk = store.begin()
-    talk.ask("Go on.")
+    thread = store.begin()
+    thread.ask("Go on.")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    recorder = talk.begin_reply(ABOUT)
+    recorder = thread.begin_reply(ABOUT)
     for event in events(*["one " * 100] * 90):
         recorder.receive(event)
-    more = talk.continue_reply(recorder.node.id, ABOUT)
+    more = thread.continue_reply(recorder.node.id, ABOUT)
     for event in events("two"):
         more.receive(event)
     assert store.trouble is not None
-    assert to_markdown(talk.document()).rstrip().endswith("one two")
+    assert to_markdown(thread.document()).rstrip().endswith("one two")
     other.execute("ROLLBACK")
     other.close()
-    assert talk.flush()
+    assert thread.flush()
     assert store.trouble is None
-    assert talk.document() == store.document(talk.id)
-    reply = talk.reply(recorder.node.id)
+    assert thread.document() == store.document(thread.id)
+    reply = thread.reply(recorder.node.id)
     assert reply is not None
     assert len(reply.parts) == 2

@@ -32,9 +32,9 @@ class Meanwhile(Database):
 
 def begun(store: Store) -> Recorder:
     """A reply of which the first words are stored."""
-    talk = store.begin()
-    talk.ask("Go on.")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Go on.")
+    recorder = thread.begin_reply(ABOUT)
     for event in (FIRST, REST[0]):
         recorder.receive(event)
     recorder.flush()

@@ -18,7 +18,7 @@ def found(store: Store, query: str) -> list[str]:
 
 
 @pytest.fixture
-def talk(store: Store) -> StoredConversation:
+def thread(store: Store) -> StoredConversation:
     return converse(
         store,
         ("What does Crème brûlée taste of?", "Vanilla, mostly."),
@@ -60,7 +60,7 @@ def talk(store: Store) -> StoredConversation:
         ("nowhere", 0),
     ],
 )
-def test_words_are_found(store: Store, talk: StoredConversation, query: str, n: int) -> None:
+def test_words_are_found(store: Store, thread: StoredConversation, query: str, n: int) -> None:
     """Beginnings of words, without case and accents; all of them; phrases; signs and scripts without spaces."""
     assert len(store.search(query)) == n
 
@@ -83,30 +83,30 @@ def test_any_text_is_a_query(shared_store: Store, query: str) -> None:
 
 def test_a_hit_leads_to_its_message(store: Store) -> None:
     """Also on a branch that is not shown, and its words are marked."""
-    talk = branched(store)
+    thread = branched(store)
     (hit,) = store.search("scatters light")
     assert [piece for piece, marked in hit.snippet if marked] == ["scatters", "light"]
-    assert (hit.conversation, hit.title) == (talk.id, "Why is the sky blue?")
+    assert (hit.conversation, hit.title) == (thread.id, "Why is the sky blue?")
     assert hit.message is not None
-    talk.choose(hit.message)
-    assert talk.path[-1].id == hit.message
+    thread.choose(hit.message)
+    assert thread.path[-1].id == hit.message
 
 
 def test_given_titles_are_found_and_made_ones_only_in_the_question(store: Store) -> None:
     """No hit comes twice."""
-    talk = converse(store, ("Why is the sky blue?", "Scattering."))
+    thread = converse(store, ("Why is the sky blue?", "Scattering."))
     assert [hit.role for hit in store.search("sky")] == ["user"]
-    store.rename(talk.id, "Colours of heaven")
+    store.rename(thread.id, "Colours of heaven")
     assert [(hit.role, hit.message) for hit in store.search("heaven")] == [(None, None)]
-    store.rename(talk.id, "Something else")
+    store.rename(thread.id, "Something else")
     assert store.search("heaven") == []
 
 
-def test_deleted_turns_are_not_found_until_they_come_back(store: Store, talk: StoredConversation) -> None:
+def test_deleted_turns_are_not_found_until_they_come_back(store: Store, thread: StoredConversation) -> None:
     """As in the conversation itself."""
-    gone = talk.delete(talk.path[0].id)
+    gone = thread.delete(thread.path[0].id)
     assert found(store, "vanilla") == []
-    talk.restore(gone[0].id)
+    thread.restore(gone[0].id)
     assert found(store, "vanilla") == ["Vanilla, mostly."]
 
 

@@ -26,63 +26,63 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def old(talk: StoredConversation, kept_n: int = 2) -> OldTurns:
-    found = talk.old_turns(kept_n)
+def old(thread: StoredConversation, kept_n: int = 2) -> OldTurns:
+    found = thread.old_turns(kept_n)
     assert found is not None
     return found
 
 
-def summarise(talk: StoredConversation, text: str, kept_n: int = 2) -> None:
-    recorder = talk.begin_summary(old(talk, kept_n), ABOUT)
+def summarise(thread: StoredConversation, text: str, kept_n: int = 2) -> None:
+    recorder = thread.begin_summary(old(thread, kept_n), ABOUT)
     for event in events(text):
         recorder.receive(event)
 
 
-def told(talk: StoredConversation) -> list[str]:
-    return [message.content.strip() for message in talk.messages()]
+def told(thread: StoredConversation) -> list[str]:
+    return [message.content.strip() for message in thread.messages()]
 
 
 def test_the_model_is_told_the_summary_and_what_was_said_since(store: Store) -> None:
     """Behind the system prompt; the path still has every turn."""
-    talk = converse(store, *TURNS, system="Be kind.")
-    path = talk.path
-    summarise(talk, "They counted.")
-    assert [message.role for message in talk.messages()][:2] == [Role.SYSTEM, Role.USER]
-    assert told(talk) == [
+    thread = converse(store, *TURNS, system="Be kind.")
+    path = thread.path
+    summarise(thread, "They counted.")
+    assert [message.role for message in thread.messages()][:2] == [Role.SYSTEM, Role.USER]
+    assert told(thread) == [
         "Be kind.\n\nSummary of the conversation so far:\nThey counted.",
         "Three?",
         "Third.",
         "Four?",
         "Fourth.",
     ]
-    assert talk.path == path
-    assert talk.recap is not None
-    assert talk.recap.turns_n == 2
+    assert thread.path == path
+    assert thread.recap is not None
+    assert thread.recap.turns_n == 2
 
 
 def test_the_request_begins_as_the_conversation_does(store: Store) -> None:
     """So that the engine has read nearly all of it before."""
-    talk = converse(store, *TURNS, system="Be kind.")
-    asked = [message.content.strip() for message in old(talk).asked]
-    assert asked[:-1] == told(talk)[:5]
+    thread = converse(store, *TURNS, system="Be kind.")
+    asked = [message.content.strip() for message in old(thread).asked]
+    assert asked[:-1] == told(thread)[:5]
     assert asked[-1] == REQUEST
-    assert old(talk).turns_n == 2
-    assert [len(old(talk, kept_n).asked) for kept_n in (0, 1, 3)] == [10, 8, 4]
+    assert old(thread).turns_n == 2
+    assert [len(old(thread, kept_n).asked) for kept_n in (0, 1, 3)] == [10, 8, 4]
 
 
 def test_with_few_turns_there_is_nothing_to_tell_in_short(store: Store) -> None:
-    talk = converse(store, *TURNS[:2])
-    assert talk.old_turns() is None
-    assert talk.old_turns(9) is None
-    unanswered = store.begin()
-    unanswered.ask("Nobody?")
-    assert unanswered.old_turns(0) is None
+    thread = converse(store, *TURNS[:2])
+    assert thread.old_turns() is None
+    assert thread.old_turns(9) is None
+    pending = store.begin()
+    pending.ask("Nobody?")
+    assert pending.old_turns(0) is None
 
 
 def test_a_second_summary_tells_the_first_and_what_came_since(store: Store) -> None:
-    talk = converse(store, *TURNS)
-    summarise(talk, "They began.", kept_n=3)
-    again = old(talk, 1)
+    thread = converse(store, *TURNS)
+    summarise(thread, "They began.", kept_n=3)
+    again = old(thread, 1)
     assert [message.content.strip() for message in again.asked] == [
         "Summary of the conversation so far:\nThey began.",
         "Two?",
@@ -92,28 +92,28 @@ def test_a_second_summary_tells_the_first_and_what_came_since(store: Store) -> N
         REQUEST,
     ]
     assert again.turns_n == 3
-    summarise(talk, "They went on.", kept_n=1)
-    assert told(talk) == ["Summary of the conversation so far:\nThey went on.", "Four?", "Fourth."]
-    assert talk.recap is not None
-    talk.delete(talk.recap.node.id)
-    assert told(talk)[0] == "Summary of the conversation so far:\nThey began."
+    summarise(thread, "They went on.", kept_n=1)
+    assert told(thread) == ["Summary of the conversation so far:\nThey went on.", "Four?", "Fourth."]
+    assert thread.recap is not None
+    thread.delete(thread.recap.node.id)
+    assert told(thread)[0] == "Summary of the conversation so far:\nThey began."
 
 
 def test_undoing_it_brings_every_turn_back(store: Store) -> None:
-    talk = converse(store, *TURNS)
-    before = talk.messages()
-    summarise(talk, "They counted.")
-    assert talk.recap is not None
-    talk.delete(talk.recap.node.id)
-    assert talk.recap is None
-    assert talk.messages() == before
+    thread = converse(store, *TURNS)
+    before = thread.messages()
+    summarise(thread, "They counted.")
+    assert thread.recap is not None
+    thread.delete(thread.recap.node.id)
+    assert thread.recap is None
+    assert thread.messages() == before
 
 
 @pytest.mark.parametrize("end", ["stopped", "failed", "cut short", "empty", "thoughts alone", "killed"])
 def test_a_summary_that_does_not_come_to_its_end_changes_nothing(store: Store, end: str) -> None:
-    talk = converse(store, *TURNS)
-    before = to_json([talk.document()])
-    recorder = talk.begin_summary(old(talk), ABOUT)
+    thread = converse(store, *TURNS)
+    before = to_json([thread.document()])
+    recorder = thread.begin_summary(old(thread), ABOUT)
     text = {"empty": " ", "thoughts alone": "<think> hm </think>"}.get(end, "They")
     said: list[Event] = events(text)
     for event in said[:-1]:
@@ -128,18 +128,18 @@ def test_a_summary_that_does_not_come_to_its_end_changes_nothing(store: Store, e
         case "empty" | "thoughts alone":
             recorder.receive(said[-1])
     recorder.tick()
-    assert to_json([talk.document()]) == before
-    assert to_json([store.document(talk.id)]) == before
+    assert to_json([thread.document()]) == before
+    assert to_json([store.document(thread.id)]) == before
 
 
 def test_it_is_there_when_the_conversation_is_opened_again(store: Store, tmp_path: Path) -> None:
     """With the tokens that it was written in; what it says is no message of its own in lists and search."""
-    talk = converse(store, *TURNS)
-    summarise(talk, "They counted rhinoceroses.")
-    before = talk.messages()
+    thread = converse(store, *TURNS)
+    summarise(thread, "They counted rhinoceroses.")
+    before = thread.messages()
     store.close()
     opened = open_store(tmp_path / "history.db", first_id=1000)
-    again = opened.open_conversation(talk.id)
+    again = opened.open_conversation(thread.id)
     assert again.messages() == before
     assert again.recap is not None
     reply = again.reply(again.recap.node.id)
@@ -152,39 +152,39 @@ def test_it_is_there_when_the_conversation_is_opened_again(store: Store, tmp_pat
 
 def test_another_branch_knows_nothing_of_it(store: Store) -> None:
     """An old question asked in other words is asked after the turns as they were."""
-    talk = converse(store, *TURNS)
-    questions = [node for node in talk.path if node.role is Role.USER]
-    summarise(talk, "They counted.")
-    changed = talk.edit(questions[1].id, "Zwei?")
-    assert told(talk) == ["One?", "First.", "Zwei?"]
-    assert talk.recap is None
-    talk.choose(questions[1].id)
-    assert talk.recap is not None
-    assert len(talk.tree.siblings(changed.id)) == 2
+    thread = converse(store, *TURNS)
+    questions = [node for node in thread.path if node.role is Role.USER]
+    summarise(thread, "They counted.")
+    changed = thread.edit(questions[1].id, "Zwei?")
+    assert told(thread) == ["One?", "First.", "Zwei?"]
+    assert thread.recap is None
+    thread.choose(questions[1].id)
+    assert thread.recap is not None
+    assert len(thread.tree.siblings(changed.id)) == 2
 
 
 def test_a_turn_deleted_behind_it_takes_nothing_with_it(store: Store) -> None:
     """Neither the last that it stands for, nor all that was said since; without any turn it stands for nothing."""
-    talk = converse(store, *TURNS)
-    summarise(talk, "They counted.")
-    path = talk.path
-    talk.delete(path[5].id)
-    talk.delete(path[7].id)
-    assert told(talk) == ["Summary of the conversation so far:\nThey counted."]
-    talk.ask("Five?")
-    assert told(talk)[1:] == ["Five?"]
-    talk.delete(path[3].id)
-    assert talk.recap is not None
-    assert talk.recap.turns_n == 1
-    talk.delete(path[1].id)
-    assert talk.recap is None
-    assert told(talk) == ["Five?"]
+    thread = converse(store, *TURNS)
+    summarise(thread, "They counted.")
+    path = thread.path
+    thread.delete(path[5].id)
+    thread.delete(path[7].id)
+    assert told(thread) == ["Summary of the conversation so far:\nThey counted."]
+    thread.ask("Five?")
+    assert told(thread)[1:] == ["Five?"]
+    thread.delete(path[3].id)
+    assert thread.recap is not None
+    assert thread.recap.turns_n == 1
+    thread.delete(path[1].id)
+    assert thread.recap is None
+    assert told(thread) == ["Five?"]
 
 
 def test_files_have_the_summary_and_all_that_it_stands_for(store: Store, tmp_path: Path) -> None:
-    talk = converse(store, *TURNS)
-    summarise(talk, "They counted.")
-    document = store.document(talk.id)
+    thread = converse(store, *TURNS)
+    summarise(thread, "They counted.")
+    document = store.document(thread.id)
     markdown = to_markdown(document)
     assert markdown.index("Second.") < markdown.index("They counted.") < markdown.index("Three?")
     assert "First." in markdown
@@ -197,17 +197,17 @@ def test_files_have_the_summary_and_all_that_it_stands_for(store: Store, tmp_pat
 
 
 def test_thoughts_before_a_summary_are_not_told(store: Store) -> None:
-    talk = converse(store, *TURNS)
-    summarise(talk, "<think> hm </think> They counted.")
-    assert told(talk)[0] == "Summary of the conversation so far:\nThey counted."
+    thread = converse(store, *TURNS)
+    summarise(thread, "<think> hm </think> They counted.")
+    assert told(thread)[0] == "Summary of the conversation so far:\nThey counted."
 
 
 def test_showing_a_summary_shows_what_it_stands_for(store: Store) -> None:
     """No message can come to stand under a summary."""
-    talk = converse(store, *TURNS)
-    summarise(talk, "They counted.")
-    assert talk.recap is not None
-    path = talk.path
-    talk.choose(talk.recap.node.id)
-    assert talk.path == path
-    assert talk.tree.children(talk.recap.node.id) == ()
+    thread = converse(store, *TURNS)
+    summarise(thread, "They counted.")
+    assert thread.recap is not None
+    path = thread.path
+    thread.choose(thread.recap.node.id)
+    assert thread.path == path
+    assert thread.tree.children(thread.recap.node.id) == ()

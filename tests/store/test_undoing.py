@@ -19,9 +19,9 @@ def stored(tmp_path: Path) -> Iterator[StoredConversation]:
     store.close()
 
 
-def undone(talk: StoredConversation) -> str | None:
+def undone(thread: StoredConversation) -> str | None:
     """Undo the latest, and name it."""
-    node = talk.undo()
+    node = thread.undo()
     return None if node is None else node.id
 
 
@@ -48,22 +48,22 @@ def test_what_was_done_before_a_moment_can_be_left_alone(stored: StoredConversat
 
 def test_a_summary_that_was_never_finished_is_passed_over(tmp_path: Path) -> None:
     with closing(open_store(tmp_path / "history.db")) as store:
-        talk = converse(store, ("One", "First."), ("Two", "Second."))
-        said = [node.id for node in talk.path]
-        talk.delete(said[2])
-        old = talk.old_turns(0)
+        thread = converse(store, ("One", "First."), ("Two", "Second."))
+        said = [node.id for node in thread.path]
+        thread.delete(said[2])
+        old = thread.old_turns(0)
         assert old is not None
-        recorder = talk.begin_summary(old, ABOUT)
+        recorder = thread.begin_summary(old, ABOUT)
         recorder.receive(events("They")[0])
-        assert [undone(talk), undone(talk)] == [said[2], None]
+        assert [undone(thread), undone(thread)] == [said[2], None]
 
 
 def test_a_turn_deleted_before_comes_back_whole(tmp_path: Path) -> None:
     """The question with its reply, from the file."""
     with closing(open_store(tmp_path / "history.db")) as store:
-        talk = converse(store, ("One", "First."), ("Two", "Second."))
-        said, conversation = [node.id for node in talk.path], talk.id
-        talk.delete(said[1])
+        thread = converse(store, ("One", "First."), ("Two", "Second."))
+        said, conversation = [node.id for node in thread.path], thread.id
+        thread.delete(said[1])
     with closing(open_store(tmp_path / "history.db", first_id=100)) as store:
         again = store.open_conversation(conversation)
         assert undone(again) == said[0]
@@ -76,23 +76,23 @@ def test_of_an_earlier_summary_and_an_earlier_deletion_the_later_is_undone_first
 ) -> None:
     """Then the other."""
     with closing(open_store(tmp_path / "history.db")) as store:
-        talk = converse(store, ("One", "First."), ("Two", "Second."), ("Three", "Third."))
-        said = [node.id for node in talk.path]
+        thread = converse(store, ("One", "First."), ("Two", "Second."), ("Three", "Third."))
+        said = [node.id for node in thread.path]
 
         def summarise() -> None:
-            old = talk.old_turns(1)
+            old = thread.old_turns(1)
             assert old is not None
-            recorder = talk.begin_summary(old, ABOUT)
+            recorder = thread.begin_summary(old, ABOUT)
             for event in events("They counted."):
                 recorder.receive(event)
 
         def delete() -> None:
-            talk.delete(said[4])
+            thread.delete(said[4])
 
         for deed in (delete, summarise) if deleted_first else (summarise, delete):
             deed()
         seen = []
         for _ in range(2):
-            talk.undo()
-            seen.append((talk.recap is None, said[4] in {node.id for node in talk.path}))
+            thread.undo()
+            seen.append((thread.recap is None, said[4] in {node.id for node in thread.path}))
         assert seen == [(deleted_first, not deleted_first), (True, True)]

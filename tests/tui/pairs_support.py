@@ -9,14 +9,14 @@ from queue import SimpleQueue
 from threading import Event
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.library import PairLibrary
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
 from localspec.models.pairs import PairDescription
 from localspec.models.pairs.description import FileDescription
 from localspec.models.pairs.estimate import Estimate
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, WAITS
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, Suitability
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 
 GB = 10**9
@@ -165,12 +165,12 @@ class FakeWorld:
     def place(self) -> str:
         return "/models"
 
-    def launch(self, pair_id: str) -> Launch:
+    def chat_config(self, pair_id: str) -> ChatConfig:
         if self.launch_error is not None:
             raise self.launch_error
         pair = next(pair for pair in self.pairs if pair.id == pair_id)
         files = LoadOptions(Path(f"{pair_id}.gguf"), Path(f"{pair_id}-draft.gguf"))
-        return Launch(files, pair_id=pair_id, title=pair.title, tour=pair.tour)
+        return ChatConfig(files, pair_id=pair_id, title=pair.title, tour=pair.tour)
 
     def remember(self, pair_id: str) -> None:
         if self.remember_error is not None:
@@ -178,8 +178,8 @@ class FakeWorld:
         self.remembered.append(pair_id)
 
 
-def shelf_of(world: FakeWorld | None = None) -> Shelf:
+def shelf_of(world: FakeWorld | None = None) -> PairLibrary:
     """With everything it knows on it; what it does takes no thread."""
-    shelf = Shelf(world or FakeWorld(), at_once)
-    shelf.look()
-    return shelf
+    library = PairLibrary(world or FakeWorld(), at_once)
+    library.look()
+    return library

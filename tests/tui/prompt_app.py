@@ -9,7 +9,7 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.theme import OWN_THEMES
@@ -23,10 +23,10 @@ class PromptApp(App[None]):
     def __init__(self, folder: Path, *, free: bool = False) -> None:
         super().__init__()
         self.asked: list[str] = []
-        self.sent: list[Written] = []
+        self.sent: list[WrittenMessage] = []
         self.said: list[str] = []
         self.weight = ""
-        self.waiting: list[Written] = []
+        self.waiting: list[WrittenMessage] = []
         self.free = free
         for theme in OWN_THEMES:
             self.register_theme(theme)
@@ -38,7 +38,7 @@ class PromptApp(App[None]):
             self.asked.append(text)
         return self.free
 
-    def withdraw(self) -> Written | None:
+    def withdraw(self) -> WrittenMessage | None:
         return self.waiting.pop() if self.waiting else None
 
     def get_theme_variable_defaults(self) -> dict[str, str]:

@@ -8,28 +8,28 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from localspec.cli.layers import Layers
-from localspec.cli.options import Chosen
+from localspec.cli.layers import SettingsResolver
+from localspec.cli.options import GivenOptions
 from localspec.cli.run import run
 from localspec.config import read_config
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.widgets.setting_list import SettingList
 from tests.config.support import configure
 from tests.tui.support import Clock, FakeEngine, make_app, wait_until
 
 
-def launch(text: str | None = None, *arguments: str) -> Launch:
+def chat_config(text: str | None = None, *arguments: str) -> ChatConfig:
     """What this file and this command line make."""
     if text is not None:
         configure(text)
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
-        layers = Layers(context, {field.name: context.params[field.name] for field in fields(Chosen)})
+        layers = SettingsResolver(context, {field.name: context.params[field.name] for field in fields(GivenOptions)})
         return layers.settle(read_config())
 
 
 def settings_app(engine: FakeEngine, text: str | None = None, *arguments: str) -> Any:
-    return make_app(engine, launch(text, *arguments), Clock())
+    return make_app(engine, chat_config(text, *arguments), Clock())
 
 
 def screen(pilot: Pilot[Any]) -> SettingsScreen:

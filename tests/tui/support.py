@@ -12,7 +12,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from localspec.chat.inbox import Inbox
+from localspec.chat.inbox import AnswerQueue
 from localspec.engine.events import (
     Event,
     Finished,
@@ -25,7 +25,7 @@ from localspec.engine.events import (
     Token,
 )
 from localspec.engine.tally import Tally
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions, PairInfo
 from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, Request
 from localspec.store import Store
@@ -38,7 +38,7 @@ from localspec.tui.widgets.live_line import LiveLine
 from localspec.tui.widgets.notice import Notice
 
 PLAIN_PER_SECOND = 35.2
-LAUNCH = Launch(
+LAUNCH = ChatConfig(
     LoadOptions(Path("target.gguf"), Path("draft.gguf")), pair_id="built-in", title="Built-in tour pair", tour=True
 )
 INFO = PairInfo(
@@ -72,7 +72,7 @@ class Clock:
 class FakeEngine:
     """Takes requests down, and lets a test answer them."""
 
-    inbox: Inbox = field(default_factory=Inbox)
+    inbox: AnswerQueue = field(default_factory=AnswerQueue)
     sent: list[Request] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     text: str = ""
@@ -170,11 +170,11 @@ def _pattern() -> Iterable[int]:
 
 def make_app(
     engine: FakeEngine,
-    launch: Launch = LAUNCH,
+    chat_config: ChatConfig = LAUNCH,
     clock: Callable[[], float] | None = None,
     store: Store | None = None,
 ) -> ChatApp:
-    app = ChatApp(launch, engine, engine.inbox, clock or Clock(), store=store)
+    app = ChatApp(chat_config, engine, engine.inbox, clock or Clock(), store=store)
     app.animation_level = "full"
     return app
 

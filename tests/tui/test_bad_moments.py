@@ -26,10 +26,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def fill(store: Store, title: str, turns_n: int) -> str:
     """A conversation of long questions; its id."""
-    talk = store.begin()
+    thread = store.begin()
     for n in range(turns_n):
-        talk.ask(f"{title} {n}\n{MANY_WORDS}")
-    return talk.id
+        thread.ask(f"{title} {n}\n{MANY_WORDS}")
+    return thread.id
 
 
 async def test_a_message_that_waits_when_the_engine_dies_is_answered_after() -> None:
@@ -48,7 +48,7 @@ async def test_a_message_that_waits_when_the_engine_dies_is_answered_after() -> 
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         engine.reply("Here I am.")
         await wait_until(pilot, lambda: session(pilot).free)
-        assert [exchange.text for exchange in session(pilot).talk.exchanges] == ["Some words", "Here I am."]
+        assert [exchange.text for exchange in session(pilot).thread.exchanges] == ["Some words", "Here I am."]
 
 
 async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> None:
@@ -136,12 +136,12 @@ async def test_a_screen_of_five_rows_loses_nothing() -> None:
         await send(pilot, "First")
         await wait_until(pilot, lambda: len(engine.prompts) == 1)
         engine.reply("Some words.")
-        await wait_until(pilot, lambda: session(pilot).free and session(pilot).talk.exchanges[0].reply.done)
+        await wait_until(pilot, lambda: session(pilot).free and session(pilot).thread.exchanges[0].reply.done)
         for key in ("f1", "escape", "f7", "escape", "f9", "escape", "pageup", "pagedown"):
             await pilot.press(key)
         await pilot.resize_terminal(100, 30)
         await wait_until(pilot, lambda: turns(pilot)[0].region.height > 3)
-        assert session(pilot).talk.exchanges[0].text == "Some words."
+        assert session(pilot).thread.exchanges[0].text == "Some words."
 
 
 @pytest.mark.parametrize("key", ["f1", "f9", "ctrl+l", "ctrl+s"])

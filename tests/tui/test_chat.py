@@ -70,11 +70,11 @@ async def answered(pilot: Pilot[Any], n: int = 1) -> None:
 
 def rounds_at_random(seed: int) -> list[Round]:
     """Rounds with every origin, and characters that need several tokens."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     rounds = []
-    for index in range(chance.randint(1, 40)):
-        texts = chance.choices([" word", "", "\n", "漢", "", "é ", "👩", "\u200d🔬"], k=chance.randint(1, 4))
-        rejected = ["x"] * chance.randint(0, 2)
+    for index in range(rng.randint(1, 40)):
+        texts = rng.choices([" word", "", "\n", "漢", "", "é ", "👩", "\u200d🔬"], k=rng.randint(1, 4))
+        rejected = ["x"] * rng.randint(0, 2)
         origin = Origin.PLAIN if len(texts) == 1 and not rejected else None
         rounds.append(make_round(texts, origin, index=index, rejected=rejected))
     return rounds
@@ -200,8 +200,8 @@ async def test_escape_gives_queued_messages_back() -> None:
 async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
     """The engine may be done long since: what was not shown yet never becomes part of the reply."""
     engine, clock = FakeEngine(), Clock()
-    launch = replace(LAUNCH, pace_tokens_per_second=60.0)
-    async with make_app(engine, launch, clock).run_test() as pilot:
+    chat_config = replace(LAUNCH, pace_tokens_per_second=60.0)
+    async with make_app(engine, chat_config, clock).run_test() as pilot:
         await begin(pilot, engine)
         engine.write(rounds_of(LONG))
         engine.finish()
@@ -210,7 +210,7 @@ async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
         await written(pilot, 6)
         await pilot.press("escape")
         await answered(pilot)
-        reply = session(pilot).talk.exchanges[0].reply
+        reply = session(pilot).thread.exchanges[0].reply
         assert reply.finished is FinishReason.CANCELLED
         assert 6 <= len(reply.tokens) < 30
         assert sum(turns(pilot)[0].reply.counts.values()) == len(reply.tokens) == reply.timings.predicted_n
@@ -218,8 +218,8 @@ async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
 
 async def test_full_speed_shows_everything_at_once() -> None:
     """Ctrl+G lifts the pace; the figures are the engine's own either way."""
-    engine, launch = FakeEngine(), replace(LAUNCH, pace_tokens_per_second=60.0)
-    async with make_app(engine, launch).run_test(size=(100, 30)) as pilot:
+    engine, chat_config = FakeEngine(), replace(LAUNCH, pace_tokens_per_second=60.0)
+    async with make_app(engine, chat_config).run_test(size=(100, 30)) as pilot:
         await begin(pilot, engine)
         engine.write(rounds_of(LONG))
         engine.finish()
@@ -321,7 +321,7 @@ async def test_an_engine_that_dies_costs_a_sentence() -> None:
         await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN)
         error = str(turns(pilot)[0].query_one(".error").render())
         assert error == "The engine process stopped unexpectedly. Send your message again to start it anew."
-        assert session(pilot).talk.exchanges[0].reply.text == "Some words"
+        assert session(pilot).thread.exchanges[0].reply.text == "Some words"
         await send(pilot, "Again")
         assert isinstance(engine.sent[-1], Load)
         engine.load()
@@ -333,8 +333,8 @@ async def test_an_engine_that_dies_costs_a_sentence() -> None:
 
 async def test_an_engine_that_dies_after_its_reply_leaves_the_reply_whole() -> None:
     """A paced reply that the engine had finished is shown to its end; the sentence stands below it."""
-    engine, launch = FakeEngine(), replace(LAUNCH, pace_tokens_per_second=60.0)
-    async with make_app(engine, launch).run_test() as pilot:
+    engine, chat_config = FakeEngine(), replace(LAUNCH, pace_tokens_per_second=60.0)
+    async with make_app(engine, chat_config).run_test() as pilot:
         await begin(pilot, engine)
         engine.write(rounds_of("Some words that take a while to be shown."))
         engine.finish()

@@ -105,7 +105,7 @@ async def test_the_summary_can_be_read_and_copied(store: Store) -> None:
         view = await summarise(pilot, engine, "They counted.")
         for _ in range(3):
             await pilot.press("alt+up")
-        assert session(pilot).talk.exchanges[0] is chat(pilot)._turns.chosen
+        assert session(pilot).thread.exchanges[0] is chat(pilot)._turns.chosen
         await pilot.press("z")
         assert view.reply.display
         await pilot.press("y")
@@ -152,7 +152,7 @@ async def test_a_summary_that_fails_leaves_everything_as_it_was(store: Store, en
                 engine.finish()
         await wait_until(pilot, lambda: shown(pilot) == WHOLE and session(pilot).current is None)
         assert "everything is as it was" in notice_text(pilot) or end == "died"
-        assert session(pilot).talk.stored.recap is None
+        assert session(pilot).thread.stored.recap is None
         if end == "died":
             return
         await say(pilot, engine, "Five?", "Five it is.")

@@ -21,7 +21,7 @@ from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.worker.messages import Loaded
-from localspec.store import ModelFile, Store
+from localspec.store import ModelFileRecord, Store
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.thought import Thought
 from localspec.tui.conversation.transcript import Transcript
@@ -103,28 +103,28 @@ async def test_what_is_said_is_stored(store: Store) -> None:
         tokens = session(pilot).last.trace.tokens
     (summary,) = store.conversations()
     assert summary.heading.title == "Why is the sky blue?"
-    talk = store.open_conversation(summary.heading.id)
-    reply = talk.reply(talk.path[1].id)
+    thread = store.open_conversation(summary.heading.id)
+    reply = thread.reply(thread.path[1].id)
     assert reply is not None
     assert (reply.text, reply.tokens) == ("Because of **light**.", tuple(tokens))
 
 
 async def test_a_reply_keeps_what_it_was_made_with(store: Store) -> None:
     """Both models, with the hashes of their files, the sampler, and the figures that stood below it."""
-    engine, launch = FakeEngine(), replace(LAUNCH, reply=ReplyOptions(Sampling(temperature=0.3, top_k=7), seed=5))
+    engine, chat_config = FakeEngine(), replace(LAUNCH, reply=ReplyOptions(Sampling(temperature=0.3, top_k=7), seed=5))
     info = replace(INFO, target_sha256="ab" * 32, draft_sha256="cd" * 32, target_sample="ef" * 8)
-    async with make_app(engine, launch, store=store).run_test() as pilot:
+    async with make_app(engine, chat_config, store=store).run_test() as pilot:
         engine.inbox.put(Loaded(info))
         await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
         await say(pilot, engine, "Hello", "Hi there.")
         timings = session(pilot).last.reply.timings
-    talk = store.open_conversation(store.conversations()[0].heading.id)
-    reply = talk.reply(talk.path[1].id)
+    thread = store.open_conversation(store.conversations()[0].heading.id)
+    reply = thread.reply(thread.path[1].id)
     assert reply is not None
     (part,) = reply.parts
-    assert part.about.target == ModelFile("target.gguf", "ab" * 32, info.target_size_bytes, "ef" * 8)
-    assert part.about.draft == ModelFile("draft.gguf", "cd" * 32, info.draft_size_bytes)
-    assert part.about.options == launch.reply
+    assert part.about.target == ModelFileRecord("target.gguf", "ab" * 32, info.target_size_bytes, "ef" * 8)
+    assert part.about.draft == ModelFileRecord("draft.gguf", "cd" * 32, info.draft_size_bytes)
+    assert part.about.options == chat_config.reply
     assert part.finished is not None
     assert part.finished.timings == timings
 
@@ -136,12 +136,12 @@ async def test_a_disk_that_refuses_costs_one_sentence(store: Store, monkeypatch:
         await ready(pilot, engine)
         store._database.query("PRAGMA query_only = ON")
         await say(pilot, engine, "First", "One.")
-        await wait_until(pilot, lambda: session(pilot).talk.stored.trouble is not None)
+        await wait_until(pilot, lambda: session(pilot).thread.stored.trouble is not None)
         chat(pilot)._wake()
-        assert session(pilot).talk.stored.trouble.message in notice_text(pilot)
+        assert session(pilot).thread.stored.trouble.message in notice_text(pilot)
         store._database.query("PRAGMA query_only = OFF")
         await say(pilot, engine, "Second", "Two.")
-        assert session(pilot).talk.stored.trouble is None
+        assert session(pilot).thread.stored.trouble is None
     (summary,) = store.conversations()
     assert [node.content for node in store.open_conversation(summary.heading.id).path] == [
         "First",
@@ -213,7 +213,7 @@ async def test_a_question_is_edited_without_its_files(
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "What is @notes.txt about", "A file.")
-        assert session(pilot).talk.stored.title == "What is @notes.txt about"
+        assert session(pilot).thread.stored.title == "What is @notes.txt about"
         (tmp_path / "notes.txt").write_text("New.", "utf-8")
         await pilot.press("alt+up", "e")
         assert prompt_of(pilot).text == "What is @notes.txt about"
@@ -231,13 +231,13 @@ async def test_a_question_is_edited_without_its_files(
 
 async def test_files_that_no_word_mentions_stay_with_an_edited_question(store: Store) -> None:
     """As the line mode attaches them."""
-    talk = store.begin()
-    talk.ask(with_files([Attachment("a.py", (TextFile("a.py", "print(1)\n\n"),))], "And this?"))
+    thread = store.begin()
+    thread.ask(with_files([Attachment("a.py", (TextFile("a.py", "print(1)\n\n"),))], "And this?"))
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
-        await chat(pilot)._go_to(talk.id)
-        assert talk.title == "And this?"
+        await chat(pilot)._go_to(thread.id)
+        assert thread.title == "And this?"
         await pilot.press("alt+up", "e")
         assert prompt_of(pilot).text == "And this?"
         await pilot.press("exclamation_mark", "enter")
@@ -302,8 +302,8 @@ async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
         await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
         await send(pilot, "/continue")
         assert "complete" in notice_text(pilot)
-    talk = store.open_conversation(store.conversations()[0].heading.id)
-    reply = talk.reply(talk.path[1].id)
+    thread = store.open_conversation(store.conversations()[0].heading.id)
+    reply = thread.reply(thread.path[1].id)
     assert reply is not None
     assert (reply.text, len(reply.tokens)) == ("One, two, three.", marked)
 
@@ -353,7 +353,7 @@ async def test_nothing_is_changed_under_a_reply(store: Store) -> None:
         for command in ("/again", "/edit", "/delete", "/undo", "/continue"):
             await send(pilot, command)
             assert "Esc stops it" in notice_text(pilot), command
-        assert [exchange.prompt for exchange in session(pilot).talk.exchanges] == ["First", "Second"]
+        assert [exchange.prompt for exchange in session(pilot).thread.exchanges] == ["First", "Second"]
 
 
 async def test_replies_and_code_are_copied(store: Store) -> None:
@@ -653,12 +653,12 @@ async def test_a_conversation_left_in_mid_reply_keeps_its_text(store: Store) -> 
 
 async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Store) -> None:
     """Older ones come as the reader scrolls to them, and those far away are let go again."""
-    talk = store.begin()
+    thread = store.begin()
     for n in range(300):
-        talk.ask(f"Question {n}")
+        thread.ask(f"Question {n}")
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(80, 24)) as pilot:
-        await chat(pilot)._go_to(talk.id)
+        await chat(pilot)._go_to(thread.id)
         transcript = transcript_of(pilot)
         await wait_until(pilot, lambda: transcript.max_scroll_y > 400)
         assert len(transcript.exchanges) == 300
@@ -709,9 +709,9 @@ async def test_the_list_may_be_closed_while_the_conversation_that_is_open_is_del
         await say(pilot, engine, "Apples?", "Some are scarlet.")
         await pilot.press("f7")
         await wait_until(pilot, lambda: chat(pilot).query(Sidebar))
-        deleted = session(pilot).talk.stored.id
+        deleted = session(pilot).thread.stored.id
         await chat(pilot).query(Sidebar).remove()
         chat(pilot).post_message(Sidebar.Deleted(deleted))
-        await wait_until(pilot, lambda: session(pilot).talk.stored.id != deleted)
+        await wait_until(pilot, lambda: session(pilot).thread.stored.id != deleted)
         await pilot.press("h", "i")
         assert chat(pilot).query_one(Prompt).text == "hi"

@@ -15,7 +15,7 @@ from localspec.chat.phase import Phase
 from localspec.chat.race import Race
 from localspec.chat.text.links import Link
 from localspec.chat.tokens.truth import Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.config import read_config
 from localspec.runtime.messages import ReplyOptions
 from localspec.tui.app import ChatApp
@@ -31,7 +31,7 @@ from localspec.tui.widgets.glossary import Glossary
 from localspec.tui.widgets.hints import fitting
 from tests.config.support import configure
 from tests.tui.pairs_support import shelf_of
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
 from tests.tui.support import FakeEngine, make_round, notice_text, session, wait_until
 
@@ -58,7 +58,7 @@ def app(tmp_path: Path) -> Iterator[ChatApp]:
     assert not keymap.problems
     assert {key_label(key) for key in keymap.keys.values()}.isdisjoint(OLD)
     engine, store = FakeEngine(), full_store(tmp_path / "history.db")
-    yield ChatApp(launch(), engine, engine.inbox, count().__next__, shelf_of(), store)
+    yield ChatApp(chat_config(), engine, engine.inbox, count().__next__, shelf_of(), store)
     store.close()
 
 
@@ -117,9 +117,9 @@ async def race(app: ChatApp, pilot: Pilot[Any]) -> str:
 
 
 async def inspector(app: ChatApp, pilot: Pilot[Any]) -> str:
-    exchange = Exchange("Hello")
+    exchange = Turn("Hello")
     exchange.trace.extend([make_round(["One", " two"])])
-    app.push_screen(InspectorScreen(exchange, session(pilot).insights, app._palette, Showing(), wake=lambda: None))
+    app.push_screen(InspectorScreen(exchange, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None))
     return "#inspector-hints"
 
 

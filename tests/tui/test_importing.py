@@ -43,10 +43,10 @@ def exported(path: Path, *questions: str) -> Path:
     """A file of LocalSpec's, with a conversation for each question."""
     other = Store.in_memory()
     talks = [other.begin() for _ in questions]
-    for talk, question in zip(talks, questions, strict=True):
-        talk.ask(question)
+    for thread, question in zip(talks, questions, strict=True):
+        thread.ask(question)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(to_json([other.document(talk.id) for talk in talks]), encoding="utf-8")
+    path.write_text(to_json([other.document(thread.id) for thread in talks]), encoding="utf-8")
     other.close()
     return path
 

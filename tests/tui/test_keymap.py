@@ -8,7 +8,7 @@ from textual.keys import Keys, _character_to_key
 from localspec.chat.phase import Phase
 from localspec.chat.race import Race
 from localspec.chat.tokens.truth import Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.config import config_file, read_config
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.worker.messages import Cancel
@@ -20,7 +20,7 @@ from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from tests.config.support import configure
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import chat_config
 from tests.tui.support import Clock, FakeEngine, make_app, make_round, session, wait_until
 
 IDS = set(KNOWN)
@@ -132,7 +132,7 @@ async def test_in_the_set_of_vim_letters_act_once_the_prompt_is_left() -> None:
     """x ends a reply, and i goes back to writing, where x is a letter again."""
     configure('[screen]\nkeymap = "vim"\n')
     engine = FakeEngine()
-    app = make_app(engine, launch("\n".join(config_file().read_text().splitlines())), Clock())
+    app = make_app(engine, chat_config("\n".join(config_file().read_text().splitlines())), Clock())
     async with app.run_test(size=(100, 30)) as pilot:
         engine.load()
         await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
@@ -165,7 +165,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
     """And say so in their row of keys; an action without one is not in it."""
     configure('[keys]\ninspector-rejection = "f11"\ninspector-marks = "none"\nrace-again = "x"\n')
     engine = FakeEngine()
-    app = make_app(engine, launch("\n".join(config_file().read_text().splitlines())), Clock())
+    app = make_app(engine, chat_config("\n".join(config_file().read_text().splitlines())), Clock())
     async with app.run_test(size=(100, 30)) as pilot:
         engine.load()
         await wait_until(pilot, lambda: session(pilot).phase is Phase.IDLE)
@@ -177,9 +177,11 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         screen._hint("race-again", "race-end", "race-close")
         assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
         await pilot.press("escape")
-        exchange = Exchange("Hello")
+        exchange = Turn("Hello")
         exchange.trace.extend([make_round(["One", " two"])])
-        app.push_screen(InspectorScreen(exchange, session(pilot).insights, app._palette, Showing(), wake=lambda: None))
+        app.push_screen(
+            InspectorScreen(exchange, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None)
+        )
         await pilot.pause()
         hints = str(app.screen.query_one("#inspector-hints").render())
         assert hints == "←→ token  ↑↓ line  [] round  F11 rejection  Esc"

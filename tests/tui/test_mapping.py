@@ -15,7 +15,7 @@ from textual.style import Style
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
 from localspec.engine.events import Origin, Token
-from localspec.tui.tokens.markdown_mapping import NOWHERE, Mapped, Source
+from localspec.tui.tokens.markdown_mapping import NOWHERE, Mapped, MarkdownSource
 from localspec.tui.tokens.runs import BARE, NOBODY, TokenRun, mapped_share, owners, runs, spans, writer
 
 SIGNS = (
@@ -66,7 +66,7 @@ ALIKE = st.lists(st.sampled_from(SIGNS + SHAPES), max_size=40).map("".join)
 def mapped(text: str) -> list[tuple[Mapped, str]]:
     """All text of a document, and beside it what Textual draws."""
     tokens = MarkdownIt("gfm-like").parse(text)
-    source, cells, found = Source(text), list[Parsed](), list[tuple[Mapped, str]]()
+    source, cells, found = MarkdownSource(text), list[Parsed](), list[tuple[Mapped, str]]()
     for before, token in zip([tokens[0], *tokens] if tokens else [], tokens, strict=False):
         if token.type == "inline" and before.type in ("th_open", "td_open"):
             cells.append(token)

@@ -17,7 +17,7 @@ from textual.widgets.markdown import MarkdownBlock
 
 from localspec.chat.text.reasoning import Reasoning
 from localspec.chat.tokens.truth import Ghosts, Mode, Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.engine.events import Origin
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.theme import DARK, LIGHT
@@ -345,7 +345,7 @@ async def test_links_and_selection_are_as_in_clean_markdown() -> None:
 )
 async def test_tokens_are_counted_from_where_the_answer_begins(lead: str, rounds: list[str], words: list[str]) -> None:
     """Thoughts are cut off, and what was written before by somebody else is nobody's."""
-    exchange = Exchange("?", lead=lead)
+    exchange = Turn("?", lead=lead)
     exchange.receive(make_round(rounds, Origin.PLAIN))
     thought = Reasoning.find(exchange.text)
     answer = exchange.text[thought.end :].lstrip() if thought else exchange.text
@@ -367,7 +367,7 @@ async def test_tokens_are_counted_from_where_the_answer_begins(lead: str, rounds
 async def test_a_reply_without_tokens_stays_clean() -> None:
     """Of a reply from elsewhere nothing is known that could be shown."""
     palette = palette_for(Color.parse("#000000"), dark=True)
-    markdown = MarkedMarkdown(lambda: palette, Exchange("?", lead="All **of** it"))
+    markdown = MarkedMarkdown(lambda: palette, Turn("?", lead="All **of** it"))
 
     class Alone(App[None]):
         def compose(self) -> ComposeResult:

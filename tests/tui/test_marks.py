@@ -13,7 +13,7 @@ from textual.color import Color
 
 from localspec.engine.events import Origin, Proposal, Token
 from localspec.tui.tokens.draw import ghost_segments, line_segments
-from localspec.tui.tokens.layout import END_MARK, Layout
+from localspec.tui.tokens.layout import END_MARK, TokenLayout
 from localspec.tui.tokens.palette import palette_for
 from tests.tui.support import make_round
 
@@ -29,13 +29,13 @@ STRAY_JOINER = re.compile("^\ufe0f|(^|[^👩])\u200d|\u200d($|[^🔬❤])")
 """A joiner or selector that follows nothing it could change: its neighbours' width then is everybody's own guess."""
 
 
-def lay_out(tokens: list[Token], width: int) -> Layout:
-    layout = Layout(width)
+def lay_out(tokens: list[Token], width: int) -> TokenLayout:
+    layout = TokenLayout(width)
     layout.append(tokens)
     return layout
 
 
-def drawn(layout: Layout) -> list[str]:
+def drawn(layout: TokenLayout) -> list[str]:
     return ["".join(s.text for s in line_segments(line, PALETTE, Style(), layout.width)) for line in layout.lines]
 
 
@@ -64,7 +64,7 @@ def test_growing_by_pieces_equals_laying_out_at_once(
     tokens: list[Token], width: int, data: st.DataObject | None
 ) -> None:
     """However the tokens arrive, the lines are the same, and lines before the first changed one stay."""
-    layout = Layout(width)
+    layout = TokenLayout(width)
     at = 0
     while at < len(tokens):
         size = 1 if data is None else data.draw(st.integers(1, 5))
@@ -160,7 +160,7 @@ def test_ghosts_take_the_rest_of_the_line_and_no_more() -> None:
 def test_kept_ghosts_are_no_part_of_the_reply(made: list[tuple[list[str], list[str]]], width: int) -> None:
     """Text and counts are those without them; put in later or from the start, the lines are the same."""
     rounds = [make_round(texts, rejected=rejected) for texts, rejected in made]
-    kept, bare = Layout(width, ghosts=True), Layout(width)
+    kept, bare = TokenLayout(width, ghosts=True), TokenLayout(width)
     for round_ in rounds:
         kept.extend([round_])
     bare.extend(rounds)

@@ -13,14 +13,14 @@ from localspec.base.errors import UsageError
 from localspec.chat.pairs.source import LocalPairs
 from localspec.config import config_file, read_config, setting
 from localspec.models.pairs.own_file import own_file
-from localspec.runtime.launch import Layer
+from localspec.runtime.chat_config import Layer
 from localspec.store import Store
 from localspec.tui.settings.browser import SETTING, SettingsBrowser
 from tests.config.support import configure
-from tests.tui.settings_support import details, launch, open_settings, rows, said, screen
+from tests.tui.settings_support import chat_config, details, open_settings, rows, said, screen
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, send, session, wait_until
 from tests.tui.test_conversations import ready, say
-from tests.tui.test_settings import desk
+from tests.tui.test_settings import controller
 
 TEXT = "[speculation]\ndepth = 5\n\n[pair.builtin]\ndepth = 6\ntemperature = 0.1\n"
 
@@ -33,11 +33,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def app_of(engine: FakeEngine, store: Store, text: str = TEXT, *arguments: str) -> Any:
-    return make_app(engine, launch(f'{text}\n[screen]\npace = "full"\n', *arguments), Clock(), store)
+    return make_app(engine, chat_config(f'{text}\n[screen]\npace = "full"\n', *arguments), Clock(), store)
 
 
 def browser(text: str = TEXT, *arguments: str) -> SettingsBrowser:
-    settings = launch(text, *arguments).settings
+    settings = chat_config(text, *arguments).settings
     assert settings is not None
     return SettingsBrowser(settings)
 
@@ -122,22 +122,22 @@ def test_the_table_of_another_pair_is_in_force_with_it(tmp_path: Path) -> None:
     """When the app goes over to it, and comes back; so are changes of the file."""
     mine_is_a_pair(tmp_path)
     text = "[reply]\nsystem = 'Be brief.'\n[pair.builtin]\ndepth = 6\n[pair.mine]\nseed = 7\nsystem = 'Be loud.'\n"
-    made = launch(text)
-    held_desk, held, _ = desk(made)
+    made = chat_config(text)
+    held_desk, held, _ = controller(made)
     assert made.settings is not None
     world = LocalPairs(made.settings)
-    held.switch(held_desk.for_conversation(world.launch("mine")))
-    assert (held.launch.pair_id, held.launch.reply.seed, held.talk.stored.system) == ("mine", 7, "Be loud.")
+    held.switch(held_desk.for_conversation(world.chat_config("mine")))
+    assert (held.chat_config.pair_id, held.chat_config.reply.seed, held.thread.stored.system) == ("mine", 7, "Be loud.")
     listed = held_desk.open()
     assert listed.source(setting("seed")).startswith("for this pair")
     listed.turn_scope()
     held_desk.apply(listed.set(setting("seed"), 8))
-    assert held.launch.reply.seed == 8
+    assert held.chat_config.reply.seed == 8
     assert read_config().of_pair("mine")["reply.seed"] == 8
-    held.switch(held_desk.for_conversation(world.launch("builtin")))
-    assert held.launch.reply.seed is None
-    assert held.launch.reply.depth == 6
-    assert held.talk.stored.system == "Be brief."
+    held.switch(held_desk.for_conversation(world.chat_config("builtin")))
+    assert held.chat_config.reply.seed is None
+    assert held.chat_config.reply.depth == 6
+    assert held.thread.stored.system == "Be brief."
 
 
 def mine_is_a_pair(folder: Path) -> None:
@@ -153,27 +153,27 @@ def mine_is_a_pair(folder: Path) -> None:
 
 def test_changes_count_for_the_pair_in_use_though_the_file_names_another() -> None:
     """That one is for later; until it is loaded, replies follow what is set for all and for this one."""
-    held_desk, held, _ = desk(launch(TEXT))
+    held_desk, held, _ = controller(chat_config(TEXT))
     configure('[model]\npair = "smollm2-1.7b"\n[pair.builtin]\ndepth = 2\n[pair."smollm2-1.7b"]\ndepth = 9\n')
     held_desk.apply(read_config())
-    assert (held.launch.pair_id, held.launch.reply.depth) == ("builtin", 2)
+    assert (held.chat_config.pair_id, held.chat_config.reply.depth) == ("builtin", 2)
     assert "0.3" in held_desk.set("temperature 0.3")
-    assert (held.launch.pair_id, held.launch.reply.sampling.temperature) == ("builtin", 0.3)
+    assert (held.chat_config.pair_id, held.chat_config.reply.sampling.temperature) == ("builtin", 0.3)
 
 
 def test_a_conversation_beats_the_pair() -> None:
-    held_desk, held, _ = desk(launch(TEXT))
+    held_desk, held, _ = controller(chat_config(TEXT))
     held_desk.set("depth 3")
-    assert held.launch.reply.depth == 3
+    assert held.chat_config.reply.depth == 3
     assert held_desk.unset("depth") == "Depth is 6 with builtin, from the next reply on."
-    assert held.launch.reply.depth == 6
+    assert held.chat_config.reply.depth == 6
 
 
 def test_a_command_sets_for_the_pair() -> None:
     """It is written to the file; what contradicts the rest is refused, and the file is as it was."""
-    held_desk, held, _ = desk(launch(TEXT))
+    held_desk, held, _ = controller(chat_config(TEXT))
     assert held_desk.set("pair top_k 3") == ("Top k is 3 for builtin, in config.toml; applies with the next reply.")
-    assert held.launch.reply.sampling.top_k == 3
+    assert held.chat_config.reply.sampling.top_k == 3
     assert not held_desk.own
     before = config_file().read_text()
     with pytest.raises(UsageError, match="stays as it was"):
@@ -183,7 +183,7 @@ def test_a_command_sets_for_the_pair() -> None:
         with pytest.raises(UsageError):
             held_desk.set(wrong)
     assert "no longer set for builtin" in held_desk.unset("pair top_k")
-    assert held.launch.reply.sampling.top_k != 3
+    assert held.chat_config.reply.sampling.top_k != 3
     with pytest.raises(UsageError, match="Nothing sets"):
         held_desk.unset("pair top_k")
     assert config_file().read_text() == TEXT
@@ -192,7 +192,7 @@ def test_a_command_sets_for_the_pair() -> None:
 
 
 def test_files_have_no_table() -> None:
-    held_desk, _, _ = desk(launch(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
+    held_desk, _, _ = controller(chat_config(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
     with pytest.raises(UsageError, match="no pair but files"):
         held_desk.set("pair depth 3")
 
@@ -214,10 +214,10 @@ async def test_the_pair_is_a_scope_on_the_screen(store: Store) -> None:
         assert "depth: 7; applies with the next reply" in said(pilot)
         assert any(row.startswith("+ depth") and " 7 " in row for row in rows(pilot))
         assert "[pair.builtin]\ndepth = 7\n" in config_file().read_text()
-        assert session(pilot).launch.reply.depth == 7
+        assert session(pilot).chat_config.reply.depth == 7
         await pilot.press("ctrl+r")
         assert "line 2 of config.toml" in details(pilot)
-        assert session(pilot).launch.reply.depth == 5
+        assert session(pilot).chat_config.reply.depth == 5
 
 
 async def test_the_command_in_the_chat(store: Store) -> None:

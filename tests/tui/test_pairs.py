@@ -14,13 +14,13 @@ from textual.widgets import Input
 
 from localspec.base.errors import DownloadError, NotFoundError
 from localspec.chat.pairs.downloads import Stage
-from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.session import Phase
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.models.pairs.state import NOT_HERE
 from localspec.runtime.worker.messages import Load
-from localspec.store import ReplyAbout, Store
+from localspec.store import ReplyMetadata, Store
 from localspec.tui.app import ChatApp
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.pairs import PairsScreen
@@ -47,13 +47,13 @@ FULL = DownloadError("The disk of /models is full; 2.1 GB of big.gguf are missin
 @contextmanager
 def app_of(world: FakeWorld, engine: FakeEngine) -> Iterator[ChatApp]:
     """The app over pairs that are made of words; downloads that were left are ended."""
-    shelf = Shelf(world)
-    app = ChatApp(TOUR, engine, engine.inbox, Clock(), shelf=shelf)
+    library = PairLibrary(world)
+    app = ChatApp(TOUR, engine, engine.inbox, Clock(), library=library)
     app.animation_level = "full"
     try:
         yield app
     finally:
-        shelf.close()
+        library.close()
         for _ in world.stops:
             world.feed.put(None)
 
@@ -254,11 +254,11 @@ async def test_a_conversation_with_another_pair_offers_that_when_it_is_opened(
 ) -> None:
     """As the app begins with it; one key goes on with that pair."""
     with closing(Store.open_or_memory()) as store:
-        talk = store.begin(None)
-        recorder = talk.begin_reply(ReplyAbout(pair_id="smollm2-1.7b"), under=talk.ask("Hello").id)
+        thread = store.begin(None)
+        recorder = thread.begin_reply(ReplyMetadata(pair_id="smollm2-1.7b"), under=thread.ask("Hello").id)
         recorder.receive(Finished(FinishReason.STOP, "Good day.", Tally().timings()))
-        launch = replace(TOUR, conversation=talk.id)
-        app = ChatApp(launch, engine, engine.inbox, Clock(), shelf=Shelf(world), store=store)
+        chat_config = replace(TOUR, conversation=thread.id)
+        app = ChatApp(chat_config, engine, engine.inbox, Clock(), library=PairLibrary(world), store=store)
         async with app.run_test() as pilot:
             engine.load()
             offered = "This conversation was with SmolLM2 1.7B + 135M; F3 goes back to it."
@@ -332,7 +332,7 @@ async def test_quitting_asks_nothing_and_stops_the_download(app: ChatApp, world:
         await wait_until(pilot, lambda: "40 %" in notice_text(pilot))
         await pilot.press("ctrl+q")
         await wait_until(pilot, lambda: not pilot.app.is_running or pilot.app._exit)
-    app._shelf.close()
+    app._library.close()
     assert world.stops[0].is_set()
 
 

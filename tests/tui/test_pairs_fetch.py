@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.pairs.downloads import Download, Stage
-from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.source import LocalPairs
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
@@ -32,21 +32,21 @@ def hub(server: HubServer) -> HubServer:
     return server
 
 
-def begun() -> tuple[Shelf, threading.Event]:
+def begun() -> tuple[PairLibrary, threading.Event]:
     """A shelf that is fetching the pair, and what is set at every change."""
-    shelf, changed = Shelf(LocalPairs(NoSettings(LAUNCH))), threading.Event()
-    shelf.bell.listen(changed.set)
-    shelf.fetch("mine")
-    return shelf, changed
+    library, changed = PairLibrary(LocalPairs(NoSettings(LAUNCH))), threading.Event()
+    library.change_signal.listen(changed.set)
+    library.fetch("mine")
+    return library, changed
 
 
-def ended(shelf: Shelf, changed: threading.Event) -> Download:
+def ended(library: PairLibrary, changed: threading.Event) -> Download:
     """The download once it is over."""
-    while (now := shelf.downloads.get("mine")) is None or now.active:
+    while (now := library.downloads.get("mine")) is None or now.active:
         assert changed.wait(120), "the download never ended"
         changed.clear()
-        shelf.bell.take()
-        shelf.bell.arm()
+        library.change_signal.take()
+        library.change_signal.arm()
     return now
 
 
@@ -60,7 +60,7 @@ def test_a_pair_is_fetched_and_marked_as_verified(hub: HubServer) -> None:
 
 
 def test_a_stop_keeps_the_part_and_a_new_start_goes_on_from_there(hub: HubServer) -> None:
-    shelf, changed = Shelf(LocalPairs(NoSettings(LAUNCH))), threading.Event()
+    library, changed = PairLibrary(LocalPairs(NoSettings(LAUNCH))), threading.Event()
     stopped, fetching = threading.Event(), threading.Event()
 
     def stop_half_way(sent_bytes: int) -> None:
@@ -68,29 +68,29 @@ def test_a_stop_keeps_the_part_and_a_new_start_goes_on_from_there(hub: HubServer
         if sent_bytes > 2**21 + len(DRAFT) and not stopped.is_set():
             assert fetching.wait(120)
             stopped.set()
-            shelf.downloads.stop("mine")
+            library.downloads.stop("mine")
 
     def ring() -> None:
-        now = shelf.downloads.get("mine")
+        now = library.downloads.get("mine")
         if now is not None and now.progress is not None:
             fetching.set()
         changed.set()
 
     hub.on_bytes = stop_half_way
-    shelf.downloads._changed = ring
-    shelf.fetch("mine")
-    assert ended(shelf, changed).stage is Stage.STOPPED
+    library.downloads._changed = ring
+    library.fetch("mine")
+    assert ended(library, changed).stage is Stage.STOPPED
     wait_for_quiet()
     part = max(parts(), key=lambda path: path.stat().st_size)  # of the draft there may be one too
     kept = part.stat().st_size
     assert 0 < kept < len(TARGET)
     assert not load_catalogue().find("mine").target.verified
-    listed = {pair.id: pair for pair in Shelf(LocalPairs(NoSettings(LAUNCH))).world.listed()}
+    listed = {pair.id: pair for pair in PairLibrary(LocalPairs(NoSettings(LAUNCH))).world.listed()}
     assert listed["mine"].arrived_bytes == sum(path.stat().st_size for path in parts()), "the next app sees it"
 
     hub.requests.clear()
-    shelf.fetch("mine")
-    assert ended(shelf, changed).stage is Stage.DONE
+    library.fetch("mine")
+    assert ended(library, changed).stage is Stage.DONE
     assert f"bytes={kept}-" in [headers.get("range") for headers in hub.byte_requests()]
     assert load_catalogue().find("mine").files().target.read_bytes() == TARGET
     assert parts() == []

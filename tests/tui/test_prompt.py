@@ -13,7 +13,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from localspec.chat.compose import attaching, attachment
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.mentions import NOT_SENT
@@ -416,7 +416,7 @@ async def test_a_message_that_waits_is_taken_back_first(app: PromptApp) -> None:
     async with app.run_test() as pilot:
         await sent_before(pilot, app)
         app.waiting.append(
-            Written("it waits [pasted text: 1.0 kB, 2 lines]", {"[pasted text: 1.0 kB, 2 lines]": "a\nb"})
+            WrittenMessage("it waits [pasted text: 1.0 kB, 2 lines]", {"[pasted text: 1.0 kB, 2 lines]": "a\nb"})
         )
         await pilot.press("x", "up")
         assert app.prompt.text == "What is a fox?"
@@ -503,7 +503,7 @@ async def test_what_comes_into_the_line_ends_a_search(app: PromptApp) -> None:
         prompt = app.prompt
         ways: list[tuple[Callable[[], None], str]] = [
             (lambda: prompt.set_text("from elsewhere"), "from elsewhere"),
-            (lambda: prompt.put_back([Written("it waited")]), "it waited\nunsent"),
+            (lambda: prompt.put_back([WrittenMessage("it waited")]), "it waited\nunsent"),
             (lambda: prompt.begin_attaching("README.md"), "unsent @README.md "),
         ]
         for act, text in ways:
@@ -518,7 +518,7 @@ async def test_what_comes_into_the_line_ends_a_search(app: PromptApp) -> None:
 async def test_a_search_takes_back_no_message_that_waits(app: PromptApp) -> None:
     """The line is empty then, but something is being written."""
     async with app.run_test() as pilot:
-        app.waiting.append(Written("it waits"))
+        app.waiting.append(WrittenMessage("it waits"))
         app.prompt.set_text("unsent")
         app.prompt.search_sent()
         await pilot.press("up")
@@ -532,14 +532,14 @@ async def test_what_was_put_aside_is_what_is_kept(app: PromptApp, tmp_path: Path
     async with app.run_test() as pilot:
         await pilot.press(*"mine ")
         await paste(pilot, LOG)
-        app.prompt.put_aside(Written("what was said"))
+        app.prompt.put_aside(WrittenMessage("what was said"))
         await pilot.press("!")
         app.prompt.save()
         assert "what was said" not in saved(tmp_path)
         assert app.prompt.text == "what was said!"
         app.prompt.take_up()
         assert app.prompt.written.content == f"mine {LOG}".strip()
-        app.prompt.put_aside(Written("what was said"))
+        app.prompt.put_aside(WrittenMessage("what was said"))
         app.prompt.open("7")
         assert app.prompt.text == ""
         app.prompt.open("")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.chat.pacing import Pacer
-from localspec.chat.pairs.library import Shelf
-from localspec.chat.session import Session
+from localspec.chat.pairs.library import PairLibrary
+from localspec.chat.session import ChatSession
 from localspec.engine.events import Event
-from localspec.insight.observers import News, ReplyWitness
-from localspec.store import ReplyAbout
-from localspec.tui.controllers.pairs import PairDesk
+from localspec.insight.observers import News, ReplyObserver
+from localspec.store import ReplyMetadata
+from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.quiet_line import QuietLine
 from tests.tui.pairs_support import FakeWorld, shelf_of
 from tests.tui.support import LAUNCH, Clock, FakeEngine
@@ -23,7 +23,7 @@ class Follower:
 
     told: list[News] = field(default_factory=list)
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return Nobody()
 
     def news(self, wait_s: float = 0.0) -> list[News]:
@@ -38,20 +38,20 @@ class Nobody:
 
 
 def line_of(shown: list[str], follower: Follower) -> QuietLine:
-    session = Session(LAUNCH, FakeEngine(), Pacer(None, Clock()), witness=follower)
-    shelf = shelf_of(FakeWorld(remember_error=InputError("The disk is full.", "Free some space.")))
-    shelf.remember("builtin")
-    return QuietLine(session, PairDesk(shelf, session), shown.append)
+    session = ChatSession(LAUNCH, FakeEngine(), Pacer(None, Clock()), observer=follower)
+    library = shelf_of(FakeWorld(remember_error=InputError("The disk is full.", "Free some space.")))
+    library.remember("builtin")
+    return QuietLine(session, PairController(library, session), shown.append)
 
 
 def test_a_download_that_begins_takes_the_place_of_what_was_said() -> None:
     """Such as that a setting was left out at the start; what is said later stands before it again."""
     shown: list[str] = []
-    session = Session(LAUNCH, FakeEngine(), Pacer(None, Clock()))
-    shelf = Shelf(FakeWorld(), lambda work: None)
-    line = QuietLine(session, PairDesk(shelf, session), shown.append)
+    session = ChatSession(LAUNCH, FakeEngine(), Pacer(None, Clock()))
+    library = PairLibrary(FakeWorld(), lambda work: None)
+    line = QuietLine(session, PairController(library, session), shown.append)
     line.say("1 setting is left out.")
-    shelf.fetch("qwen3-8b")
+    library.fetch("qwen3-8b")
     line.draw()
     line.say("Written to talk.md.")
     line.draw()

@@ -161,17 +161,17 @@ def test_titles_become_names_of_files(title: str, name: str) -> None:
 
 def test_an_export_never_overwrites(tmp_path: Path) -> None:
     store, _ = history(tmp_path)
-    talk = store.begin()
+    thread = store.begin()
     with pytest.raises(NotFoundError, match="nothing has been said"):
-        export(talk, tmp_path)
-    talk.ask("Apples")
-    assert [export(talk, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
-    export(talk, tmp_path, "mine.json")
+        export(thread, tmp_path)
+    thread.ask("Apples")
+    assert [export(thread, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
+    export(thread, tmp_path, "mine.json")
     with pytest.raises(UsageError, match="is there already"):
-        export(talk, tmp_path, "mine.json")
+        export(thread, tmp_path, "mine.json")
     for folder, name in ((tmp_path / "absent", ""), (tmp_path, "absent/a.md"), (tmp_path, "~nobody-of-this-name/a")):
         with pytest.raises(StoreError, match="cannot be written"):
-            export(talk, folder, name)
+            export(thread, folder, name)
     store.close()
 
 
@@ -189,9 +189,9 @@ def test_an_export_never_overwrites(tmp_path: Path) -> None:
 def test_an_export_is_of_the_kind_that_is_named(tmp_path: Path, name: str, file: str, beginning: str) -> None:
     """By a word, or by the ending of the file."""
     store, _ = history(tmp_path)
-    talk = store.begin()
-    talk.ask("Apples")
-    path = export(talk, tmp_path, name)
+    thread = store.begin()
+    thread.ask("Apples")
+    path = export(thread, tmp_path, name)
     assert path == tmp_path / file
     assert path.read_text(encoding="utf-8").startswith(beginning)
     store.close()

@@ -6,13 +6,13 @@ import pytest
 from textual.widgets import Input
 
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import Phase, Session
+from localspec.chat.session import ChatSession, Phase
 from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
 from localspec.config.table import SOUGHT
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Load
-from localspec.tui.controllers.settings import SettingsDesk
+from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.setting_actions import SETTING_ACTIONS
@@ -22,20 +22,20 @@ from localspec.tui.settings.browser import HEADING, SETTING, SettingsBrowser
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
 from localspec.tui.widgets.hints import Hints
 from tests.config.support import add_persona, configure
-from tests.tui.settings_support import details, launch, open_settings, rows, said, screen, settings_app
+from tests.tui.settings_support import chat_config, details, open_settings, rows, said, screen, settings_app
 from tests.tui.support import LAUNCH, FakeEngine, chat, notice_text, send, session, wait_until
 
 
 def browser(text: str = "", *arguments: str) -> SettingsBrowser:
-    settings = launch(text, *arguments).settings
+    settings = chat_config(text, *arguments).settings
     assert settings is not None
     return SettingsBrowser(settings)
 
 
-def desk(made: Launch) -> tuple[SettingsDesk, Session, FakeEngine]:
+def controller(made: ChatConfig) -> tuple[SettingsController, ChatSession, FakeEngine]:
     engine = FakeEngine()
-    held = Session(made, engine, Pacer())
-    return SettingsDesk(held), held, engine
+    held = ChatSession(made, engine, Pacer())
+    return SettingsController(held), held, engine
 
 
 # The list
@@ -140,11 +140,11 @@ def test_going_back_undoes_going_on() -> None:
 
 def test_a_change_is_in_force_with_the_next_reply() -> None:
     """Nothing is loaded for it; what needs loading stays as it is loaded."""
-    held_desk, held, engine = desk(launch("[model]\nctx = 512\n"))
+    held_desk, held, engine = controller(chat_config("[model]\nctx = 512\n"))
     held_desk.apply(_changed("[model]\nctx = 1024\n[sampling]\ntop_k = 3\n[reply]\nsystem = 'Be brief.'\n"))
-    assert held.launch.reply.sampling.top_k == 3
-    assert held.launch.system == "Be brief."
-    assert held.launch.load.n_ctx == 512
+    assert held.chat_config.reply.sampling.top_k == 3
+    assert held.chat_config.system == "Be brief."
+    assert held.chat_config.load.n_ctx == 512
     assert not engine.sent
     assert held_desk.to_load().load.n_ctx == 1024
 
@@ -156,38 +156,38 @@ def _changed(text: str) -> Config:
 
 def test_a_changed_pair_is_loaded_when_asked_for() -> None:
     """Until then, replies stay as the pair in use has them."""
-    held_desk, held, _ = desk(launch(""))
+    held_desk, held, _ = controller(chat_config(""))
     held_desk.apply(_changed('[model]\npair = "smollm2-1.7b"\n'))
-    assert held.launch.pair_id == "builtin"
+    assert held.chat_config.pair_id == "builtin"
 
 
 def test_a_persona_is_for_this_conversation() -> None:
     """It beats the file, ends with the conversation, and a wrong name changes nothing."""
     add_persona("pirate.md", "Talk like a pirate.")
-    held_desk, held, _ = desk(launch("[reply]\nsystem = 'Be brief.'\n"))
+    held_desk, held, _ = controller(chat_config("[reply]\nsystem = 'Be brief.'\n"))
     assert "pirate" in held_desk.choose_persona("pirate")
-    assert held.launch.system == "Talk like a pirate."
+    assert held.chat_config.system == "Talk like a pirate."
     with pytest.raises(Exception, match="pirat"):
         held_desk.choose_persona("pirat")
-    assert held.launch.system == "Talk like a pirate."
+    assert held.chat_config.system == "Talk like a pirate."
     held.begin_anew()
     held_desk.turn_to(begun=True)
-    assert held.launch.system == "Be brief."
+    assert held.chat_config.system == "Be brief."
     assert "pirate" in held_desk.personas()
 
 
 def test_without_settings_the_screen_still_has_its_own() -> None:
     """An app that was started with files alone."""
-    held_desk, held, _ = desk(LAUNCH)
+    held_desk, held, _ = controller(LAUNCH)
     held_desk.apply(_changed("[screen]\npace = 30\ntheme = 'light'\n"))
     assert held.pacer.tokens_per_second == 30
-    assert held.launch == LAUNCH
+    assert held.chat_config == LAUNCH
 
 
 @pytest.mark.parametrize(("pace", "expected"), [('"auto"', 12.0), ('"full"', None), ("30", 30.0)])
 def test_the_pace(pace: str, expected: float | None) -> None:
     """The pair's own, none, or what is said."""
-    held_desk, _, _ = desk(launch(f"[screen]\npace = {pace}\n"))
+    held_desk, _, _ = controller(chat_config(f"[screen]\npace = {pace}\n"))
     assert held_desk.preferences.pace_for(12.0) == expected
 
 
@@ -209,11 +209,11 @@ async def test_a_number_is_typed_checked_and_written() -> None:
         await pilot.press("backspace", "2", "5", "enter")
         await wait_until(pilot, lambda: "25" in said(pilot))
         assert config_file().read_text() == "# mine\n[sampling]\ntop_k = 25 # few\n"
-        assert session(pilot).launch.reply.sampling.top_k == 25
+        assert session(pilot).chat_config.reply.sampling.top_k == 25
         assert "line 3" in details(pilot)
         await pilot.press("ctrl+r")
         assert config_file().read_text() == "# mine\n[sampling]\n"
-        assert session(pilot).launch.reply.sampling.top_k != 25
+        assert session(pilot).chat_config.reply.sampling.top_k != 25
 
 
 async def test_leaving_a_field_changes_nothing() -> None:

@@ -18,9 +18,9 @@ from localspec.config import config_file
 from localspec.insight.stats.objectives import Objectives
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.page import Sheet
-from localspec.store import Asked, Run, Store
+from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.stats.support import Kind, fill
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import browser, full_store, open_stats, rows, screen, settled, text
 from tests.tui.support import FakeEngine, make_app, send, wait_until
 
@@ -46,7 +46,7 @@ def test_slices_come_to_the_same_as_one_pass(store: Store, by: str) -> None:
         sliced.read(lambda: next(ticks) * 2 * SLICE_S)
         slices_n += 1
     whole = Overview(by)
-    for run in store.runs(asked=Asked(texts=True, rounds=True)):
+    for run in store.runs(asked=RecordFilter(texts=True, rounds=True)):
         whole.add(run)
     assert slices_n == whole.whole.replies_n + 1
     assert sliced.taken.whole.whole.to_dict() == whole.whole.to_dict()
@@ -190,7 +190,7 @@ async def test_nothing_yet_is_said() -> None:
 async def test_objectives_come_from_the_settings(store: Store) -> None:
     """Without any there is a sentence that says how to set them."""
     config_file().parent.mkdir(parents=True, exist_ok=True)
-    app = make_app(FakeEngine(), launch("[stats]\nmin_speedup = 1000\n"), store=store)
+    app = make_app(FakeEngine(), chat_config("[stats]\nmin_speedup = 1000\n"), store=store)
     async with app.run_test(size=(80, 24)) as pilot:
         await open_stats(pilot, "left")
         assert any("wanted at least 1000x" in row for row in rows(pilot))
@@ -218,7 +218,7 @@ async def test_the_screen_answers_while_it_reads(store: Store, monkeypatch: pyte
     """A store that takes for ever: what there is so far is shown, other views can be gone to, and Esc leads back."""
     found, inside, gate = list(store.runs()), Event(), Event()
 
-    def slow(after: int = 0, asked: Asked | None = None) -> Iterator[Run]:
+    def slow(after: int = 0, asked: RecordFilter | None = None) -> Iterator[ReplyRecord]:
         yield from found[:5]
         inside.set()
         gate.wait(120)

@@ -32,7 +32,7 @@ from localspec.tui.theme import (
 )
 from localspec.tui.tokens.palette import MIN_CONTRAST, contrast
 from tests.tui.pairs_support import shelf_of
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
 from tests.tui.support import FakeEngine, wait_until
 
@@ -144,7 +144,7 @@ THEMES = (*(str(theme.name) for theme in OWN_THEMES), TERMINAL_DARK, TERMINAL_LI
 async def test_every_piece_of_a_highlighted_row_can_be_read(theme: str, place: str, tmp_path: Path) -> None:
     """As drawn, in every list; in the terminal's own colours as well, with what they are by default."""
     engine, store = FakeEngine(), full_store(tmp_path / "history.db")
-    app = ChatApp(launch(""), engine, engine.inbox, count().__next__, shelf_of(), store)
+    app = ChatApp(chat_config(""), engine, engine.inbox, count().__next__, shelf_of(), store)
     async with app.run_test(size=(100, 40)) as pilot:
         engine.load()
         await wait_until(pilot, lambda: app.session.phase is Phase.IDLE)

@@ -6,7 +6,7 @@ import pytest
 
 from localspec.tui.settings.preferences import preferences
 from localspec.tui.terminal.title import LONGEST, TerminalTitle, terminal_write, titled
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import chat_config
 from tests.tui.support import Clock, FakeEngine, chat, make_app, session, wait_until
 from tests.tui.test_conversations import ready, say
 
@@ -43,19 +43,19 @@ async def test_the_title_follows_the_conversation() -> None:
     """And goes when the setting says so."""
     written: list[str] = []
     engine = FakeEngine()
-    app = make_app(engine, launch(PACE), Clock())
+    app = make_app(engine, chat_config(PACE), Clock())
     async with app.run_test(size=(80, 24)) as pilot:
         assert terminal_write(app, {"TERM": "xterm"}) is None, "a test has no terminal"
         chat(pilot)._title = TerminalTitle(written.append)
         await ready(pilot, engine)
         await say(pilot, engine, "Why is the sky blue?", "Light.")
         await wait_until(pilot, lambda: written and "Why is the sky blue? - LocalSpec" in written[-1])
-        session(pilot).talk.stored.rename("Sky")
+        session(pilot).thread.stored.rename("Sky")
         chat(pilot)._wake()
         assert "\x1b]2;Sky - LocalSpec\x07" in written[-1]
         await pilot.press("ctrl+n")
         assert "\x1b]2;LocalSpec\x07" in written[-1]
-        chat(pilot).prefer(preferences(launch(f"{PACE}terminal_title = false\n").settings.config))  # type: ignore[union-attr]
+        chat(pilot).prefer(preferences(chat_config(f"{PACE}terminal_title = false\n").settings.config))  # type: ignore[union-attr]
         chat(pilot)._wake()
         assert written[-1] == "\x1b[23;2t"
     assert written.count("\x1b[23;2t") == 1

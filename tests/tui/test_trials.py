@@ -15,20 +15,20 @@ from localspec.insight.trials.trial import Change
 from localspec.store import Store
 from tests.insight.trials.support import TRIAL
 from tests.insight.trials.test_live import SAID, paced
-from tests.tui.settings_support import launch
+from tests.tui.settings_support import chat_config
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, rounds_of, send, session, wait_until
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """The app closes it. Its ids are the same every time, and sides with them."""
-    chance = random.Random(5)
-    return Store.open(tmp_path / "history.db", ids=lambda: f"{chance.getrandbits(64):016x}")
+    rng = random.Random(5)
+    return Store.open(tmp_path / "history.db", ids=lambda: f"{rng.getrandbits(64):016x}")
 
 
 async def test_a_faster_candidate_is_promoted_and_in_force_at_once(store: Store) -> None:
     """The file has it, and so has the next reply."""
-    made = launch('[screen]\npace = "full"\n')
+    made = chat_config('[screen]\npace = "full"\n')
     depth = Change("depth", made.reply.depth, 6)
     trial = replace(TRIAL, pair=made.pair_id or "", changes=(depth,), share=0.5)
     TrialBook(new_id=lambda: "0badcafe").begin(trial)

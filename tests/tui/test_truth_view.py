@@ -333,7 +333,7 @@ async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> 
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
-        exchange = session(pilot).talk.exchanges[0]
+        exchange = session(pilot).thread.exchanges[0]
         await send(pilot, "And then?")
         engine.write(numbered(rounds_of("Another.")))
         engine.finish()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from localspec.chat.session import Phase
-from localspec.chat.thread import Talk
-from localspec.chat.turn import Exchange
+from localspec.chat.thread import Thread
+from localspec.chat.turn import Turn
 from localspec.runtime.messages import Role
 from localspec.runtime.worker.messages import Cancel
 from localspec.store import Store
@@ -37,11 +37,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def two_turns(store: Store) -> Talk:
-    talk = Talk(store.begin())
+def two_turns(store: Store) -> Thread:
+    thread = Thread(store.begin())
     for question, reply in BOTH:
-        answered(talk, Exchange(question), reply)
-    return talk
+        answered(thread, Turn(question), reply)
+    return thread
 
 
 async def streaming(pilot: Pilot[Any], engine: FakeEngine, prompt: str, text: str) -> None:
@@ -61,43 +61,43 @@ def stopped(engine: FakeEngine) -> bool:
 # Versions
 
 
-def do(talk: Talk, deed: str, number: int) -> None:
+def do(thread: Thread, deed: str, number: int) -> None:
     """To one of the turns that are shown, if it can be done to it."""
     if deed == "say":
-        answered(talk, Exchange("?"), "Yes.")
+        answered(thread, Turn("?"), "Yes.")
         return
-    if not talk.exchanges:
+    if not thread.exchanges:
         return
-    exchange = talk.exchanges[number % len(talk.exchanges)]
+    exchange = thread.exchanges[number % len(thread.exchanges)]
     match deed:
         case "again" if exchange.question is not None:
-            talk.again(exchange)
+            thread.again(exchange)
         case "answer" if exchange.answer is None:
-            answered(talk, exchange, "No.")
+            answered(thread, exchange, "No.")
         case "resend" if exchange.question is not None:
-            talk.resend(exchange, "!")
+            thread.resend(exchange, "!")
         case "rewrite" if exchange.answer is not None:
-            talk.rewrite(exchange, "Perhaps.")
+            thread.rewrite(exchange, "Perhaps.")
         case "delete":
-            talk.delete(exchange)
+            thread.delete(exchange)
         case "before" | "after":
-            talk.turn_to(exchange, 1 if deed == "after" else -1)
+            thread.turn_to(exchange, 1 if deed == "after" else -1)
 
 
-def reachable(talk: Talk) -> set[str]:
+def reachable(thread: Thread) -> set[str]:
     """All messages that some steps from version to version lead to."""
     found: set[str] = set()
-    tree, seen = talk.stored.tree, {talk.stored.tree.leaf}
+    tree, seen = thread.stored.tree, {thread.stored.tree.leaf}
     waiting = list(seen)
     while waiting:
         leaf = waiting.pop()
         found |= {node.id for node in tree.path(leaf)}
         for question, step in product([node.id for node in tree.path(leaf) if node.role is Role.USER], (-1, 1)):
             tree.go_to(leaf)
-            talk.refresh()
-            exchange = talk.holding(question)
+            thread.refresh()
+            exchange = thread.holding(question)
             assert exchange is not None
-            talk.turn_to(exchange, step)
+            thread.turn_to(exchange, step)
             if tree.leaf not in seen:
                 seen.add(tree.leaf)
                 waiting.append(tree.leaf)
@@ -110,23 +110,23 @@ def reachable(talk: Talk) -> set[str]:
 def test_every_version_is_some_steps_away(steps: list[tuple[str, int]]) -> None:
     """Whatever is answered anew, left unanswered, edited and deleted."""
     store = Store.in_memory()
-    talk = Talk(store.begin())
+    thread = Thread(store.begin())
     for deed, number in steps:
-        do(talk, deed, number)
-    there = {node.id for node in talk.stored.tree.nodes if node.deleted is None and node.role is not Role.SYSTEM}
-    assert reachable(talk) >= there
+        do(thread, deed, number)
+    there = {node.id for node in thread.stored.tree.nodes if node.deleted is None and node.role is not Role.SYSTEM}
+    assert reachable(thread) >= there
     store.close()
 
 
 def test_a_step_goes_to_the_next_reply_and_past_the_last_to_the_next_question(store: Store) -> None:
     """And what it gives is the turn that stands there then."""
-    talk = two_turns(store)
-    answered(talk, talk.again(talk.exchanges[1]), "Deux.")
-    answered(talk, talk.resend(talk.exchanges[1], "Third"), "Three.")
+    thread = two_turns(store)
+    answered(thread, thread.again(thread.exchanges[1]), "Deux.")
+    answered(thread, thread.resend(thread.exchanges[1], "Third"), "Three.")
     seen: list[tuple[str, str] | None] = []
     for step in (-1, -1, -1, 1, 1, 1):
-        there = talk.turn_to(talk.exchanges[1], step)
-        assert there is None or there is talk.exchanges[1]
+        there = thread.turn_to(thread.exchanges[1], step)
+        assert there is None or there is thread.exchanges[1]
         seen.append((there.prompt, there.text) if there else None)
     first, again, third = ("Second", "Two."), ("Second", "Deux."), ("Third", "Three.")
     assert seen == [again, first, None, again, third, None]
@@ -135,13 +135,13 @@ def test_a_step_goes_to_the_next_reply_and_past_the_last_to_the_next_question(st
 @pytest.mark.parametrize("phase", [Phase.LOADING, Phase.BROKEN])
 async def test_a_reply_that_was_to_be_made_anew_is_one_key_away(store: Store, phase: Phase) -> None:
     """With all that followed it, where there was no pair to make another."""
-    talk = two_turns(store)
+    thread = two_turns(store)
     engine = FakeEngine()
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         if phase is Phase.BROKEN:
             engine.refuse_load()
         await wait_until(pilot, lambda: session(pilot).phase is phase)
-        await chat(pilot)._go_to(talk.stored.id)
+        await chat(pilot)._go_to(thread.stored.id)
         await pilot.press("alt+up", "alt+up", "alt+r")
         await wait_until(pilot, lambda: shown(pilot) == [("First", "")])
         await pilot.press("escape")
@@ -180,13 +180,13 @@ async def test_a_version_that_was_summarised_is_gone_to(store: Store) -> None:
             await say(pilot, engine, question, reply)
         await pilot.press("alt+r")
         await answer(pilot, engine, 2, "Deux.")
-        other = session(pilot).talk.exchanges[1].answer
+        other = session(pilot).thread.exchanges[1].answer
         await pilot.press("alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == BOTH)
         await send(pilot, "/compact 0")
         await answer(pilot, engine, 3, "They counted.")
         await wait_until(pilot, lambda: shown(pilot) == [("", "They counted.")])
-        await chat(pilot)._go_to(session(pilot).talk.stored.id, other)
+        await chat(pilot)._go_to(session(pilot).thread.stored.id, other)
         await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Deux.")])
         await pilot.press("left")
         await wait_until(pilot, lambda: shown(pilot) == [("", "They counted.")])
@@ -202,7 +202,7 @@ async def test_a_deleted_turn_comes_back_in_a_conversation_that_was_left(store: 
         await ready(pilot, engine)
         for question, reply in BOTH:
             await say(pilot, engine, question, reply)
-        left = session(pilot).talk.stored.id
+        left = session(pilot).thread.stored.id
         await send(pilot, "/delete ")
         await wait_until(pilot, lambda: shown(pilot) == BOTH[:1])
         await pilot.press("ctrl+n")
@@ -245,30 +245,30 @@ async def test_what_is_found_in_the_open_conversation_is_shown_while_it_is_answe
         await say(pilot, engine, *BOTH[0])
         await pilot.press("alt+r")
         await answer(pilot, engine, 1, "Uno.")
-        talk = session(pilot).talk.stored
-        other, on_path = (node.id for node in talk.tree.nodes if node.role is Role.ASSISTANT)
+        thread = session(pilot).thread.stored
+        other, on_path = (node.id for node in thread.tree.nodes if node.role is Role.ASSISTANT)
         await streaming(pilot, engine, "Second", "Two it is")
-        await chat(pilot)._go_to(talk.id, on_path)
+        await chat(pilot)._go_to(thread.id, on_path)
         assert transcript_of(pilot).selected is turns(pilot)[0]
-        await chat(pilot)._go_to(talk.id, other)
+        await chat(pilot)._go_to(thread.id, other)
         assert "Esc stops it" in notice_text(pilot)
         assert shown(pilot) == [("First", "Uno."), ("Second", "Two it is")]
         engine.finish()
         await wait_until(pilot, lambda: session(pilot).free)
         assert not stopped(engine)
-        await chat(pilot)._go_to(talk.id, other)
+        await chat(pilot)._go_to(thread.id, other)
         await wait_until(pilot, lambda: shown(pilot) == BOTH[:1])
         assert transcript_of(pilot).selected is turns(pilot)[0]
 
 
 async def test_what_another_program_said_in_the_open_conversation_is_told(store: Store, tmp_path: Path) -> None:
     """It can be found there, and is not in what is shown."""
-    talk = two_turns(store).stored
+    thread = two_turns(store).stored
     elsewhere = Store.open(tmp_path / "history.db")
-    said = elsewhere.open_conversation(talk.id).ask("Third").id
+    said = elsewhere.open_conversation(thread.id).ask("Third").id
     async with make_app(FakeEngine(), store=store).run_test(size=(120, 30)) as pilot:
-        await chat(pilot)._go_to(talk.id)
-        await chat(pilot)._go_to(talk.id, said)
+        await chat(pilot)._go_to(thread.id)
+        await chat(pilot)._go_to(thread.id, said)
         assert "Another program said that" in notice_text(pilot)
         assert shown(pilot) == BOTH
     elsewhere.close()

@@ -12,22 +12,22 @@ from textual.pilot import Pilot
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import Phase, Session
+from localspec.chat.session import ChatSession, Phase
 from localspec.chat.status import live_state, pause_note
 from localspec.chat.tokens.live import Figures
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
 from localspec.engine.fallback import why_of
 from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
-from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.worker.messages import Failed
-from localspec.store import ReplyAbout, Store
+from localspec.store import ReplyMetadata, Store
 from localspec.tui.app import ChatApp
 from localspec.tui.prompt.prompt import Prompt
 from tests.config.support import configure
 from tests.insight.metrics.test_metrics import samples
-from tests.tui.settings_support import launch, open_settings, said
+from tests.tui.settings_support import chat_config, open_settings, said
 from tests.tui.support import (
     LAUNCH,
     Clock,
@@ -50,7 +50,7 @@ class Follower:
 
     heard: list[tuple[str, list[Event | LocalSpecError]]] = field(default_factory=list)
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         said: list[Event | LocalSpecError] = []
         self.heard.append((message, said))
         return _Followed(said)
@@ -75,7 +75,7 @@ class Talking:
 
     def __init__(self, pace: float | None = None) -> None:
         self.engine, self.clock, self.follower = FakeEngine(), Clock(), Follower()
-        self.session = Session(LAUNCH, self.engine, Pacer(pace, self.clock), witness=self.follower)
+        self.session = ChatSession(LAUNCH, self.engine, Pacer(pace, self.clock), observer=self.follower)
         self.engine.load()
         self.hear()
 
@@ -177,7 +177,7 @@ def test_a_reply_that_goes_on_is_followed_anew() -> None:
     talking.begin()
     cancel(talking)
     assert talking.session.last is not None
-    talking.session.queue(talking.session.talk.carry_on(talking.session.last))
+    talking.session.queue(talking.session.thread.carry_on(talking.session.last))
     talking.engine.start()
     finish(talking)
     (first, _), (second, said) = talking.follower.heard
@@ -207,7 +207,7 @@ def test_a_drafter_that_failed_is_said_in_one_place(drafter: str | None, note: s
 
 def app_of(engine: FakeEngine, store: Store, *arguments: str, settings: str = "") -> ChatApp:
     """With everything that the settings and the command line want."""
-    made = replace(launch(settings, *arguments), pace_tokens_per_second=None)
+    made = replace(chat_config(settings, *arguments), pace_tokens_per_second=None)
     observers = Observers()
     observers.use(made)
     observers.watch(store)
@@ -280,9 +280,9 @@ async def test_settings_count_at_once(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 24)) as pilot:
         await loaded(pilot, engine)
         page = tmp_path / "page"
-        app._change_settings(launch(f"[stats]\nmetrics = {str(page)!r}\n").settings.config)  # type: ignore[union-attr]
+        app._change_settings(chat_config(f"[stats]\nmetrics = {str(page)!r}\n").settings.config)  # type: ignore[union-attr]
         assert page.exists()
-        config = launch(f"[stats]\nmetrics = {taken.port}\n").settings.config  # type: ignore[union-attr]
+        config = chat_config(f"[stats]\nmetrics = {taken.port}\n").settings.config  # type: ignore[union-attr]
         with pytest.raises(UsageError, match="port"):
             app._change_settings(config)
         session(pilot).pacer.full_speed = True

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from localspec.base.shared_file import alone, replace_file
 from localspec.chat.compose.fuzzy import best
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.sizes import size_bytes
 
 SENT_MESSAGES = "sent-messages.jsonl"
@@ -30,16 +30,16 @@ class PromptHistory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._messages: list[Written] | None = None
+        self._messages: list[WrittenMessage] | None = None
 
     @property
-    def messages(self) -> Sequence[Written]:
+    def messages(self) -> Sequence[WrittenMessage]:
         """Oldest first, none like the one before it."""
         if self._messages is None:
             self._messages = list(self._read())
         return self._messages
 
-    def add(self, written: Written) -> None:
+    def add(self, written: WrittenMessage) -> None:
         """Keep a message, unless it is the same as the last."""
         kept = _without_bulk(written)
         known = self.messages
@@ -58,7 +58,7 @@ class PromptHistory:
             replace_file(self._path, b"".join(map(_line, kept)), private=True)
         self._messages = None
 
-    def _append(self, written: Written) -> None:
+    def _append(self, written: WrittenMessage) -> None:
         line = _line(written)
         # One write at the end of the file: whatever happens, the lines that are there stay whole.
         handle = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
@@ -77,35 +77,35 @@ class PromptHistory:
             del lines[: max(1, len(lines) // 10)]
         replace_file(self._path, b"".join(lines), private=True)
 
-    def _read(self) -> Iterable[Written]:
+    def _read(self) -> Iterable[WrittenMessage]:
         try:
             with self._path.open("rb") as stream:
                 stream.seek(max(0, stream.seek(0, os.SEEK_END) - 2 * MAX_FILE_BYTES))
                 rows = stream.read(2 * MAX_FILE_BYTES).splitlines()
         except OSError:
             return []
-        read: list[Written] = []
+        read: list[WrittenMessage] = []
         for row in rows:
             with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                written = Written.from_dict(json.loads(row))
+                written = WrittenMessage.from_dict(json.loads(row))
                 if not read or read[-1] != written:
                     read.append(written)
         return read[-MAX_MESSAGES:]
 
 
-class Walk:
+class HistoryCursor:
     """One walk back through the history, and forth again to what was being written."""
 
-    def __init__(self, messages: Sequence[Written]) -> None:
+    def __init__(self, messages: Sequence[WrittenMessage]) -> None:
         self._messages = messages
         self._at = len(messages)
-        self._unsent = Written("")
+        self._unsent = WrittenMessage("")
 
     @property
     def begun(self) -> bool:
         return self._at < len(self._messages)
 
-    def older(self, current: Written) -> Written | None:
+    def older(self, current: WrittenMessage) -> WrittenMessage | None:
         """The message before; None at the oldest. ``current`` is what stands there now."""
         if not self._at:
             return None
@@ -114,7 +114,7 @@ class Walk:
         self._at -= 1
         return self._messages[self._at]
 
-    def newer(self) -> Written | None:
+    def newer(self) -> WrittenMessage | None:
         """The message after, at last what was being written; None if that is there."""
         if not self.begun:
             return None
@@ -127,20 +127,20 @@ class Recall:
 
     def __init__(self, history: PromptHistory) -> None:
         self._history = history
-        self._walk = Walk(())
+        self._cursor = HistoryCursor(())
         self._led_to: str | None = None
 
-    def step(self, direction: int, current: Written) -> Written | None:
+    def step(self, direction: int, current: WrittenMessage) -> WrittenMessage | None:
         """The message before (-1) or after (1); None if there is none."""
         if current.text != self._led_to:
-            self._walk = Walk(self._history.messages)
-        found = self._walk.older(current) if direction < 0 else self._walk.newer()
+            self._cursor = HistoryCursor(self._history.messages)
+        found = self._cursor.older(current) if direction < 0 else self._cursor.newer()
         if found is not None:
             self._led_to = found.text
         return found
 
 
-def search(messages: Sequence[Written], query: str, n: int) -> list[Written]:
+def search(messages: Sequence[WrittenMessage], query: str, n: int) -> list[WrittenMessage]:
     """Messages that contain ``query``, the newest first, each once; if none does, those with its letters in order."""
     newest = {message.text: message for message in messages}
     newest = {message.text: message for message in reversed(messages) if newest[message.text] is message}
@@ -149,11 +149,11 @@ def search(messages: Sequence[Written], query: str, n: int) -> list[Written]:
     return [newest[text] for text in hits or best(query, newest, n)]
 
 
-def _without_bulk(written: Written) -> Written:
+def _without_bulk(written: WrittenMessage) -> WrittenMessage:
     kept = {mark: text for mark, text in written.pasted.items() if size_bytes(text) <= MAX_PASTED_BYTES}
     text = written.text if size_bytes(written.text) <= MAX_PASTED_BYTES else written.text[: MAX_PASTED_BYTES // 4]
-    return Written(text, kept)
+    return WrittenMessage(text, kept)
 
 
-def _line(written: Written) -> bytes:
+def _line(written: WrittenMessage) -> bytes:
     return json.dumps(written.to_dict(), separators=(",", ":")).encode("ascii") + b"\n"

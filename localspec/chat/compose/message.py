@@ -26,7 +26,7 @@ _MARK = re.compile(r"\[pasted text(?: \d+)?: [\d,.]+ kB, [\d,]+ lines?\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMessage:
     """A message ready to be sent, or kept for later."""
 
     text: str
@@ -69,12 +69,12 @@ class Written:
         return {"text": self.text, "pasted": dict(self.pasted)} if self.pasted else {"text": self.text}
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Written:
+    def from_dict(data: Mapping[str, Any]) -> WrittenMessage:
         """Undo ``to_dict``. Raises ValueError, KeyError or TypeError."""
         text, pasted = data["text"], data.get("pasted", {})
         if not isinstance(text, str) or not all(isinstance(part, str) for pair in pasted.items() for part in pair):
             raise ValueError("no message")
-        return Written(text, dict(pasted))
+        return WrittenMessage(text, dict(pasted))
 
 
 class Enclosures:
@@ -84,7 +84,7 @@ class Enclosures:
         self._pasted: dict[str, str] = {}
         self._attached: dict[str, Attachment] = {}
 
-    def take_over(self, written: Written) -> None:
+    def take_over(self, written: WrittenMessage) -> None:
         """Know what an earlier message's marks stood for, besides what is known."""
         self._pasted.update(written.pasted)
         for attachment in written.attachments:
@@ -129,10 +129,10 @@ class Enclosures:
             if mention.end < len(text) and self._attached_for(mention) is None
         ]
 
-    def written(self, text: str) -> Written:
+    def written(self, text: str) -> WrittenMessage:
         """The message that ``text`` is."""
         marks = {mark[0]: self._pasted[mark[0]] for mark in marks_in(text) if mark[0] in self._pasted}
-        return Written(text, marks, self.attachments(text))
+        return WrittenMessage(text, marks, self.attachments(text))
 
     def mark_around(self, text: str, at: int) -> re.Match[str] | None:
         """The mark of a paste that the place ``at`` is in or next to."""
@@ -149,11 +149,11 @@ class Enclosures:
         return next((self._attached[path] for path in paths if path in self._attached), None)
 
 
-def taken_apart(content: str) -> tuple[Written, tuple[Attachment, ...]]:
-    """Undo ``Written.content``: the message with the files that it mentions, and files that went with it besides."""
+def taken_apart(content: str) -> tuple[WrittenMessage, tuple[Attachment, ...]]:
+    """Undo ``WrittenMessage.content``: the message with the files it mentions, and files that went with it besides."""
     attachments, text = attached_in(content)
     enclosures = Enclosures()
-    enclosures.take_over(Written(text, attachments=attachments))
+    enclosures.take_over(WrittenMessage(text, attachments=attachments))
     written = enclosures.written(text)
     return written, tuple(attachment for attachment in attachments if attachment not in written.attachments)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.base.shared_file import alone, replace_file
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 
 UNSENT = "unsent"
 """Name of the folder in the data folder."""
@@ -22,16 +22,16 @@ class UnsentMessages:
         self._seen: dict[Path, bytes] = {}
         """What was loaded or saved here last: another app may have put something else there since."""
 
-    def load(self, key: str) -> Written:
+    def load(self, key: str) -> WrittenMessage:
         """What was last saved under ``key``; blank if there is nothing to be read."""
         try:
             path = self._path(key)
             data = self._seen[path] = path.read_bytes()
-            return Written.from_dict(json.loads(data))
+            return WrittenMessage.from_dict(json.loads(data))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return Written("")
+            return WrittenMessage("")
 
-    def save(self, key: str, written: Written) -> None:
+    def save(self, key: str, written: WrittenMessage) -> None:
         """Keep it; or, if it is blank, take away what was kept, unless that is another app's."""
         path = self._path(key)
         with suppress(OSError):

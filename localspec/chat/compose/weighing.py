@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from localspec.base.errors import CapacityError
 from localspec.chat.compose.attachment import Attachment, over_context
-from localspec.chat.compose.message import Written, marks_in
+from localspec.chat.compose.message import WrittenMessage, marks_in
 from localspec.chat.compose.token_counts import TokenCount, TokenCounter
 
 
@@ -22,7 +22,7 @@ class Weighing:
         self._asked: str | None = None
         self._parts: tuple[str, ...] = ()
 
-    def write(self, written: Written) -> None:
+    def write(self, written: WrittenMessage) -> None:
         """Take in what is being written now."""
         self._parts = _parts(written)
         self._counter.want(sorted(self._parts, key=len))
@@ -63,7 +63,7 @@ class Weighing:
                 yield attachment, over_context(attachment.path, count.n, self.n_ctx)
 
 
-def _parts(written: Written) -> tuple[str, ...]:
+def _parts(written: WrittenMessage) -> tuple[str, ...]:
     """What the message is made of, so that a long part is counted once and not at every letter typed beside it."""
     own, at = [], 0
     for mark in marks_in(written.text):

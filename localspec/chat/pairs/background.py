@@ -17,7 +17,7 @@ def in_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="localspec-pairs", daemon=True).start()
 
 
-class Bell:
+class ChangeSignal:
     """Rings once, however often it is struck, until it is armed again: what is drawn stays bounded.
 
     Any thread may strike; one listens. Whatever was struck while the bell was silent rings when it is armed.

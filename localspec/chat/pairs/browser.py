@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from localspec.chat.pairs import facts
 from localspec.chat.pairs.downloads import Stage
 from localspec.chat.pairs.entry import Deed, Entry
-from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.library import PairLibrary
 from localspec.models.pairs.state import MISSING, WAITS
 from localspec.models.pairs.suitability import RED
 from localspec.runtime.figures import size
@@ -22,12 +22,14 @@ _NAME_CELLS = 13
 
 
 class Browser:
-    """Pure; ``shelf`` says what there is."""
+    """Pure; ``library`` says what there is."""
 
-    def __init__(self, shelf: Shelf, in_use: str | None = None, marked: str | None = None, *, text: str = "") -> None:
+    def __init__(
+        self, library: PairLibrary, in_use: str | None = None, marked: str | None = None, *, text: str = ""
+    ) -> None:
         """``text`` is the filter to begin with."""
         self.in_use = in_use
-        self._shelf = shelf
+        self._library = library
         self._text = text
         self._marked = marked
         self._found: str | None = None
@@ -54,8 +56,8 @@ class Browser:
 
     @property
     def _everything(self) -> list[Entry]:
-        downloads = self._shelf.downloads
-        return [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._shelf.pairs]
+        downloads = self._library.downloads
+        return [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs]
 
     @property
     def marked(self) -> Entry | None:
@@ -89,28 +91,28 @@ class Browser:
         if entry is None or entry.pair.id != self._asked or entry.deed is not Deed.FETCH:
             return ""
         what = size(entry.pair.missing_bytes) if entry.pair.missing_bytes else "it"
-        return f"{take} once more downloads {what} to {self._shelf.world.place()}."
+        return f"{take} once more downloads {what} to {self._library.world.place()}."
 
     @property
     def heading(self) -> str:
         """How many there are, and what the star means."""
-        shown_n, all_n = len(self.entries), len(self._shelf.pairs)
+        shown_n, all_n = len(self.entries), len(self._library.pairs)
         if not all_n:
             return ""
         counted = f"{shown_n} of {all_n} pairs" if self._text.strip() else f"{shown_n} pairs"
         if not self._text.strip() and shown_n < all_n:
             waiting_n = all_n - shown_n
             counted += f", {waiting_n} {WAITS if waiting_n == 1 else 'wait'}"
-        if not self._shelf.judged:
+        if not self._library.judged:
             return f"{counted}, measuring what fits"
         return f"{counted}, * recommended for this machine"
 
     @property
     def empty(self) -> str:
         """Why the list is empty."""
-        if self._shelf.problem is not None:
-            return str(self._shelf.problem)
-        if not self._shelf.pairs:
+        if self._library.problem is not None:
+            return str(self._library.problem)
+        if not self._library.pairs:
             return "Reading the list of pairs."
         if self.text.strip().lower().endswith(".gguf"):
             return "`localspec pairs add --target FILE --draft FILE` adds a pair of files that you have."

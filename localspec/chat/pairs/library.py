@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.pairs.background import Bell, Spawn, in_thread
+from localspec.chat.pairs.background import ChangeSignal, Spawn, in_thread
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
-from localspec.chat.pairs.source import PairWorld
+from localspec.chat.pairs.source import PairSource
 
 if TYPE_CHECKING:
     from localspec.models.pairs import PairDescription
 
 
-class Shelf:
-    """Belongs to the screen's thread. Whatever takes time happens in others, which strike ``bell`` when done."""
+class PairLibrary:
+    """Belongs to the screen's thread. Whatever takes time happens in others, which set ``change_signal`` when done."""
 
-    def __init__(self, world: PairWorld, spawn: Spawn = in_thread) -> None:
+    def __init__(self, world: PairSource, spawn: Spawn = in_thread) -> None:
         self.world = world
-        self.bell = Bell()
-        self.downloads = Downloads(world.fetch, self.bell.strike, spawn)
+        self.change_signal = ChangeSignal()
+        self.downloads = Downloads(world.fetch, self.change_signal.strike, spawn)
         self.pairs: Sequence[PairDescription] = ()
         self.problem: LocalSpecError | None = None
         """Why they cannot be listed."""
@@ -54,7 +54,7 @@ class Shelf:
 
     def take(self) -> list[Download]:
         """The downloads that have ended since this was last asked; call it when the bell rings."""
-        self.bell.take()
+        self.change_signal.take()
         ended = self.downloads.take_ended()
         for download in ended:
             if download.stage is Stage.DONE:
@@ -79,7 +79,7 @@ class Shelf:
                 self.world.remember(pair_id)
             except LocalSpecError as error:
                 self.unwritten = error
-            self.bell.strike()
+            self.change_signal.strike()
 
         self._spawn(write)
 
@@ -103,8 +103,8 @@ class Shelf:
             self.problem = LocalSpecError(f"The pairs cannot be listed: {error!r}.", "`localspec doctor` may say why.")
         finally:
             self._looking = False
-            self.bell.strike()
+            self.change_signal.strike()
 
     def _show(self, pairs: Sequence[PairDescription], *, judged: bool) -> None:
         self.pairs, self.judged, self.problem = pairs, judged, None
-        self.bell.strike()
+        self.change_signal.strike()

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from localspec.chat.pairs.downloads import Stage
 from localspec.chat.pairs.facts import arrived
-from localspec.chat.pairs.library import Shelf
+from localspec.chat.pairs.library import PairLibrary
 from localspec.models.pairs.state import NOT_HERE, PARTLY
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import size
-from localspec.runtime.launch import Launch
 
 if TYPE_CHECKING:
     from localspec.models.pairs import PairDescription
 
 
-class Kind(StrEnum):
+class OfferKind(StrEnum):
     """What accepting does."""
 
     FETCH = "fetch"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 class Offer:
     """One offer."""
 
-    kind: Kind
+    kind: OfferKind
     title: str
     text: str
     """What it is and why, without the key."""
@@ -41,78 +41,84 @@ class Offer:
     """Whether it is the pair that the open conversation was with."""
 
 
-def offer(shelf: Shelf, launch: Launch, former: Launch | None = None, spoken: str | None = None) -> Offer | None:
-    """What is on offer while ``launch`` is in use; ``former`` if that cannot be loaded.
+def offer(
+    library: PairLibrary, chat_config: ChatConfig, former: ChatConfig | None = None, spoken: str | None = None
+) -> Offer | None:
+    """What is on offer while ``chat_config`` is in use; ``former`` if that cannot be loaded.
 
     ``spoken`` is the pair that the open conversation was with, if that is another.
     """
     if former is not None:
         title = name_of(former)
-        return Offer(Kind.RETURN, title, f"loads {title} again", former.pair_id)
-    if shelf.arrived is not None and shelf.arrived.pair_id != launch.pair_id:
-        return Offer(Kind.USE, shelf.arrived.title, f"switches to {shelf.arrived.title}", shelf.arrived.pair_id)
-    if spoken is not None and (found := _of_conversation(spoken, shelf)) is not None:
+        return Offer(OfferKind.RETURN, title, f"loads {title} again", former.pair_id)
+    if library.arrived is not None and library.arrived.pair_id != chat_config.pair_id:
+        return Offer(
+            OfferKind.USE, library.arrived.title, f"switches to {library.arrived.title}", library.arrived.pair_id
+        )
+    if spoken is not None and (found := _of_conversation(spoken, library)) is not None:
         return found
     best = next(
-        (pair for pair in shelf.pairs if pair.arrived_bytes and shelf.downloads.get(pair.id) is None),
-        next((pair for pair in shelf.pairs if pair.recommended_here), None),
+        (pair for pair in library.pairs if pair.arrived_bytes and library.downloads.get(pair.id) is None),
+        next((pair for pair in library.pairs if pair.recommended_here), None),
     )
-    if not launch.tour or best is None or best.tour:
+    if not chat_config.tour or best is None or best.tour:
         return None
-    return _recommended(best, shelf)
+    return _recommended(best, library)
 
 
-def name_of(launch: Launch) -> str:
+def name_of(chat_config: ChatConfig) -> str:
     """What people call what is loaded."""
-    return launch.title or launch.pair_id or launch.load.target.name
+    return chat_config.title or chat_config.pair_id or chat_config.load.target.name
 
 
-def _of_conversation(spoken: str, shelf: Shelf) -> Offer | None:
-    pair = shelf.find(spoken)
+def _of_conversation(spoken: str, library: PairLibrary) -> Offer | None:
+    pair = library.find(spoken)
     if pair is None or pair.tour:
         return None
     if pair.available:
-        return Offer(Kind.USE, pair.title, "goes back to it", pair.id, of_conversation=True)
-    download = shelf.downloads.get(pair.id)
+        return Offer(OfferKind.USE, pair.title, "goes back to it", pair.id, of_conversation=True)
+    download = library.downloads.get(pair.id)
     if pair.state not in (NOT_HERE, PARTLY) or (download is not None and download.active):
         return None
     text = f"downloads it, {size(pair.missing_bytes)}"
     if pair.arrived_bytes:
         text = f"resumes its download, {arrived(pair)} are here"
-    return Offer(Kind.FETCH, pair.title, text, pair.id, of_conversation=True)
+    return Offer(OfferKind.FETCH, pair.title, text, pair.id, of_conversation=True)
 
 
-def _recommended(best: PairDescription, shelf: Shelf) -> Offer | None:
+def _recommended(best: PairDescription, library: PairLibrary) -> Offer | None:
     if best.available:
-        return Offer(Kind.USE, best.title, f"switches to {best.title}, recommended for this machine", best.id)
-    download = shelf.downloads.get(best.id)
+        return Offer(OfferKind.USE, best.title, f"switches to {best.title}, recommended for this machine", best.id)
+    download = library.downloads.get(best.id)
     if download is not None and download.stage is not Stage.STOPPED:
         return None  # it is under way, or the notice says what became of it
     if best.arrived_bytes:
-        return Offer(Kind.FETCH, best.title, f"resumes the download of {best.title}, {arrived(best)} are here", best.id)
+        return Offer(
+            OfferKind.FETCH, best.title, f"resumes the download of {best.title}, {arrived(best)} are here", best.id
+        )
     text = f"downloads {best.title}, {size(best.missing_bytes)}, recommended for this machine"
-    return Offer(Kind.FETCH, best.title, text, best.id)
+    return Offer(OfferKind.FETCH, best.title, text, best.id)
 
 
 def welcome_line(on_offer: Offer | None, key: str) -> str:
     """The offer on the first page."""
-    if on_offer is None or on_offer.kind is Kind.RETURN:
+    if on_offer is None or on_offer.kind is OfferKind.RETURN:
         return ""
     return f"{key} {on_offer.text}."
 
 
-def news(shelf: Shelf, on_offer: Offer | None, key: str, list_key: str) -> str:
+def news(library: PairLibrary, on_offer: Offer | None, key: str, list_key: str) -> str:
     """One quiet line for the chat: what arrives, what has arrived, what failed; empty if nothing did."""
-    active: Sequence[str] = [f"{download.title}: {download.line}" for download in shelf.downloads.active]
+    active: Sequence[str] = [f"{download.title}: {download.line}" for download in library.downloads.active]
     if active:
         more = f" (and {len(active) - 1} more)" if len(active) > 1 else ""
         return f"{active[0]}{more}"
-    if on_offer is not None and on_offer.kind is Kind.USE and shelf.arrived is not None:
-        return f"{shelf.arrived.title} is here; {key} switches to it."
-    if shelf.failed is not None:
-        return f"{shelf.failed.title} could not be fetched; {list_key} says why."
+    if on_offer is not None and on_offer.kind is OfferKind.USE and library.arrived is not None:
+        return f"{library.arrived.title} is here; {key} switches to it."
+    if library.failed is not None:
+        return f"{library.failed.title} could not be fetched; {list_key} says why."
     if on_offer is not None and on_offer.of_conversation:
         return f"This conversation was with {on_offer.title}; {key} {on_offer.text}."
-    if shelf.unwritten is not None:
-        return f"The next start will not remember this pair: {shelf.unwritten.message}"
+    if library.unwritten is not None:
+        return f"The next start will not remember this pair: {library.unwritten.message}"
     return ""

@@ -10,7 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
 from localspec.base.errors import NotFoundError
-from localspec.runtime.launch import Launch, Settings
+from localspec.runtime.chat_config import ChatConfig, Settings
 
 if TYPE_CHECKING:
     from localspec.doctor.native_probe import NativeReport
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from localspec.models.pairs import PairDescription
 
 
-class PairWorld(Protocol):
+class PairSource(Protocol):
     """What the app asks about pairs; called from threads of its own, one at a time for each method."""
 
     def listed(self) -> Sequence[PairDescription]:
@@ -37,7 +37,7 @@ class PairWorld(Protocol):
         """Where downloads are put."""
         ...
 
-    def launch(self, pair_id: str) -> Launch:
+    def chat_config(self, pair_id: str) -> ChatConfig:
         """What to load for a pair. Raises LocalSpecError."""
         ...
 
@@ -68,7 +68,7 @@ class LocalPairs:
         return describe_all(load_catalogue().pairs, room_of(self._native))
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
-        from localspec.models.download import Hub, Stopped, Surroundings
+        from localspec.models.download import DownloadContext, Hub, Stopped
         from localspec.models.download.pull import Planner, fetch
         from localspec.models.pairs import load_catalogue
         from localspec.models.pairs.hub_cache import hub_cache
@@ -76,7 +76,7 @@ class LocalPairs:
         pair = load_catalogue().find(pair_id)
         try:
             with Hub() as hub:
-                around = Surroundings(hub=hub, cache=hub_cache(), stop=stop)
+                around = DownloadContext(hub=hub, cache=hub_cache(), stop=stop)
                 yield from fetch([Planner(around).plan(pair)], around)
         except Stopped:
             return
@@ -86,7 +86,7 @@ class LocalPairs:
 
         return str(hub_cache())
 
-    def launch(self, pair_id: str) -> Launch:
+    def chat_config(self, pair_id: str) -> ChatConfig:
         return self._settings.for_pair(pair_id).settle(self._settings.config)
 
     def remember(self, pair_id: str) -> None:
@@ -111,7 +111,7 @@ class NoPairs:
     def place(self) -> str:
         return ""
 
-    def launch(self, pair_id: str) -> Launch:
+    def chat_config(self, pair_id: str) -> ChatConfig:
         raise NotFoundError(f"There is no pair {pair_id!r} here.", "Start LocalSpec with --pair.")
 
     def remember(self, pair_id: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from localspec.chat.stats.reading import Counted, Reading, Watched, counting, watching
-from localspec.chat.stats.rows import Row, group_rows, missed_said, notice_rows, progress_said
+from localspec.chat.stats.reading import GroupedFigures, PairHistory, Reading, counting, watching
+from localspec.chat.stats.rows import StatsRow, group_rows, missed_said, notice_rows, progress_said
 from localspec.insight.stats.objectives import Objectives
 from localspec.insight.stats.page import Line, Sheet, page
 from localspec.insight.stats.wording import basis, replies_said
@@ -38,14 +38,14 @@ class StatsBrowser:
         self._store = store
         self._objectives = objectives
         self._zone = zone
-        self._counts: dict[str, Reading[Counted]] = {}
+        self._counts: dict[str, Reading[GroupedFigures]] = {}
         self._watched = watching(store, objectives, zone)
         self._marked: dict[str, str] = {}
 
     # What is read
 
     @property
-    def unread(self) -> Reading[Counted] | Reading[Watched] | None:
+    def unread(self) -> Reading[GroupedFigures] | Reading[PairHistory] | None:
         """What to read a slice of next, in another thread: what is shown, then the watch, whose notices always count.
 
         None when all is read.
@@ -58,11 +58,11 @@ class StatsBrowser:
         self._watched.again()
 
     @property
-    def _shown(self) -> Reading[Counted] | Reading[Watched]:
+    def _shown(self) -> Reading[GroupedFigures] | Reading[PairHistory]:
         return self._watched if self.view == WATCH else self._count
 
     @property
-    def _count(self) -> Reading[Counted]:
+    def _count(self) -> Reading[GroupedFigures]:
         if self.view not in self._counts:
             self._counts[self.view] = counting(self._store, self.view, self._zone)
         return self._counts[self.view]
@@ -84,7 +84,7 @@ class StatsBrowser:
         """How much has been read."""
         shown = self._shown
         with shown.look() as taken:
-            replies_n = taken.replies_n if isinstance(taken, Watched) else taken.whole.whole.replies_n
+            replies_n = taken.replies_n if isinstance(taken, PairHistory) else taken.whole.whole.replies_n
         return progress_said(replies_n, reading=not shown.done)
 
     @property
@@ -99,17 +99,17 @@ class StatsBrowser:
         if shown.trouble:
             return shown.trouble
         with shown.look() as taken:
-            if isinstance(taken, Watched):
+            if isinstance(taken, PairHistory):
                 return "" if taken.replies_n or not shown.done else EMPTY
             return "" if taken.whole.whole.replies_n or not shown.done else EMPTY
 
-    def marked(self, rows: list[Row]) -> str | None:
+    def marked(self, rows: list[StatsRow]) -> str | None:
         """The row that the page is about: the first, unless the reader went to another."""
         known = self._marked.get(self.view)
         ids = [row.id for row in rows]
         return known if known in ids else ids[0] if ids else None
 
-    def rows(self, width: int) -> tuple[str, list[Row]]:
+    def rows(self, width: int) -> tuple[str, list[StatsRow]]:
         """The heads of the columns, and the rows, all of ``width`` characters at most."""
         if self.view == WATCH:
             with self._watched.look() as taken:
@@ -129,7 +129,7 @@ class StatsBrowser:
                 return []
             return [(basis(overview), False), ("", False), *page(overview, sheet)]
 
-    def _watch_page(self, taken: Watched, row_id: str | None) -> Iterator[Line]:
+    def _watch_page(self, taken: PairHistory, row_id: str | None) -> Iterator[Line]:
         misses = taken.misses()
         if row_id is not None:
             place = int(row_id)

@@ -13,8 +13,8 @@ from localspec.base.errors import StoreError
 from localspec.insight.stats.groups import BY, NEED_ROUNDS, NEED_TEXTS, Group
 from localspec.insight.stats.objectives import Miss, Objectives, ObjectiveWatch
 from localspec.insight.stats.overview import Overview
-from localspec.insight.stats.watch import Notice, Watch
-from localspec.store import Asked, Run, Store
+from localspec.insight.stats.watch import DriftNotice, DriftWatch
+from localspec.store import RecordFilter, ReplyRecord, Store
 
 SLICE_S = 0.1
 """How long a slice takes."""
@@ -24,7 +24,7 @@ _STEP_ASIDE_S = 0.001
 class Taker(Protocol):
     """Counts replies."""
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         ...
 
@@ -32,7 +32,7 @@ class Taker(Protocol):
 T = TypeVar("T", bound=Taker)
 
 
-class Counted:
+class GroupedFigures:
     """All replies together, and group by group."""
 
     def __init__(self, by: str, zone: tzinfo | None = None) -> None:
@@ -41,7 +41,7 @@ class Counted:
         self._zone = zone
         self._groups: dict[Group, Overview] = {}
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         self.whole.add(run)
         group = BY[self._by](run, self._zone)
@@ -54,16 +54,16 @@ class Counted:
         return {name: overview for (_, name), overview in sorted(self._groups.items(), key=lambda item: item[0])}
 
 
-class Watched:
+class PairHistory:
     """When pairs became worse, and on which days they missed what is wanted of them."""
 
     def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
         self.replies_n = 0
-        self.notices: list[Notice] = []
-        self._watch = Watch()
+        self.notices: list[DriftNotice] = []
+        self._watch = DriftWatch()
         self._wanted = ObjectiveWatch(objectives, zone)
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         self.replies_n += 1
         self.notices += self._watch.receive(run)
@@ -77,7 +77,7 @@ class Watched:
 class Reading(Generic[T]):
     """One pass over the store. ``read`` is for a thread of its own; whoever looks at ``taken`` does so in ``look``."""
 
-    def __init__(self, store: Store, taken: T, asked: Asked) -> None:
+    def __init__(self, store: Store, taken: T, asked: RecordFilter) -> None:
         self.taken = taken
         self.done = False
         """Whether all there was has been read."""
@@ -89,7 +89,7 @@ class Reading(Generic[T]):
         self._store = store
         self._asked = asked
         self._place = 0
-        self._runs: Iterator[Run] | None = None
+        self._runs: Iterator[ReplyRecord] | None = None
 
     def read(self, clock: Callable[[], float] = time.perf_counter) -> None:
         """The next slice. Raises nothing: see ``trouble``."""
@@ -124,12 +124,12 @@ class Reading(Generic[T]):
             self.done, self.trouble = False, ""
 
 
-def counting(store: Store, by: str, zone: tzinfo | None = None) -> Reading[Counted]:
+def counting(store: Store, by: str, zone: tzinfo | None = None) -> Reading[GroupedFigures]:
     """A pass that tells replies apart; ``by`` is a key of ``groups.BY``."""
-    asked = Asked(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
-    return Reading(store, Counted(by, zone), asked)
+    asked = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
+    return Reading(store, GroupedFigures(by, zone), asked)
 
 
-def watching(store: Store, objectives: Objectives, zone: tzinfo | None = None) -> Reading[Watched]:
+def watching(store: Store, objectives: Objectives, zone: tzinfo | None = None) -> Reading[PairHistory]:
     """A pass that looks for what became worse."""
-    return Reading(store, Watched(objectives, zone), Asked(texts=True, settled=True))
+    return Reading(store, PairHistory(objectives, zone), RecordFilter(texts=True, settled=True))

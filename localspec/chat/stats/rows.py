@@ -9,7 +9,7 @@ from localspec.insight.stats.charts import bar
 from localspec.insight.stats.digest import Digest
 from localspec.insight.stats.objectives import Miss
 from localspec.insight.stats.overview import Overview
-from localspec.insight.stats.watch import WATCHED, Notice
+from localspec.insight.stats.watch import WATCHED, DriftNotice
 from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, wanted
 
 _BAR = GroupColumn("", lambda digest: bar(digest.acceptance or 0.0, 8).ljust(8))
@@ -21,21 +21,21 @@ _LEAST_NAME, _MOST_NAME = 7, 28
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StatsRow:
     """One line of the list."""
 
     id: str
     text: str
 
 
-def group_rows(groups: Mapping[str, Overview], head: str, width: int) -> tuple[str, list[Row]]:
+def group_rows(groups: Mapping[str, Overview], head: str, width: int) -> tuple[str, list[StatsRow]]:
     """The heads of the columns, and a row for each group; its id is its name."""
     longest = max(map(len, (head, *groups)))
     columns, name_width = _fitting(longest, width)
     return (
         _line(head, [column.head.rjust(_room(column)) for column in columns], name_width, width),
         [
-            Row(name, _line(name, [_cell(column, overview.whole) for column in columns], name_width, width))
+            StatsRow(name, _line(name, [_cell(column, overview.whole) for column in columns], name_width, width))
             for name, overview in groups.items()
         ],
     )
@@ -67,15 +67,15 @@ def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
     return _GAP.join([cut(name, name_width).ljust(name_width), *cells])[:width].rstrip()
 
 
-def notice_rows(notices: Sequence[Notice], misses: Sequence[Miss], width: int) -> list[Row]:
+def notice_rows(notices: Sequence[DriftNotice], misses: Sequence[Miss], width: int) -> list[StatsRow]:
     """What became worse and what was missed, the latest first; an id is a place among all of both."""
     lines = [(f"{notice.at.astimezone():%Y-%m-%d %H:%M}", _fell(notice)) for notice in notices]
     lines += [(f"{miss.day}      ", _missed(miss)) for miss in misses]
     order = sorted(range(len(lines)), key=lambda place: lines[place][0].strip(), reverse=True)
-    return [Row(str(place), cut(f"{lines[place][0]}  {lines[place][1]}", width)) for place in order]
+    return [StatsRow(str(place), cut(f"{lines[place][0]}  {lines[place][1]}", width)) for place in order]
 
 
-def _fell(notice: Notice) -> str:
+def _fell(notice: DriftNotice) -> str:
     watched = WATCHED[notice.measure]
     return f"{notice.pair}: {watched.said} from {watched.written(notice.before)} to {watched.written(notice.since)}"
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from rich.cells import cell_len, set_cell_size
 
 from localspec.base.visible import visible
-from localspec.chat.tokens.truth import Place, Trace
+from localspec.chat.tokens.truth import TokenPlace, Trace
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 
@@ -62,7 +62,7 @@ def came_about(trace: Trace, index: int) -> list[Fact]:
     return told
 
 
-def acceptance(place: Place, inspection: Inspection) -> str:
+def acceptance(place: TokenPlace, inspection: Inspection) -> str:
     """How likely the token is kept when it is proposed; empty where that cannot be said."""
     p = inspection.target.filtered
     if p is None:
@@ -128,20 +128,20 @@ def _candidate(candidate: Candidate, chosen: bool, width: int) -> str:
     return set_cell_size(start + quoted(candidate.text), width)
 
 
-def _text(place: Place, inspection: Inspection | None) -> str:
+def _text(place: TokenPlace, inspection: Inspection | None) -> str:
     """The token's text; for one without, what the vocabulary calls it, if it is among the likeliest."""
     if place.token.text or inspection is None:
         return place.token.text
     return next((c.text for c in inspection.target.top if c.id == place.token.id), "")
 
 
-def _origin(place: Place) -> str:
+def _origin(place: TokenPlace) -> str:
     if place.token.origin is Origin.ACCEPTED:
         return f"accepted from {place.token.drafter or place.round.drafter or 'a drafter'}"
     return f"{place.token.origin}"
 
 
-def _rejected(place: Place) -> str:
+def _rejected(place: TokenPlace) -> str:
     guesses = " ".join(quoted(proposal.text) for proposal in place.round.rejected)
     drafters = "+".join(dict.fromkeys(p.drafter for p in place.round.rejected if p.drafter))
     by = f" from {drafters}" if drafters else ""

@@ -130,7 +130,7 @@ def heat_kind(prob: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TokenPlace:
     """A token and where it stands in its round."""
 
     index: int
@@ -147,7 +147,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TokenSource:
     """What was asked for some tokens of a reply, one after the other."""
 
     start: int
@@ -166,7 +166,7 @@ class Trace:
         """The target's probability of each token, as far as it has been asked."""
         self.inspections: dict[int, Inspection] = {}
         """What the models think of tokens, by index, as far as they have been asked."""
-        self.sources: list[Source] = []
+        self.sources: list[TokenSource] = []
         """What the engine was asked for the tokens; nothing for replies of another time."""
         self._round_of: list[int] = []
         self._starts: list[int] = []
@@ -186,9 +186,9 @@ class Trace:
 
     def begin(self, asked: Generate, pair: LoadOptions) -> None:
         """The tokens that come now are asked for so."""
-        self.sources.append(Source(len(self.tokens), asked, pair))
+        self.sources.append(TokenSource(len(self.tokens), asked, pair))
 
-    def source(self, index: int) -> Source | None:
+    def source(self, index: int) -> TokenSource | None:
         """What was asked for a token."""
         return next((source for source in reversed(self.sources) if source.start <= index), None)
 
@@ -220,10 +220,10 @@ class Trace:
         """How many tokens of each kind there are, all kinds named."""
         return {kind: self._counts[mode][kind] for kind in KINDS[mode]}
 
-    def place(self, index: int) -> Place:
+    def place(self, index: int) -> TokenPlace:
         """Where a token stands."""
         number = self._round_of[index]
-        return Place(index, self.tokens[index], self.rounds[number], index - self._starts[number])
+        return TokenPlace(index, self.tokens[index], self.rounds[number], index - self._starts[number])
 
     def first_of_round(self, index: int, step: int = 0) -> int:
         """The first token of the round ``step`` rounds from the one that a token belongs to, or of the outermost."""

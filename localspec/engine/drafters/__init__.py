@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import Protocol
 
 from localspec.base.errors import LocalSpecError, UsageError
-from localspec.engine.dist import Chance, Dist
+from localspec.engine.dist import Dist, Rng
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix import SuffixAutomaton
@@ -59,9 +59,9 @@ class Draft:
     failures: dict[str, LocalSpecError] = field(default_factory=dict)
     """Why drafters could not go on, by their names."""
 
-    def draw(self, outlook: Outlook, chance: Chance) -> int:
+    def draw(self, outlook: Outlook, rng: Rng) -> int:
         """Propose a token drawn from ``outlook.dist``."""
-        token = chance.draw(outlook.dist)
+        token = rng.draw(outlook.dist)
         self.tokens.append(token)
         self.dists.append(outlook.dist)
         self.outlooks.append(outlook)
@@ -71,7 +71,7 @@ class Draft:
         return len(self.tokens)
 
 
-class Walk(Protocol):
+class DraftCursor(Protocol):
     """One drafter on its way ahead of the text, for the length of a round."""
 
     @property
@@ -105,7 +105,7 @@ class Drafter(Protocol):
         """Catch up with ``context`` ahead of time, so that the first look is quick. Raises ``Cancelled``."""
         ...
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         """Set out from the end of ``context``. ``sampler`` is the target's; fork it to walk ahead."""
         ...
 
@@ -115,7 +115,7 @@ class Drafter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class DrafterInputs:
     """What there is to make a drafter from."""
 
     vocab: Vocab
@@ -131,7 +131,7 @@ def drafter_names() -> tuple[str, ...]:
     return tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__)))
 
 
-def make_drafter(name: str, parts: Parts) -> Drafter:
+def make_drafter(name: str, parts: DrafterInputs) -> Drafter:
     """The drafter called ``name``. Raises UsageError if there is none, or if it lacks what it is made from."""
     if name not in drafter_names():
         raise UsageError(f"There is no drafter {name!r}.", f"Known drafters: {', '.join(drafter_names())}.")

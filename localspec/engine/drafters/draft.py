@@ -8,7 +8,7 @@ import numpy as np
 
 from localspec.base.errors import UsageError
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import Favourite, Outlook, Parts, Walk
+from localspec.engine.drafters import DraftCursor, DrafterInputs, Favourite, Outlook
 from localspec.engine.model import Likeliest, Logits, Model, Ranking
 from localspec.engine.proposal import ProposalLaw
 from localspec.engine.sampling import Guesser, Sampler
@@ -16,7 +16,7 @@ from localspec.engine.sampling import Guesser, Sampler
 _BINS = 10
 
 
-def make(parts: Parts) -> DraftModel:
+def make(parts: DrafterInputs) -> DraftModel:
     """Raises UsageError without a draft model."""
     if parts.draft is None:
         raise UsageError("No draft model is loaded.", "Name one with --draft FILE, or turn speculation off.")
@@ -41,7 +41,7 @@ class DraftModel:
     def prefill(self, context: Sequence[int]) -> None:
         self._model.logits(context, 0)
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         return _DraftWalk(self._model, self._ranking, self._law, context, sampler)
 
     def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:

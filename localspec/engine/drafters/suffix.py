@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import Outlook, Parts, Walk
+from localspec.engine.drafters import DraftCursor, DrafterInputs, Outlook
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix import Guess, SuffixAutomaton, Walker
 
@@ -19,7 +19,7 @@ _MIXED = 0.75
 """What is left of it where other tokens followed the same match."""
 
 
-def make(parts: Parts) -> SuffixDrafter:
+def make(parts: DrafterInputs) -> SuffixDrafter:
     """Needs nothing but the text itself; past replies are welcome."""
     return SuffixDrafter(parts.past)
 
@@ -37,9 +37,9 @@ class SuffixDrafter:
     def prefill(self, context: Sequence[int]) -> None:
         """Reading is quick enough to be left to the first round."""
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> Walk:
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         self._automaton.follow(context)
-        walkers = [self._automaton.walk()]
+        walkers = [self._automaton.cursor()]
         if self._past is not None:
             walkers.append(self._past.walk_after(context))
         return _SuffixWalk(walkers)

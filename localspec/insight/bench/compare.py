@@ -21,7 +21,7 @@ LEAST = 0.05
 """Smaller changes are not worth a word."""
 
 
-class Change(StrEnum):
+class BenchChange(StrEnum):
     """What became of a speed."""
 
     SLOWER = "slower"
@@ -32,7 +32,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchComparison:
     """One speed, then and now."""
 
     pair: str
@@ -42,12 +42,12 @@ class Comparison:
     ratio: float
     """New speed by old."""
     p_value: float
-    change: Change
+    change: BenchChange
     n: int
     """Replies now."""
 
 
-def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[Comparison]:
+def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[BenchComparison]:
     """Every way and subject both runs have; plain decoding too, which tells a slower machine from a worse draft."""
     groups = []
     for pair in new.pairs:
@@ -58,9 +58,9 @@ def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[Compariso
     return [_judged(*group, level, seed) for group in groups]
 
 
-def losses(found: Sequence[Comparison]) -> list[Comparison]:
+def losses(found: Sequence[BenchComparison]) -> list[BenchComparison]:
     """Those that fail the comparison."""
-    return [each for each in found if each.change is Change.SLOWER]
+    return [each for each in found if each.change is BenchChange.SLOWER]
 
 
 def unlike(old: BenchResult, new: BenchResult) -> list[str]:
@@ -111,12 +111,12 @@ def _judged(
     strata: Sequence[Stratum],
     level: float,
     seed: int,
-) -> Comparison:
+) -> BenchComparison:
     ratio, p_value = exp(shift(strata)), shift_p_value(strata, seed)
     if fewest_strata_p_value(strata) > level:
-        change = Change.OPEN
+        change = BenchChange.OPEN
     elif p_value > level or abs(ratio - 1) <= LEAST:
-        change = Change.SAME
+        change = BenchChange.SAME
     else:
-        change = Change.SLOWER if ratio < 1 else Change.FASTER
-    return Comparison(pair, way, temperature, subject, ratio, p_value, change, sum(len(now) for _, now in strata))
+        change = BenchChange.SLOWER if ratio < 1 else BenchChange.FASTER
+    return BenchComparison(pair, way, temperature, subject, ratio, p_value, change, sum(len(now) for _, now in strata))

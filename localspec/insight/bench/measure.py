@@ -10,7 +10,7 @@ from localspec.base.errors import CapacityError
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.engine.settings import Sampling
 from localspec.insight.bench.sample import Clock, Sample, Stopwatch
-from localspec.insight.bench.trials import Condition, Trial
+from localspec.insight.bench.trials import BenchTrial, Condition
 from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import ReplyOptions
 
@@ -49,7 +49,7 @@ class Setup:
     """Whether there is time for another trial."""
 
 
-def measure(pair: OpenPair, trials: Sequence[Trial], setup: Setup) -> Iterator[Measured]:
+def measure(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> Iterator[Measured]:
     """Warm up, then every trial until time is up or a stop signal comes, which drops the reply under way."""
     if not _warm_up(pair, trials, setup):
         return
@@ -70,7 +70,7 @@ def measure(pair: OpenPair, trials: Sequence[Trial], setup: Setup) -> Iterator[M
         yield Measured(number + 1, len(trials), result)
 
 
-def _warm_up(pair: OpenPair, trials: Sequence[Trial], setup: Setup) -> bool:
+def _warm_up(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> bool:
     """A short reply in every way, so that memory has been touched and depths have been tried; whether it ended."""
     for condition in dict.fromkeys(trial.condition for trial in trials):
         options = replace(_options(condition, setup, 0), max_tokens=_WARM_UP_TOKENS)
@@ -79,7 +79,7 @@ def _warm_up(pair: OpenPair, trials: Sequence[Trial], setup: Setup) -> bool:
     return True
 
 
-def _measured(pair: OpenPair, trial: Trial, setup: Setup) -> Sample | None:
+def _measured(pair: OpenPair, trial: BenchTrial, setup: Setup) -> Sample | None:
     """None if a stop signal came. Raises CapacityError for a prompt that is too long."""
     _forget(pair)
     # The same chance for all ways of one repetition; what they make of it differs.

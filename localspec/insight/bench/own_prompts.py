@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from localspec.base.errors import NotFoundError
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 from localspec.insight.stats.subjects import subject_of
 from localspec.runtime.messages import Message, Role
 from localspec.store import Heading, Node, Store
@@ -17,7 +17,7 @@ UNANSWERED = "own"
 """The subject of a question that has no reply to tell it by."""
 
 
-def drawn_prompts(store: Store, n: int, seed: int) -> tuple[Prompt, ...]:
+def drawn_prompts(store: Store, n: int, seed: int) -> tuple[BenchPrompt, ...]:
     """``n`` questions with what was said before them, or all if there are fewer; the same for the same seed.
 
     A question's subject is that of the reply that is shown to it, and its id that of its message. Raises NotFoundError
@@ -31,7 +31,7 @@ def drawn_prompts(store: Store, n: int, seed: int) -> tuple[Prompt, ...]:
     return tuple(found[each] for each in chosen)
 
 
-def _of(store: Store, heading: Heading) -> Iterator[Prompt]:
+def _of(store: Store, heading: Heading) -> Iterator[BenchPrompt]:
     """The questions on the way to where the conversation stands."""
     path = store.document(heading.id).tree.path()
     said = [Message(Role.SYSTEM, heading.system)] if heading.system else []
@@ -42,7 +42,7 @@ def _of(store: Store, heading: Heading) -> Iterator[Prompt]:
         if chars_n > LONGEST_CHARS:
             return
         if node.role is Role.USER and node.content.strip():
-            yield Prompt(node.id, _subject(path[place + 1 : place + 2]), tuple(said))
+            yield BenchPrompt(node.id, _subject(path[place + 1 : place + 2]), tuple(said))
 
 
 def _subject(reply: tuple[Node, ...]) -> str:

@@ -15,9 +15,9 @@ from localspec.insight.bench.result import BenchResult, PairResult
 from localspec.insight.bench.sample import Clock, Sample
 from localspec.insight.bench.surroundings import Snapshot, notes, resident_bytes
 from localspec.insight.bench.trials import Condition, schedule
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.interruptible import InterruptibleThread, Opener
-from localspec.runtime.launch import Launch
 from localspec.runtime.load import OpenPair, PairInfo, Progress
 
 INTERRUPTED = "stopped by Ctrl-C"
@@ -30,7 +30,7 @@ _FEWEST_TOKENS = 4
 class Orders:
     """What to measure, of every pair."""
 
-    prompts: Sequence[Prompt]
+    prompts: Sequence[BenchPrompt]
     conditions: Sequence[Condition]
     repeats: int
     tokens: int
@@ -64,18 +64,18 @@ class Bench:
     errors: list[LocalSpecError] = field(default_factory=list)
     """Of the pairs that could not be measured."""
 
-    def run(self, launches: Sequence[Launch]) -> None:
+    def run(self, launches: Sequence[ChatConfig]) -> None:
         """Measure all pairs. Ctrl-C ends it early; what there is by then is in ``result``."""
         self.result.settings = self.orders.settings()
         self.result.created = datetime.now().astimezone().isoformat(timespec="seconds")
         began_s = self.clock()
         try:
             with InterruptibleThread() as thread:
-                for number, launch in enumerate(launches):
-                    pair = PairResult(launch.pair_id or launch.title)
+                for number, chat_config in enumerate(launches):
+                    pair = PairResult(chat_config.pair_id or chat_config.title)
                     self.result.pairs.append(pair)
                     share = _Share(began_s, self.orders.limit_s, number, len(launches))
-                    _OnePair(self, thread, launch, pair, share).measure()
+                    _OnePair(self, thread, chat_config, pair, share).measure()
         except KeyboardInterrupt:
             self.result.cut_short = INTERRUPTED
 
@@ -105,7 +105,7 @@ class _OnePair:
 
     bench: Bench
     thread: InterruptibleThread
-    launch: Launch
+    chat_config: ChatConfig
     result: PairResult
     share: _Share
 
@@ -113,7 +113,7 @@ class _OnePair:
         """Fill ``result``. Raises KeyboardInterrupt after Ctrl-C."""
         bench, thread = self.bench, self.thread
         try:
-            pair = thread.call(lambda: bench.opener(self.launch.load, thread.cancel, bench.loading))
+            pair = thread.call(lambda: bench.opener(self.chat_config.load, thread.cancel, bench.loading))
         except Cancelled:
             raise KeyboardInterrupt from None
         except LocalSpecError as error:
@@ -134,7 +134,7 @@ class _OnePair:
         before = Snapshot.take()
         trials = schedule(orders.prompts, orders.conditions, orders.repeats, orders.seed)
         setup = Setup(
-            self.launch.reply.sampling,
+            self.chat_config.reply.sampling,
             orders.tokens,
             orders.seed,
             bench.clock,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.insight.bench.trials import Trial
+from localspec.insight.bench.trials import BenchTrial
 
 Clock = Callable[[], float]
 """Seconds, from any beginning."""
@@ -92,7 +92,7 @@ class Stopwatch:
             case Finished():
                 self._finished = event
 
-    def sample(self, trial: Trial) -> Sample | None:
+    def sample(self, trial: BenchTrial) -> Sample | None:
         """The figures; None of a reply that was stopped or has no tokens."""
         if self._finished is None or self._finished.reason is FinishReason.CANCELLED:
             return None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import UsageError
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 
 PLAIN = "plain"
 AUTO = "auto"
@@ -41,10 +41,10 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class BenchTrial:
     """One reply to measure."""
 
-    prompt: Prompt
+    prompt: BenchPrompt
     condition: Condition
     repetition: int
 
@@ -65,16 +65,16 @@ def conditions(
     return list(dict.fromkeys(listed))
 
 
-def schedule(prompts: Sequence[Prompt], listed: Sequence[Condition], repeats: int, seed: int) -> list[Trial]:
+def schedule(prompts: Sequence[BenchPrompt], listed: Sequence[Condition], repeats: int, seed: int) -> list[BenchTrial]:
     """All trials; those of one prompt and temperature stand together, and each repetition has an order of its own."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     temperatures = list(dict.fromkeys(condition.temperature for condition in listed))
-    trials: list[Trial] = []
+    trials: list[BenchTrial] = []
     for repetition in range(repeats):
         blocks = [(prompt, temperature) for prompt in prompts for temperature in temperatures]
-        chance.shuffle(blocks)
+        rng.shuffle(blocks)
         for prompt, temperature in blocks:
             ways = [condition for condition in listed if condition.temperature == temperature]
-            chance.shuffle(ways)
-            trials += [Trial(prompt, condition, repetition) for condition in ways]
+            rng.shuffle(ways)
+            trials += [BenchTrial(prompt, condition, repetition) for condition in ways]
     return trials

@@ -31,7 +31,7 @@ class Judgement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BenchVerdict:
     """Whether to use a pair, and how."""
 
     judgement: Judgement
@@ -54,11 +54,13 @@ def judge(cell: Cell) -> Judgement:
     return Judgement.COSTS if high < 1 else Judgement.OPEN
 
 
-def verdict(cells: Sequence[Cell]) -> Verdict:
+def verdict(cells: Sequence[Cell]) -> BenchVerdict:
     """Of the best way: the one with the greatest speed-up over all subjects and temperatures."""
     wholes = [cell for cell in cells if cell.subject == ALL]
     if not wholes:
-        return Verdict(Judgement.OPEN, "No verdict: nothing was measured both plain and with speculation.", None, None)
+        return BenchVerdict(
+            Judgement.OPEN, "No verdict: nothing was measured both plain and with speculation.", None, None
+        )
     way = max(dict.fromkeys(cell.way for cell in wholes), key=lambda name: _mean(wholes, name))
     named = f" with {way}" if len({cell.way for cell in wholes}) > 1 else ""
     parts = [cell for cell in cells if cell.way == way and cell.subject != ALL]
@@ -70,44 +72,46 @@ def verdict(cells: Sequence[Cell]) -> Verdict:
     if pays:
         rest = by[Judgement.EQUAL] + by[Judgement.OPEN]
         end = f"; no certain difference on {', '.join(_by_name(rest, wholes))}" if rest else ""
-        return Verdict(Judgement.PAYS, f"Use it{named}: {_told(pays, wholes)}{end}.", way, True)
+        return BenchVerdict(Judgement.PAYS, f"Use it{named}: {_told(pays, wholes)}{end}.", way, True)
     if costs:
-        return Verdict(Judgement.COSTS, f"Leave it off: {_told(costs, wholes)}.", way, False)
+        return BenchVerdict(Judgement.COSTS, f"Leave it off: {_told(costs, wholes)}.", way, False)
     return _of_wholes(wholes, way, named)
 
 
-def _mixed(pays: Sequence[Cell], costs: Sequence[Cell], wholes: Sequence[Cell], way: str, named: str) -> Verdict:
+def _mixed(pays: Sequence[Cell], costs: Sequence[Cell], wholes: Sequence[Cell], way: str, named: str) -> BenchVerdict:
     """What it does over all subjects decides which half comes first."""
     if _mean(wholes, way) >= 1:
         off = _told(costs, wholes, subject_first=True)
-        return Verdict(Judgement.MIXED, f"Use it{named}: {_told(pays, wholes)}; leave it off for {off}.", way, True)
+        return BenchVerdict(
+            Judgement.MIXED, f"Use it{named}: {_told(pays, wholes)}; leave it off for {off}.", way, True
+        )
     but = _told(pays, wholes, subject_first=True)
-    return Verdict(
+    return BenchVerdict(
         Judgement.MIXED, f"Leave it off, but for {but}: elsewhere it costs, {_told(costs, wholes)}.", way, False
     )
 
 
-def _of_wholes(wholes: Sequence[Cell], way: str, named: str) -> Verdict:
+def _of_wholes(wholes: Sequence[Cell], way: str, named: str) -> BenchVerdict:
     """Where no subject by itself is certain."""
     kinds = {judge(cell) for cell in wholes}
     spread = " and ".join(_spread(cell, len(wholes) > 1) for cell in wholes)
     if kinds == {Judgement.PAYS}:
         sentence = f"Use it{named}: {spread} over all subjects, though none is certain by itself."
-        return Verdict(Judgement.PAYS, sentence, way, True)
+        return BenchVerdict(Judgement.PAYS, sentence, way, True)
     if kinds == {Judgement.COSTS}:
-        return Verdict(Judgement.COSTS, f"Leave it off: {spread} over all subjects.", way, False)
+        return BenchVerdict(Judgement.COSTS, f"Leave it off: {spread} over all subjects.", way, False)
     if kinds == {Judgement.EQUAL}:
-        return Verdict(Judgement.EQUAL, f"It makes no difference{named}: {spread}.", way, False)
+        return BenchVerdict(Judgement.EQUAL, f"It makes no difference{named}: {spread}.", way, False)
     if any(cell.interval is None for cell in wholes):
         fewest = min(cell.n for cell in wholes)
         few = "1 comparison is" if fewest == 1 else f"{fewest} comparisons are"
         sentence = f"No verdict: {few} too few; measure with more --repeats or --minutes."
-        return Verdict(Judgement.OPEN, sentence, way, None)
+        return BenchVerdict(Judgement.OPEN, sentence, way, None)
     sentence = f"No verdict: {spread}, which may be a gain or a loss; measure with more --repeats on a quiet machine."
-    return Verdict(Judgement.OPEN, sentence, way, None)
+    return BenchVerdict(Judgement.OPEN, sentence, way, None)
 
 
-def recommended(found: Verdict) -> str | None:
+def recommended(found: BenchVerdict) -> str | None:
     """The way to reply with from now on: that of the verdict, plain decoding, or None where nothing is certain."""
     if found.use is None:
         return None

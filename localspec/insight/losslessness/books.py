@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localspec.engine.events import Origin, Round
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.subject import Answer
 
 _SHOWN_N = 5
 
 
 @dataclass(slots=True)
-class Books:
+class RoundAudit:
     """What the speculative replies did, added up."""
 
     replies_n: int = 0
@@ -43,15 +43,15 @@ class Books:
         }
         if self.faults:
             text = f"{len(self.faults)} of {self.rounds_n} rounds do not add up."
-            return Check("rounds", Outcome.FAIL, text, tuple(self.faults[:_SHOWN_N]), figures)
+            return Check("rounds", CheckOutcome.FAIL, text, tuple(self.faults[:_SHOWN_N]), figures)
         if not self.proposed_n:
             text = "Nothing was proposed, so speculation was not tested. Choose a depth above 0, or another drafter."
-            return Check("rounds", Outcome.OPEN, text, (), figures)
+            return Check("rounds", CheckOutcome.OPEN, text, (), figures)
         text = (
             f"All {self.rounds_n} rounds add up: {self.proposed_n} tokens proposed, {self.accepted_n} accepted, "
             "and one of the target's own after each draft."
         )
-        return Check("rounds", Outcome.PASS, text, (), figures)
+        return Check("rounds", CheckOutcome.PASS, text, (), figures)
 
 
 def _fault(round_: Round, last: bool) -> str | None:

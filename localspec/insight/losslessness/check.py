@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """What a check came to."""
 
     PASS = "pass"  # noqa: S105 -- no password
@@ -22,7 +22,7 @@ class Check:
     """One question and its answer."""
 
     name: str
-    outcome: Outcome
+    outcome: CheckOutcome
     text: str
     """The answer in a sentence or two."""
     details: tuple[str, ...] = ()
@@ -31,10 +31,10 @@ class Check:
     """What it rests on; values that JSON knows."""
 
 
-def verdict_of(checks: Sequence[Check]) -> Outcome:
+def verdict_of(checks: Sequence[Check]) -> CheckOutcome:
     """One failure fails the whole; it passes only if replies were compared, and proposals were among them."""
     outcomes = {check.name: check.outcome for check in checks}
-    if Outcome.FAIL in outcomes.values():
-        return Outcome.FAIL
-    passed = {name for name, outcome in outcomes.items() if outcome is Outcome.PASS}
-    return Outcome.PASS if "rounds" in passed and passed & {"greedy", "sampled"} else Outcome.OPEN
+    if CheckOutcome.FAIL in outcomes.values():
+        return CheckOutcome.FAIL
+    passed = {name for name, outcome in outcomes.items() if outcome is CheckOutcome.PASS}
+    return CheckOutcome.PASS if "rounds" in passed and passed & {"greedy", "sampled"} else CheckOutcome.OPEN

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import Books
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.books import RoundAudit
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.greedy import GreedyProof
 from localspec.insight.losslessness.likelihood import LikelihoodProof
 from localspec.insight.losslessness.sampled import SampledProof
 from localspec.insight.losslessness.structured import StructuredProof
 from localspec.insight.losslessness.subject import Examined, Way
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 
 FALSE_ALARM = 0.001
 """The chance that a flawless pair fails its statistical tests, all of them together."""
@@ -23,12 +23,12 @@ _SHORT_CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExaminationPlan:
     """How much is tried."""
 
     way: Way
     sampling: Sampling = field(default_factory=Sampling)
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[BenchPrompt, ...] = ()
     tokens: int = 64
     """Of a greedy reply, and of one whose likelihood is judged."""
     samples_n: int = 300
@@ -44,7 +44,7 @@ class Plan:
     seed: int = 0
 
     @property
-    def short(self) -> tuple[Prompt, ...]:
+    def short(self) -> tuple[BenchPrompt, ...]:
         """Prompts that are quickly read; all of them if none is."""
         short = (prompt for prompt in self.prompts if len(prompt.messages[-1].content) <= _SHORT_CHARACTERS)
         return tuple(short) or self.prompts
@@ -59,9 +59,9 @@ class Plan:
         return FALSE_ALARM / (self.places + 1)
 
 
-def examine(pair: Examined, plan: Plan) -> Iterator[Check | float]:
+def examine(pair: Examined, plan: ExaminationPlan) -> Iterator[Check | float]:
     """Checks as they are done and, in between, the share of the work that is, 0..1. Raises Cancelled."""
-    books = Books()
+    books = RoundAudit()
     parts = _parts(pair, plan, books)
     total_n, done_n = sum(part.tokens_n for part in parts), 0.0
     for part in parts:
@@ -79,9 +79,9 @@ def _unbroken(part: _Part) -> Iterator[Check | None]:
     try:
         yield from part.checks
     except CapacityError as error:
-        yield Check(part.name, Outcome.OPEN, f"There is no room for the replies: {error.message}")
+        yield Check(part.name, CheckOutcome.OPEN, f"There is no room for the replies: {error.message}")
     except LocalSpecError as error:
-        yield Check(part.name, Outcome.FAIL, f"A reply broke off: {error.message}")
+        yield Check(part.name, CheckOutcome.FAIL, f"A reply broke off: {error.message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class _Part:
         return self.steps_n * self.step_tokens
 
 
-def _parts(pair: Examined, plan: Plan, books: Books) -> list[_Part]:
+def _parts(pair: Examined, plan: ExaminationPlan, books: RoundAudit) -> list[_Part]:
     way, sampling, seed = plan.way, plan.sampling, plan.seed
     greedy = GreedyProof(pair, way, plan.tokens, books)
     law = SampledProof(pair, way, sampling, plan.opening_n, plan.false_alarm, seed, books)

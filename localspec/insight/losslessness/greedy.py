@@ -10,10 +10,10 @@ import numpy as np
 
 from localspec.base.errors import CapacityError
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import Books
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.books import RoundAudit
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.subject import PLAIN, Answer, Asked, Examined, Way, ask
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 
 LARGEST_NEAR_TIE = 0.5
 """Two scores further apart than this never count as a near-tie, however much batches change them here."""
@@ -50,9 +50,9 @@ class GreedyProof:
     pair: Examined
     way: Way
     tokens: int
-    books: Books
+    books: RoundAudit
 
-    def check(self, prompts: Sequence[Prompt]) -> Iterator[Check | None]:
+    def check(self, prompts: Sequence[BenchPrompt]) -> Iterator[Check | None]:
         """None before each prompt, then the result. Raises Cancelled."""
         differences: list[Difference] = []
         noise = 0.0
@@ -89,7 +89,7 @@ class GreedyProof:
             most = max(most, abs(float((one[best] - one[second]) - (row[best] - row[second]))))
         return most
 
-    def _difference(self, prompt: Prompt, plain: Answer, fast: Answer) -> Difference | None:
+    def _difference(self, prompt: BenchPrompt, plain: Answer, fast: Answer) -> Difference | None:
         tokens = [token for round_ in plain.rounds for token in round_.tokens]
         others = [token for round_ in fast.rounds for token in round_.tokens]
         for at, (token, other) in enumerate(zip_longest(tokens, others)):
@@ -121,16 +121,16 @@ def _result(differences: Sequence[Difference], n: int, tokens_n: int, proposed_n
     details = tuple(difference.told() for difference in differences)
     if real:
         text = f"{len(real)} of {n} greedy replies are other texts than plain decoding's, and not by a near-tie."
-        return Check("greedy", Outcome.FAIL, text, details, figures)
+        return Check("greedy", CheckOutcome.FAIL, text, details, figures)
     if noise > WORST_NOISE:
         text = f"The target scores the same text otherwise in a batch than token by token, by up to {noise:.2f}."
-        return Check("greedy", Outcome.FAIL, text, details, figures)
+        return Check("greedy", CheckOutcome.FAIL, text, details, figures)
     if not proposed_n or not tokens_n:
-        return Check("greedy", Outcome.OPEN, "Nothing was proposed in greedy replies.", details, figures)
+        return Check("greedy", CheckOutcome.OPEN, "Nothing was proposed in greedy replies.", details, figures)
     text = f"{n - ties_n} of {n} greedy replies ({tokens_n} tokens) are the same, token by token."
     if ties_n:
         text += (
             f" {ties_n} part{'s' if ties_n == 1 else ''} at a near-tie: two tokens score so alike that the shape of a "
             f"batch decides, which alone moves scores by {noise:.4f} here."
         )
-    return Check("greedy", Outcome.PASS, text, details, figures)
+    return Check("greedy", CheckOutcome.PASS, text, details, figures)

@@ -11,10 +11,10 @@ import numpy as np
 from localspec.base.significance import fewest_strata_p_value, shift, shift_p_value
 from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import Books
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.books import RoundAudit
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.subject import PLAIN, Asked, Examined, Way, ask
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 
 _SCORING_WIDTH = 8
 _FIRST_SEED = 700_000_000
@@ -31,10 +31,10 @@ class LikelihoodProof:
     tokens: int
     false_alarm: float
     seed: int
-    books: Books
+    books: RoundAudit
     _strata: list[tuple[list[float], list[float]]] = field(default_factory=list)
 
-    def check(self, prompts: Sequence[Prompt], replies_n: int) -> Iterator[Check | None]:
+    def check(self, prompts: Sequence[BenchPrompt], replies_n: int) -> Iterator[Check | None]:
         """None after each reply of either kind, then the result. Raises Cancelled."""
         for number, prompt in enumerate(prompts):
             both: tuple[list[float], list[float]] = ([], [])
@@ -69,11 +69,13 @@ class LikelihoodProof:
         told = f"{plain:.3f} nats a token plain, {fast:.3f} speculative, over {n} + {n} replies (p = {p_value:.3g})"
         if p_value <= self.false_alarm:
             text = f"The target finds replies made with speculation more or less likely than its own: {told}."
-            return Check("likelihood", Outcome.FAIL, text, (), figures)
+            return Check("likelihood", CheckOutcome.FAIL, text, (), figures)
         if fewest_strata_p_value(self._strata) > self.false_alarm:
             text = f"Too few replies to judge their likelihood: {told}."
-            return Check("likelihood", Outcome.OPEN, text, (), figures)
-        return Check("likelihood", Outcome.PASS, f"The target finds both kinds equally likely: {told}.", (), figures)
+            return Check("likelihood", CheckOutcome.OPEN, text, (), figures)
+        return Check(
+            "likelihood", CheckOutcome.PASS, f"The target finds both kinds equally likely: {told}.", (), figures
+        )
 
 
 def log_probability(row: Logits, token: int) -> float:

@@ -13,20 +13,20 @@ from typing import Any
 
 from localspec import __version__
 from localspec.engine.settings import BANNED, Sampling
-from localspec.insight.losslessness.check import Check, Outcome, verdict_of
-from localspec.insight.losslessness.examination import FALSE_ALARM, Plan
+from localspec.insight.losslessness.check import Check, CheckOutcome, verdict_of
+from localspec.insight.losslessness.examination import FALSE_ALARM, ExaminationPlan
 from localspec.runtime.load import PairInfo
 
 _BLOCK_BYTES = 2**22
 _VERDICTS = {
-    Outcome.PASS: "Lossless here, as far as these checks can tell.",
-    Outcome.FAIL: "NOT lossless here: speculation changes the replies.",
-    Outcome.OPEN: "Not shown: too little could be tested.",
+    CheckOutcome.PASS: "Lossless here, as far as these checks can tell.",
+    CheckOutcome.FAIL: "NOT lossless here: speculation changes the replies.",
+    CheckOutcome.OPEN: "Not shown: too little could be tested.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ReportContext:
     """Where and on what the checks were done."""
 
     pair: str
@@ -59,15 +59,15 @@ class Circumstances:
 class Report:
     """All checks and their circumstances."""
 
-    circumstances: Circumstances
-    plan: Plan
+    circumstances: ReportContext
+    plan: ExaminationPlan
     checks: Sequence[Check]
     cut_short: bool = False
 
     @property
-    def verdict(self) -> Outcome:
+    def verdict(self) -> CheckOutcome:
         outcome = verdict_of(self.checks)
-        return Outcome.OPEN if self.cut_short and outcome is Outcome.PASS else outcome
+        return CheckOutcome.OPEN if self.cut_short and outcome is CheckOutcome.PASS else outcome
 
     @property
     def sentence(self) -> str:

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 
 from localspec.base.significance import homogeneity_p_value, pooled, smallest_bias
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import Books
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.books import RoundAudit
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.subject import PLAIN, Asked, Examined, Way, ask
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 
 POWER = 0.95
 _PILOT_N = 16
@@ -25,8 +25,8 @@ Opening = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A prompt and how replies to it begin."""
+class OpeningTest:
+    """The two-sample test of how replies to one prompt begin."""
 
     prompt: str
     n: int
@@ -59,9 +59,9 @@ class SampledProof:
     false_alarm: float
     """The chance of failing at one prompt although nothing is wrong."""
     seed: int
-    books: Books
+    books: RoundAudit
 
-    def check(self, prompts: Sequence[Prompt], places_n: int, samples_n: int) -> Iterator[Check | None]:
+    def check(self, prompts: Sequence[BenchPrompt], places_n: int, samples_n: int) -> Iterator[Check | None]:
         """None after each prompt looked at and each pair of replies, then the result. Raises Cancelled."""
         openness: dict[str, int] = {}
         if len(prompts) > places_n:
@@ -89,15 +89,15 @@ class SampledProof:
             self.books.enter(answer)
         return tuple(answer.ids)
 
-    def _compared(self, prompt: str, plain: Counter[Opening], fast: Counter[Opening]) -> Place:
+    def _compared(self, prompt: str, plain: Counter[Opening], fast: Counter[Opening]) -> OpeningTest:
         openings = sorted(plain | fast)
         table = pooled([plain[each] for each in openings], [fast[each] for each in openings])
         n, outcomes = plain.total(), table.shape[1]
         distance = float(abs(table[0] - table[1]).sum() / 2 / n)
         p_value = homogeneity_p_value(table, self.seed)
-        return Place(prompt, n, outcomes, distance, p_value, smallest_bias(n, outcomes, self.false_alarm, POWER))
+        return OpeningTest(prompt, n, outcomes, distance, p_value, smallest_bias(n, outcomes, self.false_alarm, POWER))
 
-    def _result(self, places: Sequence[Place]) -> Check:
+    def _result(self, places: Sequence[OpeningTest]) -> Check:
         open_places = [place for place in places if place.outcomes > 1]
         figures = {
             "opening_n": self.opening_n,
@@ -113,15 +113,15 @@ class SampledProof:
                 f"prompts. By chance alone this happens less than once in {1 / (self.false_alarm * len(places)):.0f} "
                 "times."
             )
-            return Check("sampled", Outcome.FAIL, text, details, figures)
+            return Check("sampled", CheckOutcome.FAIL, text, details, figures)
         if self.sampling.greedy or not open_places:
             why = "at temperature 0 nothing is" if self.sampling.greedy else "hardly anything is"
             text = f"The law of sampled replies was not tested: {why} left to chance."
-            return Check("sampled", Outcome.OPEN, text, details, figures)
+            return Check("sampled", CheckOutcome.OPEN, text, details, figures)
         best = min(place.smallest_bias for place in open_places)
         text = (
             f"The first {self.opening_n} tokens have the same law with and without speculation, as far as "
             f"{open_places[0].n} + {open_places[0].n} replies to each of {len(open_places)} prompts can tell: a bias "
             f"of {best:.2f} (total variation) or more would have shown with {POWER:.0%} probability."
         )
-        return Check("sampled", Outcome.PASS, text, details, figures)
+        return Check("sampled", CheckOutcome.PASS, text, details, figures)

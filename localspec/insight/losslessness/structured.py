@@ -9,8 +9,8 @@ from typing import Any
 
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import Books
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.books import RoundAudit
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.subject import PLAIN, Examined, Way, ask
 from localspec.runtime.messages import Message, Role
 
@@ -62,7 +62,7 @@ class StructuredProof:
     way: Way
     sampling: Sampling
     seed: int
-    books: Books
+    books: RoundAudit
 
     def check(self, replies_n: int) -> Iterator[Check | None]:
         """None after each reply of either kind, then the result. Raises Cancelled."""
@@ -92,13 +92,17 @@ def _result(plain: _Tally, fast: _Tally) -> Check:
     if plain.invalid or fast.invalid:
         where = "with speculation" if not plain.invalid else "even without speculation"
         return Check(
-            "json", Outcome.FAIL, f"Replies break the JSON Schema they are held to, {where}: {told}.", details, figures
+            "json",
+            CheckOutcome.FAIL,
+            f"Replies break the JSON Schema they are held to, {where}: {told}.",
+            details,
+            figures,
         )
     if not fast.valid or not plain.valid:
         return Check(
-            "json", Outcome.OPEN, f"No reply came to its end within {_MAX_TOKENS} tokens: {told}.", (), figures
+            "json", CheckOutcome.OPEN, f"No reply came to its end within {_MAX_TOKENS} tokens: {told}.", (), figures
         )
-    return Check("json", Outcome.PASS, f"Replies held to a JSON Schema fit it: {told}.", (), figures)
+    return Check("json", CheckOutcome.PASS, f"Replies held to a JSON Schema fit it: {told}.", (), figures)
 
 
 def is_valid(text: str) -> bool:

@@ -19,7 +19,7 @@ from localspec.engine.fallback import failures_of, fallback_of
 from localspec.engine.tally import Timings
 from localspec.insight.metrics.names import ACCEPTED_PER_POS, ACCEPTED_TOKENS, DRAFT_TOKENS, DRAFTS, SPEC_DECODE
 from localspec.insight.metrics.registry import Registry
-from localspec.store import Run
+from localspec.store import ReplyRecord
 
 OWN_FILES = "own files"
 """The pair's name where files were named on the command line."""
@@ -32,13 +32,13 @@ class Meters:
         self._registry = Registry()
         self._lock = Lock()
 
-    def begin(self, pair_id: str | None) -> Meter:
+    def begin(self, pair_id: str | None) -> ReplyMeter:
         """A reply begins. It ends with ``Finished`` or ``fail``."""
-        meter = Meter(self._registry, self._lock, pair_id or OWN_FILES)
+        meter = ReplyMeter(self._registry, self._lock, pair_id or OWN_FILES)
         meter.begin()
         return meter
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply that is on record, with its rounds: the same as its events would have."""
         meter = self.begin(run.about.pair_id)
         for round_ in run.rounds:
@@ -54,7 +54,7 @@ class Meters:
             return self._registry.page()
 
 
-class Meter:
+class ReplyMeter:
     """One reply. Nothing counts after its end."""
 
     def __init__(self, registry: Registry, lock: Lock, pair: str) -> None:

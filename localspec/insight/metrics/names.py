@@ -14,7 +14,7 @@ PAIR = "model_name"
 """The label for the pair, called as vLLM calls its model."""
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """Types of metrics, as OpenMetrics calls them."""
 
     COUNTER = "counter"
@@ -28,7 +28,7 @@ class Metric:
 
     name: str
     """Without ``_total``."""
-    kind: Kind
+    kind: MetricKind
     about: str
     """A sentence without its full stop."""
     labels: tuple[str, ...] = (PAIR,)
@@ -44,15 +44,15 @@ _LENGTHS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0)
 
 
 def _counter(name: str, about: str, *labels: str) -> Metric:
-    return Metric(name, Kind.COUNTER, about, (PAIR, *labels))
+    return Metric(name, MetricKind.COUNTER, about, (PAIR, *labels))
 
 
 def _gauge(name: str, about: str) -> Metric:
-    return Metric(name, Kind.GAUGE, about)
+    return Metric(name, MetricKind.GAUGE, about)
 
 
 def _histogram(name: str, about: str, bounds: tuple[float, ...]) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, about, bounds=bounds)
+    return Metric(name, MetricKind.HISTOGRAM, about, bounds=bounds)
 
 
 DRAFTS = ("num_drafts", "Rounds in which something was proposed")
@@ -112,7 +112,7 @@ def documentation() -> str:
     """The table in Markdown."""
     lines = ["| Name | Type | Labels | What it is |", "|---|---|---|---|"]
     for metric in METRICS:
-        suffix = "_total" if metric.kind is Kind.COUNTER else ""
+        suffix = "_total" if metric.kind is MetricKind.COUNTER else ""
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         lines.append(f"| `{metric.name}{suffix}` | {metric.kind} | {labels} | {metric.about}. |")
     return "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from localspec.insight.metrics.names import METRIC, METRICS, Kind, Metric
+from localspec.insight.metrics.names import METRIC, METRICS, Metric, MetricKind
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
@@ -64,7 +64,7 @@ class Registry:
             yield from samples
 
     def _samples(self, metric: Metric) -> Iterator[str]:
-        suffix = "_total" if metric.kind is Kind.COUNTER else ""
+        suffix = "_total" if metric.kind is MetricKind.COUNTER else ""
         for (name, labels), value in sorted(self._numbers.items()):
             if name == metric.name:
                 yield f"{name}{suffix}{_labels(metric, labels)} {_number(value)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 from localspec.insight.metrics.meters import Meters
-from localspec.store import Asked, Store
+from localspec.store import RecordFilter, Store
 
 
 class StoredMetrics:
@@ -24,7 +24,7 @@ class StoredMetrics:
     def page(self) -> str:
         """OpenMetrics text. May be called from any thread. Raises StoreError."""
         with self._lock:
-            for run in self._store.runs(self._place, asked=Asked(rounds=True, settled=True)):
+            for run in self._store.runs(self._place, asked=RecordFilter(rounds=True, settled=True)):
                 self._meters.add(run)
                 self._place = run.place
             return self._meters.page()

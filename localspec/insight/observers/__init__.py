@@ -12,7 +12,7 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event
-from localspec.store import ReplyAbout
+from localspec.store import ReplyMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class News:
         return self.short or self.text
 
 
-class ReplyWitness(Protocol):
+class ReplyObserver(Protocol):
     """Follows one reply."""
 
     def receive(self, event: Event) -> None:
@@ -41,10 +41,10 @@ class ReplyWitness(Protocol):
         ...
 
 
-class Witness(Protocol):
+class Observer(Protocol):
     """Follows one reply after another."""
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         """A reply begins; ``message`` is its id in the store, if it is stored."""
         ...
 
@@ -56,18 +56,18 @@ class Witness(Protocol):
 class Everybody:
     """Several witnesses as one."""
 
-    def __init__(self, witnesses: Sequence[Witness] = ()) -> None:
-        self._witnesses = tuple(witnesses)
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        self._observers = tuple(observers)
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
-        return _Each([witness.begin(about, message) for witness in self._witnesses])
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
+        return _Each([observer.begin(about, message) for observer in self._observers])
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
-        return [news for witness in self._witnesses for news in witness.news(wait_s)]
+        return [news for observer in self._observers for news in observer.news(wait_s)]
 
 
 class _Each:
-    def __init__(self, replies: Sequence[ReplyWitness]) -> None:
+    def __init__(self, replies: Sequence[ReplyObserver]) -> None:
         self._replies = replies
 
     def receive(self, event: Event) -> None:

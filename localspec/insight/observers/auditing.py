@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.stats.audit import AuditLog
-from localspec.store import ReplyAbout
+from localspec.store import ReplyMetadata
 from localspec.store.replies_json import about_to_dict
 
 
@@ -18,7 +18,7 @@ class Auditing:
     log: AuditLog
     _told: str = ""
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return self.log.begin(about_to_dict(about), message)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from localspec.base.errors import LocalSpecError, StoreError
 from localspec.engine.events import Event as EngineEvent
 from localspec.engine.events import Finished
-from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.stats.groups import BY, pair_of
 from localspec.insight.stats.objectives import Miss, Objectives, ObjectiveWatch
 from localspec.insight.stats.wording import OBJECTIVES, replies_said, wanted
-from localspec.store import Asked, ReplyAbout, Run, Store
+from localspec.store import RecordFilter, ReplyMetadata, ReplyRecord, Store
 
 if TYPE_CHECKING:
-    from localspec.insight.stats.watch import Notice, Watch
+    from localspec.insight.stats.watch import DriftNotice, DriftWatch
 
 _SLICE_N = 25
 """So many replies are judged, about 5 ms, before others have the interpreter."""
@@ -40,7 +40,7 @@ class LiveWatch:
         """What is wanted from now on."""
         self._store = store
         self._ring = ring
-        self._watch: Watch | None = None
+        self._watch: DriftWatch | None = None
         """Loaded with its numerics once there is something to judge."""
         self._days = ObjectiveWatch(self.objectives)
         self._place = 0
@@ -57,7 +57,7 @@ class LiveWatch:
         """Have another bell rung."""
         self._ring = ring
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return _Watched(self, message)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
@@ -105,11 +105,11 @@ class LiveWatch:
     def _catch_up(self) -> bool:
         """Judge what has been put on record since; whether there is news."""
         try:
-            return self._judge(self._store.runs(self._place, asked=Asked(texts=True, settled=True)))
+            return self._judge(self._store.runs(self._place, asked=RecordFilter(texts=True, settled=True)))
         except StoreError:
             return False  # the file is in use, or on its way out; the next reply tries again
 
-    def _judge(self, runs: Iterable[Run]) -> bool:
+    def _judge(self, runs: Iterable[ReplyRecord]) -> bool:
         told_n, watch = len(self._news), self._loaded()
         touched: set[tuple[str, str]] = set()
         for n, run in enumerate(runs, 1):
@@ -127,11 +127,11 @@ class LiveWatch:
             self._tell_misses(touched)
         return len(self._news) > told_n
 
-    def _loaded(self) -> Watch:
+    def _loaded(self) -> DriftWatch:
         if self._watch is None:
-            from localspec.insight.stats.watch import Watch
+            from localspec.insight.stats.watch import DriftWatch
 
-            self._watch = Watch()
+            self._watch = DriftWatch()
         return self._watch
 
     def _tell_misses(self, touched: set[tuple[str, str]]) -> None:
@@ -156,7 +156,7 @@ class _Watched:
         self._watch.ended(self._message)
 
 
-def notice_news(notice: Notice) -> News:
+def notice_news(notice: DriftNotice) -> News:
     """What a notice says to somebody who is in the middle of a chat."""
     return News(notice.text, f"{notice.change}; /stats says why.")
 

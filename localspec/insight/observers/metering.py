@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError, StoreError
 from localspec.engine.events import Event, Finished
-from localspec.insight.metrics.meters import Meter, Meters
-from localspec.insight.observers import News, ReplyWitness
-from localspec.store import ReplyAbout
+from localspec.insight.metrics.meters import Meters, ReplyMeter
+from localspec.insight.observers import News, ReplyObserver
+from localspec.store import ReplyMetadata
 
 if TYPE_CHECKING:
     from localspec.insight.metrics.server import MetricsServer
@@ -51,7 +51,7 @@ class Metering:
             return f"Metrics are at {self._server.url}."
         return f"Metrics are in {self._outlet}, written anew after each reply." if self._outlet is not None else ""
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return _Metered(self, self._meters.begin(about.pair_id))
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
@@ -81,7 +81,7 @@ class Metering:
 
 
 class _Metered:
-    def __init__(self, metering: Metering, meter: Meter) -> None:
+    def __init__(self, metering: Metering, meter: ReplyMeter) -> None:
         self._metering = metering
         self._meter = meter
 

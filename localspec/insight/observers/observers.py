@@ -9,7 +9,7 @@ from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.config import Value
-from localspec.insight.observers import Everybody, News, ReplyWitness, Witness
+from localspec.insight.observers import Everybody, News, Observer, ReplyObserver
 from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
@@ -17,8 +17,8 @@ from localspec.insight.observers.tracing import Tracing
 from localspec.insight.stats.audit import AuditLog
 from localspec.insight.stats.objectives import Objectives, objectives_of
 from localspec.insight.stats.redaction import Redaction
-from localspec.runtime.launch import Launch
-from localspec.store import ReplyAbout, Store
+from localspec.runtime.chat_config import ChatConfig
+from localspec.store import ReplyMetadata, Store
 
 _MB = 10**6
 
@@ -29,7 +29,7 @@ class Observers:
     Use it in one thread, and close it before the store.
     """
 
-    def __init__(self, others: Sequence[Witness] = ()) -> None:
+    def __init__(self, others: Sequence[Observer] = ()) -> None:
         self._others = tuple(others)
         self._metering = Metering()
         self._auditing: Auditing | None = None
@@ -41,23 +41,25 @@ class Observers:
         self._metered = False
         self._news: list[News] = []
 
-    def use(self, launch: Launch, *, strict: bool = False) -> None:
+    def use(self, chat_config: ChatConfig, *, strict: bool = False) -> None:
         """Do from the next reply on what a launch says.
 
         Raises LocalSpecError for what cannot be, if the command line says it; what the file of settings says is only
         news then, unless ``strict``.
         """
-        said = _said(launch)
+        said = _said(chat_config)
         for key, change in (("metrics", self._give_metrics), ("audit_log", self._audit), ("otel", self._trace)):
             try:
-                change(launch)
+                change(chat_config)
             except LocalSpecError as error:
                 if strict or key in said:
                     raise
                 self._news.append(News(str(error)))
-        values = _values(launch)
-        self._watches = values.get("stats.watch") is not False and launch.keeps_figures
-        self._objectives = objectives_of(launch.settings.config) if launch.settings is not None else Objectives()
+        values = _values(chat_config)
+        self._watches = values.get("stats.watch") is not False and chat_config.keeps_figures
+        self._objectives = (
+            objectives_of(chat_config.settings.config) if chat_config.settings is not None else Objectives()
+        )
         if self._watch is not None:
             self._watch.objectives = self._objectives
 
@@ -70,7 +72,7 @@ class Observers:
         if self._watch is not None:
             self._watch.listen(ring)
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return Everybody(self._wanted).begin(about, message)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
@@ -85,8 +87,8 @@ class Observers:
             self._watch.close()
 
     @property
-    def _wanted(self) -> list[Witness]:
-        wanted: list[Witness] = [*self._others]
+    def _wanted(self) -> list[Observer]:
+        wanted: list[Observer] = [*self._others]
         if self._metered:
             wanted.append(self._metering)
         if self._auditing is not None:
@@ -97,14 +99,14 @@ class Observers:
             wanted.append(self._watch)
         return wanted
 
-    def _give_metrics(self, launch: Launch) -> None:
-        outlet = launch.outlets.metrics
-        if self._metering.give(outlet) and ("metrics" in _said(launch) or outlet == 0):
+    def _give_metrics(self, chat_config: ChatConfig) -> None:
+        outlet = chat_config.outlets.metrics
+        if self._metering.give(outlet) and ("metrics" in _said(chat_config) or outlet == 0):
             self._news.append(News(self._metering.where))
         self._metered = outlet is not None
 
-    def _trace(self, launch: Launch) -> None:
-        if not launch.outlets.otel:
+    def _trace(self, chat_config: ChatConfig) -> None:
+        if not chat_config.outlets.otel:
             self._end_tracing()
         elif self._tracing is None:
             self._tracing = Tracing()
@@ -114,14 +116,14 @@ class Observers:
             self._tracing.close()
             self._tracing = None
 
-    def _audit(self, launch: Launch) -> None:
-        path = launch.outlets.audit_log
+    def _audit(self, chat_config: ChatConfig) -> None:
+        path = chat_config.outlets.audit_log
         if path is None:
             self._auditing = self._audited = None
             return
-        wanted = (path, _limits(launch))
+        wanted = (path, _limits(chat_config))
         if wanted != self._audited:
-            log = audit_log(path, launch)
+            log = audit_log(path, chat_config)
             log.write([])
             self._auditing, self._audited = Auditing(log), wanted
             if log.trouble is not None:
@@ -130,9 +132,9 @@ class Observers:
                 raise trouble
 
 
-def audit_log(path: Path, launch: Launch) -> AuditLog:
+def audit_log(path: Path, chat_config: ChatConfig) -> AuditLog:
     """The log with the limits and rules of the settings. The file is not touched."""
-    values = _values(launch)
+    values = _values(chat_config)
 
     def number(key: str, built_in: float) -> float:
         value = values.get(f"audit.{key}")
@@ -149,15 +151,15 @@ def audit_log(path: Path, launch: Launch) -> AuditLog:
     )
 
 
-def _limits(launch: Launch) -> tuple[Value, ...]:
-    values = _values(launch)
+def _limits(chat_config: ChatConfig) -> tuple[Value, ...]:
+    values = _values(chat_config)
     return tuple(value for name, value in sorted(values.items()) if name.startswith("audit."))
 
 
-def _said(launch: Launch) -> Container[str]:
+def _said(chat_config: ChatConfig) -> Container[str]:
     """The keys of settings that the command line has the say over."""
-    return launch.settings.said if launch.settings is not None else ()
+    return chat_config.settings.said if chat_config.settings is not None else ()
 
 
-def _values(launch: Launch) -> dict[str, Value]:
-    return dict(launch.settings.config.values) if launch.settings is not None else {}
+def _values(chat_config: ChatConfig) -> dict[str, Value]:
+    return dict(chat_config.settings.config.values) if chat_config.settings is not None else {}

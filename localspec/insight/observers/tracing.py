@@ -24,9 +24,9 @@ from localspec import __version__
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.base.extras import install_extra
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Started
-from localspec.insight.observers import News, ReplyWitness
+from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.stats.groups import NO_PAIR
-from localspec.store import ReplyAbout
+from localspec.store import ReplyMetadata
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -69,7 +69,7 @@ class Tracing:
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         self._tracer = self._provider.get_tracer("localspec", __version__)
 
-    def begin(self, about: ReplyAbout, message: str = "") -> ReplyWitness:
+    def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return _TracedReply(self._tracer, about, message, self._clock_ns)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
@@ -119,7 +119,7 @@ class _Complaints(logging.Handler):
 class _TracedReply:
     """The spans of one reply. The SDK's spans never raise."""
 
-    def __init__(self, tracer: Tracer, about: ReplyAbout, message: str, clock_ns: Callable[[], int]) -> None:
+    def __init__(self, tracer: Tracer, about: ReplyMetadata, message: str, clock_ns: Callable[[], int]) -> None:
         from opentelemetry.trace import set_span_in_context
 
         self._tracer = tracer
@@ -201,7 +201,7 @@ class _TracedReply:
         self._reply.end(at_ns)
 
 
-def _about(about: ReplyAbout, message: str) -> Attributes:
+def _about(about: ReplyMetadata, message: str) -> Attributes:
     options = about.options
     figures: dict[str, Any] = {
         "gen_ai.operation.name": "chat",

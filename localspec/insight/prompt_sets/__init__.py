@@ -25,7 +25,7 @@ _HINT = 'Each line should be a JSON object such as {"prompt": "...", "subject": 
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class BenchPrompt:
     """One thing to ask."""
 
     id: str
@@ -34,18 +34,18 @@ class Prompt:
     messages: tuple[Message, ...]
 
 
-def shipped_prompts() -> tuple[Prompt, ...]:
+def shipped_prompts() -> tuple[BenchPrompt, ...]:
     """Two of each subject: code, prose, chat, json, long, copy."""
     text = (files(__name__) / "shipped.jsonl").read_text(encoding="utf-8")
     return _prompts(text, "shipped.jsonl")
 
 
-def read_prompts(path: Path) -> tuple[Prompt, ...]:
+def read_prompts(path: Path) -> tuple[BenchPrompt, ...]:
     """The prompts in a file. Raises NotFoundError, or InputError that names the line."""
     return _prompts(read_text(path, _MOST_BYTES), str(path))
 
 
-def of_subjects(prompts: Sequence[Prompt], subjects: Iterable[str]) -> tuple[Prompt, ...]:
+def of_subjects(prompts: Sequence[BenchPrompt], subjects: Iterable[str]) -> tuple[BenchPrompt, ...]:
     """Those of certain subjects, or all if none is named. Raises UsageError for one that is not there."""
     wanted = set(subjects)
     known = list(dict.fromkeys(prompt.subject for prompt in prompts))
@@ -54,7 +54,7 @@ def of_subjects(prompts: Sequence[Prompt], subjects: Iterable[str]) -> tuple[Pro
     return tuple(prompt for prompt in prompts if not wanted or prompt.subject in wanted)
 
 
-def _prompts(text: str, source: str) -> tuple[Prompt, ...]:
+def _prompts(text: str, source: str) -> tuple[BenchPrompt, ...]:
     # Not splitlines: a JSON string may hold line separators of Unicode as they are.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
@@ -78,7 +78,7 @@ class _Line:
     def refuse(self, what: str) -> NoReturn:
         raise InputError(f"Line {self.number} of {self.source} {what}.", _HINT)
 
-    def read(self, line: str) -> Prompt:
+    def read(self, line: str) -> BenchPrompt:
         try:
             said: Any = json.loads(line)
         except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ class _Line:
             self.refuse("should have either 'prompt' or 'messages'")
         messages = self._conversation(said) if "messages" in said else self._question(said)
         subject = self._text(said, "subject", NO_SUBJECT)
-        return Prompt(self._text(said, "id", f"{subject}-{self.number}"), subject, messages)
+        return BenchPrompt(self._text(said, "id", f"{subject}-{self.number}"), subject, messages)
 
     def _question(self, said: dict[str, Any]) -> tuple[Message, ...]:
         question = Message(Role.USER, self._text(said, "prompt"))

@@ -13,7 +13,7 @@ from localspec.engine.settings import Sampling
 from localspec.insight.stats.drift import REACH
 from localspec.insight.stats.groups import BY
 from localspec.insight.stats.subjects import Subject
-from localspec.store import ModelFile, Run
+from localspec.store import ModelFileRecord, ReplyRecord
 
 _MOST, _FEW = 0.8, 0.2
 """A value is new if it is that of most replies since, and was that of few before."""
@@ -25,7 +25,7 @@ Traits = Mapping[str, str]
 _CONTENT = "what is in the file of "
 
 
-def traits_of(run: Run, subject: Subject) -> Traits:
+def traits_of(run: ReplyRecord, subject: Subject) -> Traits:
     """What of a reply may explain its figures, by what it is called in a sentence."""
     options = run.about.options
     return {
@@ -49,14 +49,14 @@ def _other_sampling(sampling: Sampling) -> str:
     return repr(replace(sampling, temperature=0.0))
 
 
-def _file(file: ModelFile | None) -> str:
+def _file(file: ModelFileRecord | None) -> str:
     if file is None:
         return "none"
     size = "" if file.size_bytes is None else f", {file.size_bytes:,} bytes"
     return f"{file.name}{size}"
 
 
-def _content(file: ModelFile | None) -> str:
+def _content(file: ModelFileRecord | None) -> str:
     """What only the content of a file decides: two quantisations of one name and size differ in it."""
     return "" if file is None or file.sample is None else f"digest {file.sample[:12]}"
 
@@ -69,7 +69,7 @@ class Circumstances:
         self._older: dict[str, Counter[str]] = {}
         self._verify_ms: array[float] = array("d")
 
-    def add(self, run: Run, subject: Subject) -> None:
+    def add(self, run: ReplyRecord, subject: Subject) -> None:
         self._latest.append(traits_of(run, subject))
         self._verify_ms.append(run.timings.verify_ms / max(run.timings.rounds_n, 1))
         if len(self._latest) > REACH:

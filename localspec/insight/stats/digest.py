@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from localspec.insight.stats.sketch import Sketch
-from localspec.store import Run
+from localspec.store import ReplyRecord
 
 QUANTILES = (0.05, 0.5, 0.95, 0.99)
 ACCEPTANCE_BINS = 10
 
-MEASURES: Mapping[str, Callable[[Run], float | None]] = {
+MEASURES: Mapping[str, Callable[[ReplyRecord], float | None]] = {
     "acceptance": lambda run: run.timings.draft_acceptance_rate,
     "mean_acceptance_length": lambda run: run.timings.mean_acceptance_length,
     "ttft_s": lambda run: run.ttft_s,
@@ -44,7 +44,7 @@ class Digest:
         self.reasons: Counter[str] = Counter()
         """How often replies ended in which way."""
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         timings = run.timings
         self.replies_n += 1

@@ -13,7 +13,7 @@ from typing import Any
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.insight.stats.redaction import Redaction, replaced, touches
 from localspec.runtime.messages import Message, Role
-from localspec.store import ConversationDocument, ReplyAbout, ReplyPart
+from localspec.store import ConversationDocument, ReplyMetadata, ReplyPart
 from localspec.store.documents import MessageDocument
 from localspec.store.moments import to_iso
 from localspec.store.tree import chat_messages
@@ -30,7 +30,7 @@ class Disagreement:
     message: str
     at: str
     """When the reply was begun, as in ISO 8601."""
-    about: ReplyAbout
+    about: ReplyMetadata
     context: tuple[Message, ...]
     """The last messages, the reply itself as far as it was written at the end; the first may be cut at its front."""
     agreed: tuple[Token, ...]

@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from localspec.insight.stats.subjects import subject_of
 from localspec.runtime.figures import drafters_used
-from localspec.store import Run
+from localspec.store import ReplyRecord
 
 Group = tuple[float | str, str]
 """Sorts groups, and names one."""
@@ -17,12 +17,12 @@ NO_PAIR = "own files"
 _CONTEXT_BORDERS = (256, 1024, 4096, 16384)
 
 
-def pair_of(run: Run) -> str:
+def pair_of(run: ReplyRecord) -> str:
     """Id of the pair, or what stands for none."""
     return run.about.pair_id or NO_PAIR
 
 
-BY: Mapping[str, Callable[[Run, tzinfo | None], Group]] = {
+BY: Mapping[str, Callable[[ReplyRecord, tzinfo | None], Group]] = {
     "pair": lambda run, zone: _named(pair_of(run)),
     "drafter": lambda run, zone: _named("+".join(sorted(drafters_used(run.rounds))) or "none"),
     "temperature": lambda run, zone: _temperature(run),
@@ -40,12 +40,12 @@ def _named(name: str) -> Group:
     return name, name
 
 
-def _temperature(run: Run) -> Group:
+def _temperature(run: ReplyRecord) -> Group:
     rounded = round(run.about.options.sampling.temperature, 1)
     return rounded, "0.0 (greedy)" if run.about.options.sampling.greedy else f"{rounded:.1f}"
 
 
-def _context(run: Run) -> Group:
+def _context(run: ReplyRecord) -> Group:
     """Tokens of the prompt, in steps of a factor of four."""
     if run.prompt_n is None:
         return -1, "unknown"

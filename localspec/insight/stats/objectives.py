@@ -11,7 +11,7 @@ from localspec.config import Config
 from localspec.insight.stats.groups import BY, pair_of
 from localspec.insight.stats.sketch import Sketch
 from localspec.runtime.figures import MISSING
-from localspec.store import Run
+from localspec.store import ReplyRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class ObjectiveWatch:
         self._zone = zone
         self._days: dict[tuple[str, str], tuple[Sketch, Sketch]] = {}
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         day, pair = BY["day"](run, self._zone)[1], pair_of(run)
         ttft, speedup = self._days.setdefault((day, pair), (Sketch(), Sketch()))

@@ -9,7 +9,7 @@ from typing import Any
 from localspec.insight.stats.digest import Digest
 from localspec.insight.stats.groups import BY, Group, pair_of
 from localspec.insight.stats.sketch import Sketch
-from localspec.store import Run
+from localspec.store import ReplyRecord
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Overview:
         self._days: dict[str, Day] = {}
         self._zone = zone
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         self.whole.add(run)
         self.pairs.add(pair_of(run))

@@ -12,7 +12,7 @@ from localspec.insight.stats.charts import bar, heights, shape
 from localspec.insight.stats.digest import ACCEPTANCE_BINS, Digest
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.sketch import Sketch
-from localspec.insight.stats.wording import SHOWN, Shown
+from localspec.insight.stats.wording import SHOWN, ShownMeasure
 from localspec.runtime.figures import MISSING, percent, times
 
 WIDEST = 100
@@ -84,7 +84,7 @@ def _share_head(share: float) -> str:
     return f"P{share * 100:.0f}"
 
 
-def _shape(sketch: Sketch, shown: Shown, sheet: Sheet) -> str:
+def _shape(sketch: Sketch, shown: ShownMeasure, sheet: Sheet) -> str:
     if not sketch.n:
         return ""
     low, high = (0.0, 1.0) if shown.is_share else (sketch.least, sketch.most)

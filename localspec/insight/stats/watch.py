@@ -20,11 +20,11 @@ from localspec.insight.stats.drift import DriftDetector
 from localspec.insight.stats.groups import pair_of
 from localspec.insight.stats.subjects import Subject, subject_of
 from localspec.runtime.figures import nats, percent, times
-from localspec.store import Arm, Run
+from localspec.store import Arm, ReplyRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedMeasure:
     """A measure that is watched."""
 
     said: str
@@ -34,10 +34,10 @@ class Watched:
     """Whether more of it is worse."""
 
 
-WATCHED: Mapping[str, Watched] = {
-    "acceptance": Watched("acceptance", percent),
-    "speedup_vs_plain": Watched("the speed-up", times),
-    "divergence": Watched("the divergence of draft and target", nats, rise=True),
+WATCHED: Mapping[str, WatchedMeasure] = {
+    "acceptance": WatchedMeasure("acceptance", percent),
+    "speedup_vs_plain": WatchedMeasure("the speed-up", times),
+    "divergence": WatchedMeasure("the divergence of draft and target", nats, rise=True),
 }
 """By the name of the measure."""
 
@@ -45,7 +45,7 @@ UNEXPLAINED = "nothing that is on record changed with it; what is asked for may 
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class DriftNotice:
     """A figure of a pair has become worse for good."""
 
     pair: str
@@ -85,7 +85,7 @@ class Notice:
         return {**asdict(self), "at": self.at.isoformat(), "causes": list(self.causes), "text": self.text}
 
 
-class Watch:
+class DriftWatch:
     """Takes one reply after another; for a chat, those on record first, and then each that ends.
 
     ``watch = Watch(); list(watch.notices(store.runs(asked=Asked(texts=True))))`` brings it up to date; after each reply
@@ -96,7 +96,7 @@ class Watch:
     def __init__(self) -> None:
         self._pairs: dict[str, _PairWatch] = {}
 
-    def receive(self, run: Run) -> tuple[Notice, ...]:
+    def receive(self, run: ReplyRecord) -> tuple[DriftNotice, ...]:
         """Take in the next reply; the notices it raises, mostly none.
 
         Replies of a trial's candidate are passed over: the trial judges them itself.
@@ -108,7 +108,7 @@ class Watch:
             self._pairs[pair] = _PairWatch(pair)
         return tuple(self._pairs[pair].receive(run))
 
-    def notices(self, runs: Iterable[Run]) -> Iterator[Notice]:
+    def notices(self, runs: Iterable[ReplyRecord]) -> Iterator[DriftNotice]:
         """Those that all these replies raise."""
         for run in runs:
             yield from self.receive(run)
@@ -119,12 +119,12 @@ class _PairWatch:
         self._pair = pair
         self._measures = {name: _MeasureWatch(name, f"{pair} {name}") for name in WATCHED}
 
-    def receive(self, run: Run) -> Iterator[Notice]:
+    def receive(self, run: ReplyRecord) -> Iterator[DriftNotice]:
         subject = subject_of(run.text)
         for name, watch in self._measures.items():
             value = MEASURES[name](run)
             if value is not None and (change := watch.receive(value, run, subject)) is not None:
-                yield Notice(self._pair, name, run.at, run.message, *change)
+                yield DriftNotice(self._pair, name, run.at, run.message, *change)
 
 
 Worsening = tuple[float, int, float, int, float, tuple[str, ...]]
@@ -143,7 +143,7 @@ class _MeasureWatch:
         self._detector = DriftDetector(self._seed)
         self._circumstances = Circumstances()
 
-    def receive(self, value: float, run: Run, subject: Subject) -> Worsening | None:
+    def receive(self, value: float, run: ReplyRecord, subject: Subject) -> Worsening | None:
         self._circumstances.add(run, subject)
         if not self._detector.add(self._sign * value, subject):
             return None

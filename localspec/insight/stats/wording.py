@@ -17,7 +17,7 @@ def whole(value: float | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMeasure:
     """A measure of ``digest.MEASURES`` in a table of quantiles."""
 
     head: str
@@ -27,15 +27,15 @@ class Shown:
 
 
 SHOWN = (
-    Shown("acceptance", "acceptance", percent, is_share=True),
-    Shown("mean acceptance length", "mean_acceptance_length", length),
-    Shown("time to first token", "ttft_s", seconds),
-    Shown("tokens/s", "tokens_per_second", speed),
-    Shown("speed-up", "speedup_vs_plain", times),
-    Shown("rounds", "rounds_n", whole),
-    Shown("verify share", "verify_share", percent, is_share=True),
-    Shown("ignored", "ignored_share", percent, is_share=True),
-    Shown("divergence, in nats", "divergence", nats),
+    ShownMeasure("acceptance", "acceptance", percent, is_share=True),
+    ShownMeasure("mean acceptance length", "mean_acceptance_length", length),
+    ShownMeasure("time to first token", "ttft_s", seconds),
+    ShownMeasure("tokens/s", "tokens_per_second", speed),
+    ShownMeasure("speed-up", "speedup_vs_plain", times),
+    ShownMeasure("rounds", "rounds_n", whole),
+    ShownMeasure("verify share", "verify_share", percent, is_share=True),
+    ShownMeasure("ignored", "ignored_share", percent, is_share=True),
+    ShownMeasure("divergence, in nats", "divergence", nats),
 )
 
 

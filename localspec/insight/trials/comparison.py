@@ -14,7 +14,7 @@ from localspec.insight.stats.groups import BY
 from localspec.insight.stats.subjects import subject_of
 from localspec.insight.trials.evidence import FailureTest, Ranks, ShiftTest
 from localspec.insight.trials.trial import Outcome, Trial
-from localspec.store import Arm, ReplyState, Run
+from localspec.store import Arm, ReplyRecord, ReplyState
 
 _WEIGHTS = {"tokens_per_second": 0.5, "ttft_s": 0.25, "failures": 0.25}
 """Of the measures that a candidate can be rolled back for. A weighted mean of evidence is evidence."""
@@ -25,7 +25,7 @@ _PROMPT_STEP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TrialVerdict:
     """The end that the evidence calls for."""
 
     outcome: Outcome
@@ -50,7 +50,7 @@ class Side:
     def median(self, measure: str) -> float | None:
         return self.digest.measures[measure].quantile(0.5)
 
-    def add(self, run: Run) -> None:
+    def add(self, run: ReplyRecord) -> None:
         if run.state is ReplyState.FAILED:
             self.failed_n += 1
         else:
@@ -86,7 +86,7 @@ class Comparison:
         self._open: _Unit | None = None
         self._logs: defaultdict[Hashable, dict[Arm, list[float]]] = defaultdict(lambda: {arm: [] for arm in Arm})
 
-    def receive(self, run: Run) -> None:
+    def receive(self, run: ReplyRecord) -> None:
         """Take in the next reply; of another trial, or of none, nothing is taken."""
         arm = run.about.arm
         if run.about.trial != self._trial.id or arm is None:
@@ -103,7 +103,7 @@ class Comparison:
             if not self._trial.sticky:
                 self._settle()
 
-    def _take(self, run: Run, unit: _Unit) -> None:
+    def _take(self, run: ReplyRecord, unit: _Unit) -> None:
         if run.state is ReplyState.FAILED:
             unit.failed = True
             return
@@ -164,15 +164,15 @@ class Comparison:
         ]
         return math.exp(median(ratios)) if ratios else None
 
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> TrialVerdict | None:
         """None while it is open."""
         bar = 1 / self._trial.error
         if self.evidence_worse >= bar:
-            return Verdict(Outcome.ROLLED_BACK, max(_WEIGHTS, key=lambda name: _WEIGHTS[name] * self.worse[name]))
+            return TrialVerdict(Outcome.ROLLED_BACK, max(_WEIGHTS, key=lambda name: _WEIGHTS[name] * self.worse[name]))
         # What is faster and begins later, or fails, is no better: then time will show which way it goes.
         if self.evidence_better >= bar and self.evidence_worse <= 1 and not self._fails_more:
-            return Verdict(Outcome.PROMOTED, "tokens_per_second")
-        return Verdict(Outcome.UNDECIDED, None) if self.units_n >= self._trial.most_n else None
+            return TrialVerdict(Outcome.PROMOTED, "tokens_per_second")
+        return TrialVerdict(Outcome.UNDECIDED, None) if self.units_n >= self._trial.most_n else None
 
     @property
     def _fails_more(self) -> bool:
@@ -191,7 +191,7 @@ class Comparison:
         }
 
 
-def compared(trial: Trial, runs: Iterable[Run]) -> Comparison:
+def compared(trial: Trial, runs: Iterable[ReplyRecord]) -> Comparison:
     """All that there is of a trial."""
     comparison = Comparison(trial)
     for run in runs:

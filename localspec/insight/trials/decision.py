@@ -9,7 +9,7 @@ from datetime import datetime
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.insight.stats.objectives import seconds
 from localspec.insight.trials.book import TrialBook
-from localspec.insight.trials.comparison import Comparison, Verdict
+from localspec.insight.trials.comparison import Comparison, TrialVerdict
 from localspec.insight.trials.promotion import promote, undo
 from localspec.insight.trials.trial import End, Outcome, Trial, in_words
 from localspec.runtime.figures import speed
@@ -18,7 +18,7 @@ from localspec.store import Arm
 Clock = Callable[[], datetime]
 
 
-def reason(trial: Trial, comparison: Comparison, verdict: Verdict) -> str:
+def reason(trial: Trial, comparison: Comparison, verdict: TrialVerdict) -> str:
     """Why it ends so, in a sentence."""
     ours, theirs = comparison.sides[Arm.CANDIDATE], comparison.sides[Arm.INCUMBENT]
     basis = f"{comparison.units_n} {trial.units}, {ours.units_n} of them the candidate's"

@@ -14,15 +14,15 @@ from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import Comparison
 from localspec.insight.trials.decision import Clock, not_loaded, reason, settle
 from localspec.insight.trials.trial import End, Outcome, Trial, in_words
-from localspec.runtime.launch import Launch
-from localspec.store import Arm, Asked, ReplyAbout, Store
+from localspec.runtime.chat_config import ChatConfig
+from localspec.store import Arm, RecordFilter, ReplyMetadata, Store
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
     """How the next reply is to be made, and what it counts for."""
 
-    launch: Launch
+    chat_config: ChatConfig
     trial: str | None = None
     arm: Arm | None = None
 
@@ -54,48 +54,48 @@ class Trials:
 
     # Which side
 
-    def to_load(self, launch: Launch, conversation: str, *, begins: bool) -> Launch:
-        """What is to be loaded for the next turn of a conversation; ``launch`` is what is loaded.
+    def to_load(self, chat_config: ChatConfig, conversation: str, *, begins: bool) -> ChatConfig:
+        """What is to be loaded for the next turn of a conversation; ``chat_config`` is what is loaded.
 
         Another than that only where a conversation begins, or a trial has ended that was on loan.
         """
-        launch = self._returned(launch)
-        trial = self._running(launch)
+        chat_config = self._returned(chat_config)
+        trial = self._running(chat_config)
         if trial is None or not trial.sticky or not begins:
-            return launch
+            return chat_config
         arm = arm_of(trial.id, conversation, trial.share)
         self._lent = trial if arm is Arm.CANDIDATE else None
         if arm is Arm.CANDIDATE:
             self._say_once(f"For the trial {trial.id} this conversation is answered with {in_words(trial)}.")
-        return trial.with_arm(launch, arm)
+        return trial.with_arm(chat_config, arm)
 
-    def assign(self, launch: Launch, conversation: str, turn: str) -> Assigned:
+    def assign(self, chat_config: ChatConfig, conversation: str, turn: str) -> Assigned:
         """The side of a turn, by the id of its question; of a conversation, the one it began on."""
-        trial = self._running(launch)
+        trial = self._running(chat_config)
         if trial is None:
-            return Assigned(launch)
+            return Assigned(chat_config)
         arm = arm_of(trial.id, conversation if trial.sticky else turn, trial.share)
-        chosen = trial.with_arm(launch, arm)
-        if trial.sticky and chosen.load != launch.load:
+        chosen = trial.with_arm(chat_config, arm)
+        if trial.sticky and chosen.load != chat_config.load:
             # It began before the trial, or is gone back to: no load for that, and no evidence from it.
-            return Assigned(launch)
+            return Assigned(chat_config)
         return Assigned(chosen, trial.id, arm)
 
-    def instead_of(self, launch: Launch, error: LocalSpecError) -> Launch | None:
+    def instead_of(self, chat_config: ChatConfig, error: LocalSpecError) -> ChatConfig | None:
         """What to load in place of a candidate that cannot be loaded, whose trial ends; None if it is none."""
         trial = self._lent
-        if trial is None or not trial.is_candidate(launch):
+        if trial is None or not trial.is_candidate(chat_config):
             return None
         self._lent = None
         self._tell_if_any(lambda: not_loaded(self._book, trial, error, self._counted(trial), self._clock))
-        return trial.with_arm(launch, Arm.INCUMBENT)
+        return trial.with_arm(chat_config, Arm.INCUMBENT)
 
-    def _running(self, launch: Launch) -> Trial | None:
+    def _running(self, chat_config: ChatConfig) -> Trial | None:
         """The trial that the next turn counts for."""
-        trial = self._looked_up(launch.pair_id)
-        if trial is None or not launch.keeps_figures:
+        trial = self._looked_up(chat_config.pair_id)
+        if trial is None or not chat_config.keeps_figures:
             return None
-        if not trial.suits(launch) and not (trial.sticky and trial.is_candidate(launch)):
+        if not trial.suits(chat_config) and not (trial.sticky and trial.is_candidate(chat_config)):
             self._say_once(
                 f"The trial {trial.id}, {in_words(trial)}, rests: that is set otherwise now than when it began."
             )
@@ -111,18 +111,18 @@ class Trials:
         self._watched = self._watched if running is None else running.id
         return running
 
-    def _returned(self, launch: Launch) -> Launch:
+    def _returned(self, chat_config: ChatConfig) -> ChatConfig:
         """The incumbent again, if the trial on loan has ended and not in a promotion."""
         trial = self._lent
-        if trial is None or not trial.is_candidate(launch):
-            return launch
+        if trial is None or not trial.is_candidate(chat_config):
+            return chat_config
         running = self._looked_up(trial.pair)
         if running is not None and running.id == trial.id:
-            return launch
+            return chat_config
         self._lent = None
         ended = self._ended(trial.id)
         promoted = ended is not None and ended.outcome is Outcome.PROMOTED
-        return launch if promoted else trial.with_arm(launch, Arm.INCUMBENT)
+        return chat_config if promoted else trial.with_arm(chat_config, Arm.INCUMBENT)
 
     def _ended(self, trial_id: str) -> End | None:
         try:
@@ -132,7 +132,7 @@ class Trials:
 
     # What follows
 
-    def begin(self, about: ReplyAbout, message: str = "") -> _Followed:
+    def begin(self, about: ReplyMetadata, message: str = "") -> _Followed:
         """As ``Witness.begin``."""
         return _Followed(self, about.trial)
 
@@ -175,7 +175,7 @@ class Trials:
     def _counted(self, trial: Trial) -> Comparison:
         """All replies of the trial that have ended. Raises StoreError."""
         comparison, place = self._known.get(trial.id) or (Comparison(trial), 0)
-        for run in self._store.runs(place, asked=Asked(texts=True, settled=True, trial=trial.id)):
+        for run in self._store.runs(place, asked=RecordFilter(texts=True, settled=True, trial=trial.id)):
             comparison.receive(run)
             place = run.place
         self._known[trial.id] = comparison, place

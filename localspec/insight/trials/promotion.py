@@ -10,7 +10,7 @@ from localspec.config import Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, shown
 from localspec.config.pair_table import name_in
-from localspec.insight.trials.trial import Change, Trial, Written
+from localspec.insight.trials.trial import Change, PromotedSetting, Trial
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.models.pairs.pair import ModelFile, Pair
@@ -23,14 +23,14 @@ _OFF = "off"
 class Promoted:
     """What was written, for the record, and in sentences."""
 
-    written: tuple[Written, ...] = ()
+    written: tuple[PromotedSetting, ...] = ()
     added_pair: str | None = None
     sentences: tuple[str, ...] = ()
 
 
 def promote(trial: Trial) -> Promoted:
     """Write the candidate into the settings, all of it or nothing. Raises ConfigError and what naming a pair raises."""
-    written: list[Written] = []
+    written: list[PromotedSetting] = []
     added: str | None = None
     sentences: list[str] = []
     try:
@@ -57,7 +57,7 @@ def promote(trial: Trial) -> Promoted:
     return Promoted(tuple(written), added, tuple(sentences))
 
 
-def undo(written: tuple[Written, ...], added_pair: str | None) -> list[str]:
+def undo(written: tuple[PromotedSetting, ...], added_pair: str | None) -> list[str]:
     """Put back what ``promote`` wrote, where it still stands; what became of it, in sentences. Raises ConfigError."""
     sentences = []
     for each in reversed(written):
@@ -95,15 +95,15 @@ def _settings(trial: Trial, pair_id: str) -> dict[str, Value | None]:
     return inherited | tried
 
 
-def _set(name: str, value: Value | None, pair: str | None = None) -> Written:
+def _set(name: str, value: Value | None, pair: str | None = None) -> PromotedSetting:
     known = find_setting(name)
     assert known is not None
     before = read_config().of_pair(pair).get(name)
     write_value(known, value, pair)
-    return Written(name, before, value, pair)
+    return PromotedSetting(name, before, value, pair)
 
 
-def _name(written: Written) -> str:
+def _name(written: PromotedSetting) -> str:
     """As in the file."""
     known = find_setting(written.setting)
     return written.setting if known is None else name_in(known, written.pair)

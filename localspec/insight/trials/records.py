@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from localspec.insight.trials.trial import Change, End, Outcome, Trial, Written
+from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial
 
 Data = Mapping[str, Any]
 
@@ -63,7 +63,7 @@ def _end_from(data: Data) -> End:
     known = _known(End, data)
     known["outcome"] = Outcome(data["outcome"])
     known["at"] = datetime.fromisoformat(data["at"])
-    known["written"] = tuple(Written(**_known(Written, each)) for each in data.get("written") or ())
+    known["written"] = tuple(PromotedSetting(**_known(PromotedSetting, each)) for each in data.get("written") or ())
     return End(**known)
 
 

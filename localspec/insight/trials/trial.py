@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.store import Arm
 
 REPLY_FIELDS = ("spec", "depth")
@@ -47,7 +47,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PromotedSetting:
     """A setting that a promotion wrote."""
 
     setting: str
@@ -71,7 +71,7 @@ class End:
     """``test``, or ``person``."""
     figures: dict[str, Any] = field(default_factory=dict)
     """As ``Comparison.to_dict``."""
-    written: tuple[Written, ...] = ()
+    written: tuple[PromotedSetting, ...] = ()
     added_pair: str | None = None
     """Id of the pair that a promotion added to the user's own."""
 
@@ -109,34 +109,34 @@ class Trial:
         """What is assigned to a side."""
         return "conversations" if self.sticky else "turns"
 
-    def suits(self, launch: Launch) -> bool:
-        """Whether ``launch`` is what the trial began from, in the pair and in all that is tried."""
-        return launch.pair_id == self.pair and self._has(launch, Arm.INCUMBENT)
+    def suits(self, chat_config: ChatConfig) -> bool:
+        """Whether ``chat_config`` is what the trial began from, in the pair and in all that is tried."""
+        return chat_config.pair_id == self.pair and self._has(chat_config, Arm.INCUMBENT)
 
-    def is_candidate(self, launch: Launch) -> bool:
-        """Whether ``launch`` is the candidate."""
-        return launch.pair_id == self.pair and self._has(launch, Arm.CANDIDATE)
+    def is_candidate(self, chat_config: ChatConfig) -> bool:
+        """Whether ``chat_config`` is the candidate."""
+        return chat_config.pair_id == self.pair and self._has(chat_config, Arm.CANDIDATE)
 
-    def with_arm(self, launch: Launch, arm: Arm) -> Launch:
-        """``launch`` as that side has it; of the two what it now is does not matter."""
+    def with_arm(self, chat_config: ChatConfig, arm: Arm) -> ChatConfig:
+        """``chat_config`` as that side has it; of the two what it now is does not matter."""
         values = {change.name: self._value(change, arm) for change in self.changes}
         reply = {name: value for name, value in values.items() if name in REPLY_FIELDS}
         load = {name: value for name, value in values.items() if name in LOAD_FIELDS}
-        return replace(launch, reply=replace(launch.reply, **reply), load=replace(launch.load, **load))
+        return replace(chat_config, reply=replace(chat_config.reply, **reply), load=replace(chat_config.load, **load))
 
-    def _has(self, launch: Launch, arm: Arm) -> bool:
-        return all(value_of(launch, change.name) == self._value(change, arm) for change in self.changes)
+    def _has(self, chat_config: ChatConfig, arm: Arm) -> bool:
+        return all(value_of(chat_config, change.name) == self._value(change, arm) for change in self.changes)
 
     def _value(self, change: Change, arm: Arm) -> Any:
         return change.after if arm is Arm.CANDIDATE else change.before
 
 
-def value_of(launch: Launch, name: str) -> Any:
+def value_of(chat_config: ChatConfig, name: str) -> Any:
     """The value of a field that can be tried."""
-    return getattr(launch.reply if name in REPLY_FIELDS else launch.load, name)
+    return getattr(chat_config.reply if name in REPLY_FIELDS else chat_config.load, name)
 
 
-def changes_between(incumbent: Launch, candidate: Launch) -> tuple[Change, ...]:
+def changes_between(incumbent: ChatConfig, candidate: ChatConfig) -> tuple[Change, ...]:
     """All fields that can be tried in which the two differ."""
     pairs = ((name, value_of(incumbent, name), value_of(candidate, name)) for name in (*REPLY_FIELDS, *LOAD_FIELDS))
     return tuple(Change(name, before, after) for name, before, after in pairs if before != after)

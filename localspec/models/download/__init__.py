@@ -10,10 +10,11 @@ from localspec.models.download.hub import Hub
 from localspec.models.download.remote_file import RemoteFile, Repository
 from localspec.models.download.remote_header import read_remote_header
 from localspec.models.download.retry import Retry
-from localspec.models.download.surroundings import Stopped, Surroundings
+from localspec.models.download.surroundings import DownloadContext, Stopped
 
 __all__ = [
     "Delayed",
+    "DownloadContext",
     "DownloadEvent",
     "Fetched",
     "Hub",
@@ -22,7 +23,6 @@ __all__ = [
     "Repository",
     "Retry",
     "Stopped",
-    "Surroundings",
     "check_space",
     "download",
     "read_remote_header",

@@ -9,7 +9,7 @@ from typing import Protocol
 _SHA256, _SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 
 
-class Digest(Protocol):
+class Checksum(Protocol):
     """What ``hashlib`` makes."""
 
     def update(self, data: bytes | memoryview, /) -> None: ...
@@ -27,7 +27,7 @@ def is_checksum(etag: str) -> bool:
     return bool(is_sha256(etag) or _SHA1.fullmatch(etag))
 
 
-def digest(etag: str, size_bytes: int) -> Digest:
+def digest(etag: str, size_bytes: int) -> Checksum:
     """A digest that ends as ``etag`` over the right ``size_bytes`` bytes."""
     if is_sha256(etag):
         return hashlib.sha256()

@@ -11,10 +11,10 @@ from time import monotonic
 from localspec.base.amounts import amount
 from localspec.base.errors import DownloadError
 from localspec.models.download.events import DownloadEvent, Progressed
-from localspec.models.download.layout import Layout
-from localspec.models.download.meter import Meter
+from localspec.models.download.layout import CacheLayout
+from localspec.models.download.meter import SpeedMeter
 from localspec.models.download.remote_file import RemoteFile
-from localspec.models.download.surroundings import Stopped, Surroundings
+from localspec.models.download.surroundings import DownloadContext, Stopped
 from localspec.models.download.transfer import Transfer
 from localspec.models.pairs.free_space import reserve_bytes
 
@@ -25,7 +25,7 @@ _SETTLE_S = 2.0
 
 def check_space(files: Sequence[RemoteFile], cache: Path, free_bytes: Callable[[Path], int | None]) -> None:
     """Raise DownloadError, with the figures, unless what is missing of ``files`` fits on the disk."""
-    missing = sum(remote.size_bytes - Layout(cache, remote).held_bytes for remote in files)
+    missing = sum(remote.size_bytes - CacheLayout(cache, remote).held_bytes for remote in files)
     free, reserve = free_bytes(cache), reserve_bytes(cache)
     if missing and free is not None and missing + reserve > free:
         raise DownloadError(
@@ -36,7 +36,7 @@ def check_space(files: Sequence[RemoteFile], cache: Path, free_bytes: Callable[[
 
 
 def download(
-    files: Sequence[RemoteFile], around: Surroundings, *, clock: Callable[[], float] = monotonic
+    files: Sequence[RemoteFile], around: DownloadContext, *, clock: Callable[[], float] = monotonic
 ) -> Generator[DownloadEvent, None, None]:
     """Fetch files side by side, and yield what happens; closing the iterator stops, and keeps what has arrived.
 
@@ -55,14 +55,14 @@ def download(
 class _Team:
     """The threads, and the queue they report into."""
 
-    def __init__(self, files: Sequence[RemoteFile], around: Surroundings, clock: Callable[[], float]) -> None:
+    def __init__(self, files: Sequence[RemoteFile], around: DownloadContext, clock: Callable[[], float]) -> None:
         self._around = around
         self._waiting = list(files)
         self._lock = threading.Lock()
         self._reports: SimpleQueue[DownloadEvent | _Left] = SimpleQueue()
-        self._meter = Meter(sum(remote.size_bytes for remote in files), clock)
+        self._meter = SpeedMeter(sum(remote.size_bytes for remote in files), clock)
         for remote in files:
-            self._meter.at(_key(remote), Layout(around.cache, remote).held_bytes)
+            self._meter.at(_key(remote), CacheLayout(around.cache, remote).held_bytes)
         self._threads = [
             # Daemons: a thread that waits for a silent server must not keep the program from ending.
             threading.Thread(target=self._work, name=f"localspec-download-{number}", daemon=True)

@@ -21,7 +21,7 @@ from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CacheLayout:
     """The places of one file."""
 
     cache: Path

@@ -10,7 +10,7 @@ _WINDOW_S = 10.0
 _PAUSE_S = 0.1
 
 
-class Meter:
+class SpeedMeter:
     """Bytes of several files together. For one thread, or under one lock."""
 
     def __init__(self, total_bytes: int, clock: Callable[[], float] = monotonic) -> None:

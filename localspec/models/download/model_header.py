@@ -11,13 +11,13 @@ from localspec.models.download.checksum import is_sha256
 from localspec.models.download.choice import choose_file
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.remote_header import read_remote_header
-from localspec.models.download.surroundings import Surroundings
+from localspec.models.download.surroundings import DownloadContext
 from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.parts import parts_of
 from localspec.models.pairs.references import OF_HUB, Resolved, resolve_file
 
 
-def resolve(text: str, around: Surroundings) -> Resolved:
+def resolve(text: str, around: DownloadContext) -> Resolved:
     """A path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan`` lists.
 
     What is on this machine is read there; else only the header is fetched, and ``path`` is the name within the
@@ -38,7 +38,7 @@ def resolve(text: str, around: Surroundings) -> Resolved:
     return Resolved(_model(remotes[0], header, alone=len(parts) == 1), Path(file), header, size)
 
 
-def header_of(text: str, around: Surroundings) -> GgufHeader:
+def header_of(text: str, around: DownloadContext) -> GgufHeader:
     """The header of what ``resolve`` finds."""
     return resolve(text, around).header
 

@@ -17,8 +17,8 @@ from types import TracebackType
 
 from localspec.base.amounts import amount
 from localspec.base.errors import OWN_CACHE, DownloadError, refused
-from localspec.models.download.checksum import Digest, digest
-from localspec.models.download.layout import Layout, explained
+from localspec.models.download.checksum import Checksum, digest
+from localspec.models.download.layout import CacheLayout, explained
 from localspec.models.pairs.free_space import reserve_bytes
 from localspec.models.pairs.unfinished import read_note
 
@@ -30,11 +30,11 @@ _STRONG = re.compile(r'"[!#-~]*"')
 class Part:
     """Open for writing, for the length of a ``with``; whoever opens it holds the file's lock."""
 
-    def __init__(self, layout: Layout, free_bytes: Callable[[Path], int | None]) -> None:
+    def __init__(self, layout: CacheLayout, free_bytes: Callable[[Path], int | None]) -> None:
         self._layout = layout
         self._free_bytes = free_bytes
         self._file: FileIO
-        self._digest: Digest
+        self._digest: Checksum
         self._unchecked = 0
         self.held = 0
         """Bytes on the disk and in the checksum."""
@@ -129,7 +129,7 @@ class Part:
             "Free some space and run the command again: it goes on where it stopped.",
         )
 
-    def _new_digest(self) -> Digest:
+    def _new_digest(self) -> Checksum:
         return digest(self._layout.remote.etag, self._layout.remote.size_bytes)
 
     def _noted(self) -> str | None:

@@ -15,10 +15,10 @@ from localspec.models.compatibility import check_match, judge_match
 from localspec.models.download.checksum import is_sha256
 from localspec.models.download.downloader import download
 from localspec.models.download.events import DownloadEvent, Fetched
-from localspec.models.download.layout import Layout
+from localspec.models.download.layout import CacheLayout
 from localspec.models.download.remote_file import RemoteFile, Repository
 from localspec.models.download.remote_header import read_remote_header
-from localspec.models.download.surroundings import Surroundings
+from localspec.models.download.surroundings import DownloadContext
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.parts import is_later_part, parts_of
 from localspec.models.pairs.proofs import add_proof
@@ -41,7 +41,7 @@ class PullPlan:
 class Planner:
     """Plans pairs; asks the Hub about every repository once."""
 
-    around: Surroundings
+    around: DownloadContext
     _repositories: dict[tuple[str, str | None], Repository] = field(default_factory=dict)
 
     def plan(self, pair: Pair) -> PullPlan:
@@ -64,7 +64,7 @@ class Planner:
             remotes = list(self._remotes(model, notes))
             firsts.append(remotes[0])
             for remote in remotes:  # of a model in parts, some may be here
-                layout = Layout(self.around.cache, remote)
+                layout = CacheLayout(self.around.cache, remote)
                 if layout.published:
                     here.append(layout.snapshot)
                 else:
@@ -120,10 +120,10 @@ def _judged(headers: Sequence[GgufHeader]) -> list[str]:
     return list(judge_match(headers[0], headers[1]).warnings)
 
 
-def fetch(plans: Sequence[PullPlan], around: Surroundings) -> Generator[DownloadEvent, None, None]:
+def fetch(plans: Sequence[PullPlan], around: DownloadContext) -> Generator[DownloadEvent, None, None]:
     """Fetch what the plans miss, as ``download`` does; every file that is complete is written down as verified."""
     # By where they go: of one file, pairs may want several revisions.
-    missing = {Layout(around.cache, remote).snapshot: remote for plan in plans for remote in plan.missing}
+    missing = {CacheLayout(around.cache, remote).snapshot: remote for plan in plans for remote in plan.missing}
     with closing(download(list(missing.values()), around)) as events:
         for event in events:
             if isinstance(event, Fetched):

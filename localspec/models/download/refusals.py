@@ -41,7 +41,7 @@ _PROXY = (
 )
 
 
-class Asked(Protocol):
+class HubRequester(Protocol):
     """Who was asked, and as whom."""
 
     @property
@@ -51,7 +51,7 @@ class Asked(Protocol):
     def token(self) -> str | None: ...
 
 
-class PassingError(DownloadError):
+class TransientError(DownloadError):
     """It may go well in a moment; ``asked_s`` is how long the server asked to wait."""
 
     def __init__(self, message: str, hint: str, asked_s: float | None = None) -> None:
@@ -59,7 +59,7 @@ class PassingError(DownloadError):
         self.asked_s = asked_s
 
 
-def explain(error: Exception, what: str, asked: Asked) -> LocalSpecError:
+def explain(error: Exception, what: str, asked: HubRequester) -> LocalSpecError:
     """The sentence for what went wrong while asking about ``what``: a repository, or a file in one."""
     if isinstance(error, HfHubHTTPError):
         return _refused(error, what, asked)
@@ -68,7 +68,7 @@ def explain(error: Exception, what: str, asked: Asked) -> LocalSpecError:
     return unreachable(error, asked.endpoint)
 
 
-def _refused(error: HfHubHTTPError, what: str, asked: Asked) -> LocalSpecError:
+def _refused(error: HfHubHTTPError, what: str, asked: HubRequester) -> LocalSpecError:
     repo = "/".join(what.split("/")[:2])
     status = error.response.status_code
     if isinstance(error, GatedRepoError):
@@ -99,7 +99,7 @@ def _refused_token(what: str, host: str, status: int) -> DownloadError:
     )
 
 
-def _gated(repo: str, asked: Asked) -> DownloadError:
+def _gated(repo: str, asked: HubRequester) -> DownloadError:
     terms = f"Accept its terms at {asked.endpoint}/{repo}"
     if asked.token:
         return DownloadError(
@@ -115,7 +115,7 @@ def refused_status(status: int, retry_after: str | None, what: str, host: str) -
     if status == 429:
         asked_s = asked_wait_s(retry_after)
         when = "in a few minutes" if asked_s is None else f"in {asked_s:.0f} seconds"
-        return PassingError(
+        return TransientError(
             f"{host} has had too many requests from here.",
             f"Try again {when}; with a token (HF_TOKEN) the limit is higher.",
             asked_s,
@@ -123,7 +123,7 @@ def refused_status(status: int, retry_after: str | None, what: str, host: str) -
     if status == 407:
         return DownloadError(f"The proxy wants a name and a password (status {status}).", _PROXY)
     if status in TEMPORARY:
-        return PassingError(
+        return TransientError(
             f"{host} cannot answer now (status {status}).",
             "Try again later.",
             asked_wait_s(retry_after),
@@ -182,10 +182,10 @@ def unreachable(error: Exception, host: str) -> DownloadError:
     if isinstance(error, httpx2.TooManyRedirects):
         return DownloadError(f"{host} sends from one address to the next without end.", "Check HF_ENDPOINT.")
     if isinstance(error, httpx2.TimeoutException):
-        return PassingError(f"{host} does not answer.", _CONNECTION)
+        return TransientError(f"{host} does not answer.", _CONNECTION)
     why = next(filter(None, map(_why, causes)), "")
     what = "cannot be reached" if isinstance(error, httpx2.ConnectError) else "broke the connection off"
-    return PassingError(f"{host} {what}{f': {why}' if why else ''}.", _CONNECTION)
+    return TransientError(f"{host} {what}{f': {why}' if why else ''}.", _CONNECTION)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

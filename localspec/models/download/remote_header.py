@@ -10,11 +10,11 @@ import httpx2
 
 from localspec.gguf import GgufHeader, parse_header
 from localspec.models.download.content_range import begins_at
-from localspec.models.download.layout import Layout
-from localspec.models.download.refusals import PassingError
+from localspec.models.download.layout import CacheLayout
+from localspec.models.download.refusals import TransientError
 from localspec.models.download.remote_file import RemoteFile
-from localspec.models.download.source import Source
-from localspec.models.download.surroundings import Surroundings
+from localspec.models.download.source import ByteSource
+from localspec.models.download.surroundings import DownloadContext
 
 _LARGEST_BLOCK = 2**22
 
@@ -31,7 +31,7 @@ def _blocks() -> Iterator[int]:
         size = min(2 * size, _LARGEST_BLOCK)
 
 
-def read_remote_header(remote: RemoteFile, around: Surroundings, *, from_part: bool = False) -> GgufHeader:
+def read_remote_header(remote: RemoteFile, around: DownloadContext, *, from_part: bool = False) -> GgufHeader:
     """Read a header. Raises ModelFileError for a file that is no GGUF, DownloadError for one that cannot be had.
 
     ``from_part`` begins with what an interrupted download has left of the file. Its bytes are not proved yet.
@@ -41,10 +41,10 @@ def read_remote_header(remote: RemoteFile, around: Surroundings, *, from_part: b
         return parse_header(reader, source=remote.file.rpartition("/")[2], size_bytes=remote.size_bytes)
 
 
-def _opened_part(remote: RemoteFile, around: Surroundings) -> BinaryIO:
+def _opened_part(remote: RemoteFile, around: DownloadContext) -> BinaryIO:
     """Empty if there is none."""
     try:
-        return Layout(around.cache, remote).part.open("rb")
+        return CacheLayout(around.cache, remote).part.open("rb")
     except OSError:
         return BytesIO()
 
@@ -52,8 +52,8 @@ def _opened_part(remote: RemoteFile, around: Surroundings) -> BinaryIO:
 class RangeReader:
     """Reads a remote file forward, in blocks; first what ``part`` has of it."""
 
-    def __init__(self, remote: RemoteFile, around: Surroundings, part: BinaryIO) -> None:
-        self._source = Source(remote, around.hub)
+    def __init__(self, remote: RemoteFile, around: DownloadContext, part: BinaryIO) -> None:
+        self._source = ByteSource(remote, around.hub)
         self._around = around
         self._part = part
         self._size_bytes = remote.size_bytes
@@ -89,12 +89,12 @@ class RangeReader:
                 skip = max(0, skip - len(data))
                 if len(taken) == stop - start:
                     return
-        raise PassingError(f"{self._source.host} ended {self._source.remote.file} early.", "Try again later.")
+        raise TransientError(f"{self._source.host} ended {self._source.remote.file} early.", "Try again later.")
 
     def _check(self, response: httpx2.Response, at: int) -> None:
         """Raise PassingError for another part than was asked for."""
         if response.status_code != 200 and not begins_at(response, at, self._size_bytes):
-            raise PassingError(
+            raise TransientError(
                 f"{self._source.host} sends another part of {self._source.remote.file} than was asked for.",
                 "Try again later.",
             )

@@ -20,7 +20,7 @@ class Retry:
     longest_s: float = 30.0
     longest_asked_s: float = 300.0
     """The longest wait a server may ask for; beyond that a person should know."""
-    chance: Callable[[], float] = random.random
+    rng: Callable[[], float] = random.random
 
     def wait_s(self, failures: int, asked_s: float | None = None) -> float | None:
         """Seconds to wait after so many failures in a row; None to give up.
@@ -30,9 +30,9 @@ class Retry:
         if failures >= self.attempts or (asked_s or 0) > self.longest_asked_s:
             return None
         if asked_s is not None:
-            return asked_s + self.chance()
+            return asked_s + self.rng()
         longest = min(self.longest_s, self.first_s * 2.0 ** (failures - 1))
-        return longest * (0.5 + self.chance() / 2)
+        return longest * (0.5 + self.rng() / 2)
 
 
 def asked_wait_s(retry_after: str | None) -> float | None:

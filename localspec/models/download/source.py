@@ -9,7 +9,7 @@ import httpx2
 
 from localspec.base.errors import DownloadError
 from localspec.models.download.hub import Hub
-from localspec.models.download.refusals import PassingError, refused_bytes, sign_in_page, unreachable
+from localspec.models.download.refusals import TransientError, refused_bytes, sign_in_page, unreachable
 from localspec.models.download.remote_file import RemoteFile
 
 _EXPIRED = frozenset({401, 403, 404, 410})
@@ -18,7 +18,7 @@ _MAX_REFUSED = 1
 """So many fresh addresses in a row may be refused as if they had run out."""
 
 
-class Source:
+class ByteSource:
     """One remote file. For one thread."""
 
     def __init__(self, remote: RemoteFile, hub: Hub) -> None:
@@ -46,7 +46,7 @@ class Source:
                 self._check(response)
                 yield response
         except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:  # the first address was looked at before
-            raise PassingError(f"{self.host} leads to an address that is none.", "Try again later.") from error
+            raise TransientError(f"{self.host} leads to an address that is none.", "Try again later.") from error
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise unreachable(error, self.host) from error
 
@@ -58,7 +58,7 @@ class Source:
         old = self.remote
         try:
             renewed = self._hub.locate(old.repo, old.file, old.revision, old.commit)
-        except PassingError:
+        except TransientError:
             return
         if (renewed.etag, renewed.size_bytes) != (old.etag, old.size_bytes):
             raise DownloadError(f"{old.label} has changed on the Hub while it was fetched.", "Run the command again.")
@@ -73,7 +73,7 @@ class Source:
             return
         self._refused_n += self._fresh
         if status in _EXPIRED and self._refused_n <= _MAX_REFUSED:
-            raise PassingError(
+            raise TransientError(
                 f"The address of {self.remote.file} at {self.host} is not valid any more.",
                 "Run the command again: it asks the Hub for another.",
                 asked_s=0.0,

@@ -9,7 +9,7 @@ from threading import Event
 from typing import TypeVar
 
 from localspec.models.download.hub import Hub
-from localspec.models.download.refusals import PassingError
+from localspec.models.download.refusals import TransientError
 from localspec.models.download.retry import Retry
 from localspec.models.pairs.free_space import free_bytes
 
@@ -24,7 +24,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class DownloadContext:
     """The Hub, the cache, and what time and disk are."""
 
     hub: Hub
@@ -50,7 +50,7 @@ class Surroundings:
         *,
         arrived: Callable[[], int] = lambda: 0,
         attempts: int = _PATIENCE,
-        delayed: Callable[[PassingError, float], None] = lambda error, wait_s: None,
+        delayed: Callable[[TransientError, float], None] = lambda error, wait_s: None,
         recover: Callable[[], None] = lambda: None,
     ) -> T:
         """Call ``ask`` until it returns, at most ``attempts`` times in a row without more having ``arrived``.
@@ -62,7 +62,7 @@ class Surroundings:
             before = arrived()
             try:
                 return ask()
-            except PassingError as error:
+            except TransientError as error:
                 failures = 1 if arrived() > before else failures + 1
                 wait_s = self.retry.wait_s(failures, error.asked_s)
                 if wait_s is None or failures >= attempts:

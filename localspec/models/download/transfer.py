@@ -15,13 +15,13 @@ import httpx2
 from localspec.base.errors import DownloadError
 from localspec.models.download.content_range import begins_at
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched
-from localspec.models.download.layout import Layout
+from localspec.models.download.layout import CacheLayout
 from localspec.models.download.locks import held
 from localspec.models.download.part import Part, is_strong
-from localspec.models.download.refusals import PassingError
+from localspec.models.download.refusals import TransientError
 from localspec.models.download.remote_file import RemoteFile
-from localspec.models.download.source import Source
-from localspec.models.download.surroundings import Surroundings
+from localspec.models.download.source import ByteSource
+from localspec.models.download.surroundings import DownloadContext
 
 _MAX_WRONG = 3
 """How often a file may arrive whole and wrong."""
@@ -38,7 +38,7 @@ class Transfer:
     def __init__(
         self,
         remote: RemoteFile,
-        around: Surroundings,
+        around: DownloadContext,
         report: Callable[[DownloadEvent], None],
         progress: Callable[[RemoteFile, int, int], None],
     ) -> None:
@@ -46,13 +46,13 @@ class Transfer:
         self.around = around
         self.report = report
         self.progress = progress
-        self._source = Source(remote, around.hub)
+        self._source = ByteSource(remote, around.hub)
         self._fetched = 0
         self._restarts = 0
 
     def run(self) -> Path:
         """Where the file is. Raises DownloadError, NotFoundError or Stopped; what has arrived stays."""
-        layout = Layout(self.around.cache, self.remote)
+        layout = CacheLayout(self.around.cache, self.remote)
         layout.prepare()
         with self._locked(layout):
             if not layout.complete:
@@ -65,7 +65,7 @@ class Transfer:
         return path
 
     @contextmanager
-    def _locked(self, layout: Layout) -> Iterator[None]:
+    def _locked(self, layout: CacheLayout) -> Iterator[None]:
         told = False
 
         def waiting() -> None:
@@ -106,7 +106,7 @@ class Transfer:
                 delayed=lambda error, wait_s: self.report(Delayed(self.remote.label, error.message, wait_s)),
                 recover=self._source.renew,
             )
-        except PassingError as error:
+        except TransientError as error:
             error.hint += " What has arrived is kept." if part.held else ""
             raise
 
@@ -117,7 +117,7 @@ class Transfer:
             self._accept(response, part)
             self._take(response, part)
         if part.held < self.remote.size_bytes:
-            raise PassingError(f"{source.host} ended {self.remote.file} early.", "Try again later.")
+            raise TransientError(f"{source.host} ended {self.remote.file} early.", "Try again later.")
 
     def _accept(self, response: httpx2.Response, part: Part) -> None:
         """Make the part fit the body that follows. Raises PassingError where none does."""
@@ -127,9 +127,9 @@ class Transfer:
         if status in (206, 416):
             # The server counts differently than we do: nothing that is here can be relied on.
             if not part.held:
-                raise PassingError(f"{host} answers a plain request with a part.", "Try again later.")
+                raise TransientError(f"{host} answers a plain request with a part.", "Try again later.")
             self._start_over(part, host)
-            raise PassingError(f"{host} has another file than before.", "Try again; it starts over.")
+            raise TransientError(f"{host} has another file than before.", "Try again; it starts over.")
         if part.held:
             self._start_over(part, host)
         self._fits(response, host)
@@ -147,7 +147,7 @@ class Transfer:
     def _fits(self, response: httpx2.Response, host: str) -> None:
         length = response.headers.get("content-length", "")
         if length.isdigit() and int(length) != self.remote.size_bytes:
-            raise PassingError(
+            raise TransientError(
                 f"{host} sends {int(length):,} bytes for {self.remote.file}, the Hub says {self.remote.size_bytes:,}.",
                 "Run the command again; the file may just have changed.",
             )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from localspec.base.errors import LocalSpecError
 from localspec.gguf import read_header
-from localspec.models.compatibility import Verdict, judge_match
+from localspec.models.compatibility import Compatibility, judge_match
 from localspec.models.pairs.pair import Pair
 
 
-def pair_verdict(pair: Pair) -> Verdict | None:
+def pair_verdict(pair: Pair) -> Compatibility | None:
     """None unless both files are here and can be read."""
     try:
         files = pair.files()

@@ -28,7 +28,7 @@ from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair, LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
-from localspec.runtime.worker.inbox import Inbox, Work
+from localspec.runtime.worker.inbox import RequestQueue, Work
 from localspec.runtime.worker.messages import (
     KEEP_S,
     Answer,
@@ -65,10 +65,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app
     _keep_log()
     logger.info("engine process %d started", os.getpid())
-    inbox, outbox, ending = Inbox(), Outbox(answers), Ending()
+    inbox, outbox, ending = RequestQueue(), Outbox(answers), Ending()
     threading.Thread(target=_read, args=(requests, inbox, outbox, ending), name="requests", daemon=True).start()
     # The libraries load while the app still makes up its mind; what it asks for meanwhile waits in the inbox.
-    Engine(inbox, outbox, _opener(arguments.opener), arguments.log, ending).serve()
+    EngineServer(inbox, outbox, _opener(arguments.opener), arguments.log, ending).serve()
     ending.finished.set()
     # No interpreter shutdown: some GPU back ends of llama.cpp abort in their destructors.
     os._exit(0)
@@ -118,7 +118,7 @@ class Ending:
         return self.finished.wait(GRACE_S) or (self.closing.is_set() and self.finished.wait(KEEP_S))
 
 
-def _read(requests: BinaryIO, inbox: Inbox, outbox: Outbox, ending: Ending) -> None:
+def _read(requests: BinaryIO, inbox: RequestQueue, outbox: Outbox, ending: Ending) -> None:
     """The reader thread: take requests until the app is gone, then see to it that the process ends."""
     for line in requests:
         try:
@@ -137,7 +137,7 @@ def _opener(name: str | None) -> Opener:
         module_name, _, function_name = name.partition(":")
         named: Opener = getattr(import_module(module_name), function_name)
         return named
-    from localspec.engine.backends.native import native
+    from localspec.engine.backends.llama.native import native
     from localspec.runtime.load import open_pair
 
     try:
@@ -168,10 +168,10 @@ class Outbox:
                 pass  # the app is gone; the reader sees it too, and ends the process
 
 
-class Engine:
+class EngineServer:
     """Does the work of the main thread: at most one pair open, one request at a time."""
 
-    def __init__(self, inbox: Inbox, outbox: Outbox, opener: Opener, log_file: Path, ending: Ending) -> None:
+    def __init__(self, inbox: RequestQueue, outbox: Outbox, opener: Opener, log_file: Path, ending: Ending) -> None:
         self._inbox = inbox
         self._send = outbox.send
         self._opener = opener

@@ -21,7 +21,7 @@ from localspec.runtime.worker.messages import (
 Work = Load | Numbered | CountTokens | Unload
 
 
-class Inbox:
+class RequestQueue:
     """What is still to be done. ``cancellation`` is always about the work taken last."""
 
     def __init__(self) -> None:

@@ -51,7 +51,7 @@ def _nodes(mapping: Value, begun: datetime) -> tuple[list[Node], dict[str, str |
     """Parents first; and for every node of the mapping the one that stands for it."""
     nodes: list[Node] = []
     stands_for: dict[str, str | None] = {}
-    for name, parent in _walk(mapping):
+    for name, parent in _cursor(mapping):
         above = stands_for.get(parent) if parent is not None else None
         node = _node(name, mapping.get(name).get("message"), above, begun)
         stands_for[name] = above if node is None else node.id
@@ -60,7 +60,7 @@ def _nodes(mapping: Value, begun: datetime) -> tuple[list[Node], dict[str, str |
     return nodes, stands_for
 
 
-def _walk(mapping: Value) -> Iterator[tuple[str, str | None]]:
+def _cursor(mapping: Value) -> Iterator[tuple[str, str | None]]:
     """Every node that can be reached from a root, with its parent, in the order of the children."""
     known = mapping.mapping()
     parents = {name: mapping.get(name).get("parent").text_or_none() for name in known}

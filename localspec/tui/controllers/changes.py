@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from localspec.chat.changes import Began, Change, Counted, Ended, LoadFailed, PairReady, Wrote
-from localspec.chat.pending import Unanswered
-from localspec.chat.turn import Exchange
-from localspec.tui.controllers.pairs import PairDesk
-from localspec.tui.controllers.settings import SettingsDesk
-from localspec.tui.controllers.summaries import SummaryDesk
-from localspec.tui.controllers.turns import TurnDesk
+from localspec.chat.changes import Began, Change, Ended, LoadFailed, PairReady, TokenCountAnswered, Wrote
+from localspec.chat.pending import PendingMessages
+from localspec.chat.turn import Turn
+from localspec.tui.controllers.pairs import PairController
+from localspec.tui.controllers.settings import SettingsController
+from localspec.tui.controllers.summaries import SummaryController
+from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.quiet_line import QuietLine
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.complaint import Complaint
 
 
-class ChangeDesk:
+class ChangeController:
     """Keeps nothing: everybody it tells keeps what is theirs."""
 
     def __init__(
         self,
-        turns: TurnDesk,
-        summaries: SummaryDesk,
+        turns: TurnController,
+        summaries: SummaryController,
         prompt: Prompt,
-        unanswered: Unanswered,
-        pairs: PairDesk,
-        settings: SettingsDesk,
+        pending: PendingMessages,
+        pairs: PairController,
+        settings: SettingsController,
         quiet: QuietLine,
     ) -> None:
         self.complaint = Complaint(turns.transcript)
@@ -32,7 +32,7 @@ class ChangeDesk:
         self._turns = turns
         self._summaries = summaries
         self._prompt = prompt
-        self._unanswered = unanswered
+        self._pending = pending
         self._pairs = pairs
         self._settings = settings
         self._quiet = quiet
@@ -41,15 +41,15 @@ class ChangeDesk:
         """Tell those whom it concerns."""
         match change:
             case Began(exchange):
-                self._prompt.belong_to(self._turns.session.talk.stored.id)
-                self._unanswered.begun(exchange)
+                self._prompt.belong_to(self._turns.session.thread.stored.id)
+                self._pending.begun(exchange)
                 self._turns.begin(exchange)
                 self._pairs.replying()
             case Wrote():
                 self._turns.write(change)
             case Ended(exchange):
                 self._end(exchange)
-            case Counted(token_n):
+            case TokenCountAnswered(token_n):
                 self._prompt.counted(token_n)
             case LoadFailed(error):
                 self._prompt.fit(None)
@@ -63,7 +63,7 @@ class ChangeDesk:
                 self._quiet.say(self._pairs.ready() or self._quiet.said)
                 self._pairs.begin()
 
-    def _end(self, exchange: Exchange) -> None:
+    def _end(self, exchange: Turn) -> None:
         if exchange.is_summary:
             self._turns.glimpse.end()
             self._turns.transcript.run_worker(self._summaries.end(exchange))

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.pending import Unanswered
-from localspec.chat.session import Session
-from localspec.chat.turn import Exchange
+from localspec.chat.pending import PendingMessages
+from localspec.chat.session import ChatSession
+from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
-from localspec.tui.controllers.focus import Whereabouts
-from localspec.tui.controllers.pairs import PairDesk
-from localspec.tui.controllers.settings import SettingsDesk
-from localspec.tui.controllers.turns import TurnDesk
+from localspec.tui.controllers.focus import FocusController
+from localspec.tui.controllers.pairs import PairController
+from localspec.tui.controllers.settings import SettingsController
+from localspec.tui.controllers.turns import TurnController
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.welcome import Welcome
 
 _BY_ANOTHER = "Another program said that in this conversation; it is shown here once LocalSpec is started anew."
 
 
-class ConversationDesk:
+class ConversationController:
     """With a conversation go its unsent message, its settings, and the messages that still wait."""
 
     def __init__(
         self,
-        session: Session,
-        settings: SettingsDesk,
-        turns: TurnDesk,
+        session: ChatSession,
+        settings: SettingsController,
+        turns: TurnController,
         prompt: Prompt,
-        where: Whereabouts,
-        unanswered: Unanswered,
-        pairs: PairDesk,
+        where: FocusController,
+        pending: PendingMessages,
+        pairs: PairController,
         welcome: Callable[[], Welcome],
     ) -> None:
         """``welcome`` is shown where nothing was said yet."""
@@ -39,19 +39,19 @@ class ConversationDesk:
         self._turns = turns
         self._prompt = prompt
         self._where = where
-        self._unanswered = unanswered
+        self._pending = pending
         self._pairs = pairs
         self._welcome = welcome
 
     @property
     def open_id(self) -> str:
         """The id of the conversation that is open."""
-        return self._session.talk.stored.id
+        return self._session.thread.stored.id
 
     @property
     def title(self) -> str:
         """Of the conversation that is open; empty while nothing was said."""
-        stored = self._session.talk.stored
+        stored = self._session.thread.stored
         return stored.title if stored.path else ""
 
     async def go_to(self, conversation: str, message: str | None = None) -> None:
@@ -72,24 +72,24 @@ class ConversationDesk:
 
     async def begin_anew(self) -> None:
         """Open one in which nothing was said."""
-        await self._turn_to(self._session.store.begin(self._session.launch.system))
+        await self._turn_to(self._session.store.begin(self._session.chat_config.system))
         self._settings.turn_to(begun=True)
 
-    def give_back(self, withdrawn: Iterable[Exchange]) -> None:
+    def give_back(self, withdrawn: Iterable[Turn]) -> None:
         """Put messages that waited into the prompt."""
-        written = self._unanswered.taken_back(withdrawn)
+        written = self._pending.taken_back(withdrawn)
         if written:
             self._prompt.put_back(written)
             self._turns.say("The messages that waited are back in the prompt.")
 
     async def _stay(self, message: str | None) -> None:
         """Go to a message of the conversation that is open; to one on another branch only where no reply is made."""
-        talk = self._session.talk
+        thread = self._session.thread
         if message is None:
             self._where.go_to_prompt()
             return
-        exchange = talk.holding(message)
-        if exchange is None and message not in talk.stored.tree:
+        exchange = thread.holding(message)
+        if exchange is None and message not in thread.stored.tree:
             self._turns.say(_BY_ANOTHER)
             return
         if exchange is None and not self._session.free:
@@ -97,9 +97,9 @@ class ConversationDesk:
             return
         if exchange is None:
             self._where.leave_editing()
-            talk.show(message)
+            thread.show(message)
             await self._turns.show()
-            exchange = talk.holding(message)
+            exchange = thread.holding(message)
         if exchange is not None:
             await self._turns.transcript.reveal(exchange)
         self._read()
@@ -111,7 +111,7 @@ class ConversationDesk:
         withdrawn = await self._turns.turn_to(conversation, message)
         self._turns.say(self._pairs.conversation_opened())
         self.give_back(withdrawn)
-        if not self._session.talk.exchanges:
+        if not self._session.thread.exchanges:
             await self._turns.transcript.add(self._welcome())
         if message is None:
             self._where.go_to_prompt()

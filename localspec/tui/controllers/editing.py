@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from localspec.chat.compose.attachment import Attachment
-from localspec.chat.compose.message import Written, taken_apart
-from localspec.chat.session import Session
-from localspec.chat.turn import Exchange
-from localspec.tui.controllers.turns import TurnDesk
+from localspec.chat.compose.message import WrittenMessage, taken_apart
+from localspec.chat.session import ChatSession
+from localspec.chat.turn import Turn
+from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.turn_notes import leading_n, unfinished
 from localspec.tui.prompt.prompt import Prompt
 
@@ -25,22 +25,22 @@ SUMMARY = "This stands for turns that were summarised; /undo brings them back, a
 class _Edited:
     """What is being edited: the question, or the reply."""
 
-    exchange: Exchange
+    exchange: Turn
     of_reply: bool
     besides: tuple[Attachment, ...] = ()
     """Files that went with the question and are not mentioned in it: they still do."""
 
-    def asked(self, written: Written) -> str:
+    def asked(self, written: WrittenMessage) -> str:
         """What the model reads of the question as it is now."""
         mentioned = {attachment.path for attachment in written.attachments}
         besides = (attachment for attachment in self.besides if attachment.path not in mentioned)
         return replace(written, attachments=(*besides, *written.attachments)).content
 
 
-class EditingDesk:
+class EditingController:
     """Turns keys into changes of the conversation, and draws what came of them."""
 
-    def __init__(self, session: Session, turns: TurnDesk, prompt: Prompt) -> None:
+    def __init__(self, session: ChatSession, turns: TurnController, prompt: Prompt) -> None:
         self._session = session
         self._turns = turns
         self._prompt = prompt
@@ -56,21 +56,21 @@ class EditingDesk:
             self._say("No question stands above this reply.")
             return
         self._turns.transcript.unselect()
-        await self._follow(self._session.queue(self._session.talk.again(exchange)))
+        await self._follow(self._session.queue(self._session.thread.again(exchange)))
 
     async def carry_on(self) -> None:
         """Go on with a reply that ended early, or was edited."""
         exchange = self._free_to_change()
         if exchange is None:
             return
-        self._session.talk.load(exchange)
+        self._session.thread.load(exchange)
         if exchange.answer is None:
             self._say("There is no reply yet to go on with.")
         elif not _goes_on(exchange):
             self._say("This reply is complete; only one that ended early can be gone on with.")
         else:
             self._turns.transcript.unselect()
-            await self._follow(self._session.queue(self._session.talk.carry_on(exchange)))
+            await self._follow(self._session.queue(self._session.thread.carry_on(exchange)))
 
     def edit(self) -> None:
         """Put the question into the prompt, to be asked in other words."""
@@ -89,7 +89,7 @@ class EditingDesk:
         if exchange is not None and exchange.answer is None:
             self._say("There is no reply yet.")
         elif exchange is not None:
-            self._edit(_Edited(exchange, of_reply=True), Written(exchange.text))
+            self._edit(_Edited(exchange, of_reply=True), WrittenMessage(exchange.text))
 
     @property
     def under_way(self) -> bool:
@@ -108,10 +108,10 @@ class EditingDesk:
         exchange = self._turns.chosen
         if exchange is None:
             return frozenset()
-        talk = self._session.talk
-        talk.load(exchange)
+        thread = self._session.thread
+        thread.load(exchange)
         ids = set() if exchange.answer is not None and _goes_on(exchange) else {"continue"}
-        if all(of == 1 for _, of in talk.versions(exchange)):
+        if all(of == 1 for _, of in thread.versions(exchange)):
             ids.add("version-before")
         return frozenset(ids)
 
@@ -124,28 +124,28 @@ class EditingDesk:
         self._say("")
         return True
 
-    async def submit(self, written: Written) -> None:
+    async def submit(self, written: WrittenMessage) -> None:
         """What was edited is done."""
         assert self._editing is not None
         edited, self._editing = self._editing, None
         self._prompt.take_up()
         self._turns.transcript.unselect()
         if edited.of_reply:
-            changed = self._session.talk.rewrite(edited.exchange, written.unfolded.strip())
+            changed = self._session.thread.rewrite(edited.exchange, written.unfolded.strip())
             self._say("The reply is as you wrote it; /continue has the model go on from there.")
             await self._turns.show()
             await self._turns.transcript.remake(changed)
         else:
             self._say("")
-            changed = self._session.talk.resend(edited.exchange, edited.asked(written))
+            changed = self._session.thread.resend(edited.exchange, edited.asked(written))
             await self._follow(self._session.queue(changed))
 
-    def _edit(self, edited: _Edited, written: Written) -> None:
+    def _edit(self, edited: _Edited, written: WrittenMessage) -> None:
         self._editing = edited
         self._prompt.put_aside(written)
         self._say(self._turns.keymap.worded(_REWRITING if edited.of_reply else _EDITING))
 
-    async def _follow(self, exchange: Exchange) -> None:
+    async def _follow(self, exchange: Turn) -> None:
         await self._turns.show()
         await self._turns.transcript.remake(exchange)
         self._turns.transcript.follow()
@@ -157,11 +157,11 @@ class EditingDesk:
         exchange = self._free_to_change()
         if exchange is None:
             return
-        question, replies = self._session.talk.versions(exchange)
+        question, replies = self._session.thread.versions(exchange)
         if question[1] == replies[1] == 1:
             self._say("There is one version of this turn. Edit it, or have it answered anew, for another.")
             return
-        shown = self._session.talk.turn_to(exchange, step)
+        shown = self._session.thread.turn_to(exchange, step)
         if shown is None:
             self._say(f"This is the {'last' if step > 0 else 'first'} version.")
         else:
@@ -175,7 +175,7 @@ class EditingDesk:
         if exchange is None:
             return
         self._turns.transcript.unselect()
-        self._session.talk.delete(exchange)
+        self._session.thread.delete(exchange)
         await self._turns.show()
         self._say("The turn is deleted; /undo brings it back.")
 
@@ -184,16 +184,16 @@ class EditingDesk:
         if not self._session.free:
             self._say(self._turns.busy)
             return
-        was_told_short = any(exchange.is_summary for exchange in self._session.talk.exchanges)
-        exchange = self._session.talk.undo()
+        was_told_short = any(exchange.is_summary for exchange in self._session.thread.exchanges)
+        exchange = self._session.thread.undo()
         if exchange is None:
             self._say("There is nothing to bring back: no turn was deleted.")
             return
-        was_told_short = was_told_short and not self._session.talk.exchanges[0].is_summary
+        was_told_short = was_told_short and not self._session.thread.exchanges[0].is_summary
         await self._turns.show()
         self._say("The full turns are back." if was_told_short else "The turn is back.")
 
-    def _free_to_change(self) -> Exchange | None:
+    def _free_to_change(self) -> Turn | None:
         exchange = self._turns.free_to_change()
         if exchange is not None and exchange.is_summary:
             self._say(SUMMARY)
@@ -201,6 +201,6 @@ class EditingDesk:
         return exchange
 
 
-def _goes_on(exchange: Exchange) -> bool:
+def _goes_on(exchange: Turn) -> bool:
     """Whether more could come of the reply."""
     return not exchange.is_summary and (unfinished(exchange) or not exchange.reply.done)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from textual.events import Key, Paste
 
-from localspec.tui.controllers.editing import EditingDesk
-from localspec.tui.controllers.reading import ReadingDesk
+from localspec.tui.controllers.editing import EditingController
+from localspec.tui.controllers.reading import ReadingController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn import TurnView
 from localspec.tui.keys.actions import Action, key_label
@@ -29,11 +29,16 @@ class _PressedOnce:
     """What it writes; empty for a key that writes nothing."""
 
 
-class Whereabouts:
+class FocusController:
     """Moves the focus and says which keys count; which turn is chosen, the transcript knows."""
 
     def __init__(
-        self, transcript: Transcript, prompt: Prompt, hints: Hints, reading: ReadingDesk, editing: EditingDesk
+        self,
+        transcript: Transcript,
+        prompt: Prompt,
+        hints: Hints,
+        reading: ReadingController,
+        editing: EditingController,
     ) -> None:
         self._transcript = transcript
         self._prompt = prompt

@@ -9,10 +9,10 @@ from dataclasses import replace
 from textual.app import App
 
 from localspec.chat.changes import Change, Ended, Learned, Wrote
-from localspec.chat.session import Phase, Session
+from localspec.chat.session import ChatSession, Phase
 from localspec.chat.status import showing_note
 from localspec.chat.tokens.truth import GHOSTS, Ghosts, Mode, Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn import TurnView
@@ -25,12 +25,12 @@ from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
 
 
-class TruthDesk:
+class MarkingController:
     """Beside the chat screen; every action returns what there is to say about it."""
 
     def __init__(
         self,
-        session: Session,
+        session: ChatSession,
         transcript: Transcript,
         palette: Callable[[], Palette],
         wake: Callable[[], None],
@@ -91,12 +91,12 @@ class TruthDesk:
         self._session.recall(exchange)
         turn = self._transcript.view(exchange)
         showing = (turn.own_showing if turn else None) or self._transcript.showing
-        screen = InspectorScreen(exchange, self._session.insights, self._palette, showing, self._wake, index=index)
+        screen = InspectorScreen(exchange, self._session.token_queries, self._palette, showing, self._wake, index=index)
         exchange.looked_into = True
         self._app.push_screen(screen, lambda _: self._looked_into(exchange))
         return ""
 
-    def _looked_into(self, exchange: Exchange) -> None:
+    def _looked_into(self, exchange: Turn) -> None:
         exchange.looked_into = False
         self.weigh()
 
@@ -104,17 +104,17 @@ class TruthDesk:
         """Answer this text, or the latest message again, with guesses and without."""
         if self._session.phase is not Phase.IDLE or self._session.current is not None:
             return "The engine is busy; race when it is done."
-        last, launch = self._session.last, self._session.launch
+        last, chat_config = self._session.last, self._session.chat_config
         prompt: tuple[Message, ...] | str
         if text:
-            system = (Message(Role.SYSTEM, launch.system),) if launch.system else ()
-            prompt, options = (*system, Message(Role.USER, text)), launch.reply
+            system = (Message(Role.SYSTEM, chat_config.system),) if chat_config.system else ()
+            prompt, options = (*system, Message(Role.USER, text)), chat_config.reply
         elif last is not None and last.asked is not None:
             prompt, options = last.asked.prompt, last.asked.options
         else:
             return "There is no message to race with yet. Write one behind the command: /race PROMPT."
         race = self._session.begin_race(prompt, options, secrets.randbits(32))
-        self._app.push_screen(RaceScreen(race, self._palette, toy=launch.tour))
+        self._app.push_screen(RaceScreen(race, self._palette, toy=chat_config.tour))
         self._wake()
         return ""
 
@@ -132,7 +132,7 @@ class TruthDesk:
         if isinstance(screen, InspectorScreen) and screen.subject is exchange:
             screen.refresh_knowledge()
 
-    def _explain(self, exchange: Exchange) -> None:
+    def _explain(self, exchange: Turn) -> None:
         """To somebody new, once: where the colours have gone that a reply was written in."""
         showing = self._transcript.showing
         if not self._new_here or exchange.is_summary or not exchange.reply.tokens:
@@ -147,20 +147,20 @@ class TruthDesk:
         hot = [exchange for exchange, turn in views if turn is not None and turn.display and self._is_hot(turn)]
         for exchange in hot:
             self._session.recall(exchange)
-        self._session.insights.weigh(hot)
+        self._session.token_queries.weigh(hot)
 
     def _is_hot(self, turn: TurnView) -> bool:
         showing = turn.own_showing or self._transcript.showing
         return showing.marks is Mode.HEAT
 
-    def _exchange_in(self, view: TokenView) -> Exchange | None:
+    def _exchange_in(self, view: TokenView) -> Turn | None:
         for exchange in self._transcript.exchanges:
             turn = self._transcript.view(exchange)
             if turn is not None and turn.reply.tokens is view:
                 return exchange
         return None
 
-    def _chosen(self) -> Exchange | None:
+    def _chosen(self) -> Turn | None:
         selected = self._transcript.selected
         if selected is not None:
             return selected.exchange

@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 from localspec.chat.pairs.browser import Browser
-from localspec.chat.pairs.library import Shelf
-from localspec.chat.pairs.offer import Kind, Offer, name_of, news, offer, welcome_line
+from localspec.chat.pairs.library import PairLibrary
+from localspec.chat.pairs.offer import Offer, OfferKind, name_of, news, offer, welcome_line
 from localspec.chat.reply_metadata import made_by_another
-from localspec.chat.session import Phase, Session
-from localspec.runtime.launch import Launch
-from localspec.store import ReplyAbout
+from localspec.chat.session import ChatSession, Phase
+from localspec.runtime.chat_config import ChatConfig
+from localspec.store import ReplyMetadata
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.keymap import Keymap
 
 _ACTIONS = {action.id: action for action in ACTIONS}
 
 
-class PairDesk:
+class PairController:
     """A shelf of pairs beside a conversation; asks neither the disk nor the network itself."""
 
-    def __init__(self, shelf: Shelf, session: Session) -> None:
-        self.shelf = shelf
+    def __init__(self, library: PairLibrary, session: ChatSession) -> None:
+        self.library = library
         self.keymap = Keymap({})
         """The keys that are named in what is said."""
         self._session = session
-        self._asked_for: Launch | None = None
-        self._spoken: ReplyAbout | None = None
+        self._asked_for: ChatConfig | None = None
+        self._spoken: ReplyMetadata | None = None
         """What made the last reply of the conversation when it was opened, until there is another reply."""
 
     @property
-    def launch(self) -> Launch:
+    def chat_config(self) -> ChatConfig:
         """What is in use, or is to be."""
-        return self._session.coming or self._session.launch
+        return self._session.coming or self._session.chat_config
 
     @property
     def offer(self) -> Offer | None:
         """What one key would do now."""
-        return offer(self.shelf, self.launch, self._session.former, self._of_conversation)
+        return offer(self.library, self.chat_config, self._session.former, self._of_conversation)
 
     @property
     def _of_conversation(self) -> str | None:
         """The pair that the open conversation was with, if that is another than the one in use."""
         about = self._spoken
-        return about.pair_id if about is not None and made_by_another(about, self.launch) else None
+        return about.pair_id if about is not None and made_by_another(about, self.chat_config) else None
 
     def welcome(self) -> str:
         """The offer on the first page; empty if there is none."""
@@ -49,16 +49,16 @@ class PairDesk:
 
     def news(self) -> str:
         """One quiet line for the chat; empty if there is none."""
-        said = news(self.shelf, self.offer, self._key("accept"), self._key("pairs"))
+        said = news(self.library, self.offer, self._key("accept"), self._key("pairs"))
         spoken = self._of_conversation
-        if said or spoken is None or not self.shelf.pairs or self.shelf.find(spoken) is not None:
+        if said or spoken is None or not self.library.pairs or self.library.find(spoken) is not None:
             return said
         return f"This conversation was with {spoken}, which is not among the pairs any more."
 
     def way_back(self) -> str:
         """What to do about a pair that cannot be loaded, beside what its error says."""
         on_offer = self.offer
-        back = f"{self._key('accept')} {on_offer.text}; " if on_offer and on_offer.kind is Kind.RETURN else ""
+        back = f"{self._key('accept')} {on_offer.text}; " if on_offer and on_offer.kind is OfferKind.RETURN else ""
         return f"{back}{self._key('pairs')} lists all pairs."
 
     def nothing_offered(self) -> str:
@@ -67,16 +67,16 @@ class PairDesk:
 
     def begin(self) -> None:
         """The engine is ready, or has refused: time to see what to offer to somebody on the tour."""
-        if self._session.launch.tour and not self.shelf.judged:
-            self.shelf.look()
+        if self._session.chat_config.tour and not self.library.judged:
+            self.library.look()
 
     def conversation_opened(self) -> str:
         """Another conversation is open; what to say if the pair that made it cannot be offered."""
-        self._spoken = about = self._session.talk.stored.last_made_with
-        if about is None or not made_by_another(about, self.launch):
+        self._spoken = about = self._session.thread.stored.last_made_with
+        if about is None or not made_by_another(about, self.chat_config):
             return ""
         if about.pair_id is not None:
-            self.shelf.look()
+            self.library.look()
             return ""
         name = about.target.name if about.target else ""
         return f"This conversation was with {name}, a file named on the command line: --target names it again."
@@ -87,35 +87,35 @@ class PairDesk:
 
     def open(self, text: str = "") -> Browser:
         """The list, for somebody who wants to look at it, at first at what this filter shows."""
-        in_use = None if self._session.phase is Phase.BROKEN else self.launch.pair_id
-        browser = Browser(self.shelf, in_use, self._of_interest() or in_use, text=text)
-        self.shelf.look()
-        self.shelf.seen()
+        in_use = None if self._session.phase is Phase.BROKEN else self.chat_config.pair_id
+        browser = Browser(self.library, in_use, self._of_interest() or in_use, text=text)
+        self.library.look()
+        self.library.seen()
         return browser
 
     def is_in_use(self, pair_id: str) -> bool:
         """Whether this pair replies, or is about to."""
-        return self._session.phase is not Phase.BROKEN and self.launch.pair_id == pair_id
+        return self._session.phase is not Phase.BROKEN and self.chat_config.pair_id == pair_id
 
     def _of_interest(self) -> str | None:
         """The pair that somebody who opens the list will look for: one that failed, arrives, or is offered."""
-        failed, active, on_offer = self.shelf.failed, self.shelf.downloads.active, self.offer
+        failed, active, on_offer = self.library.failed, self.library.downloads.active, self.offer
         if failed is not None:
             return failed.pair_id
         if active:
             return active[0].pair_id
         return on_offer.pair_id if on_offer else None
 
-    def use(self, launch: Launch) -> str:
+    def use(self, chat_config: ChatConfig) -> str:
         """Go on with another pair; what to say about it."""
-        again = launch.pair_id == self._session.launch.pair_id
-        self._session.switch(launch)
-        self._asked_for = launch
-        if launch.pair_id is not None:
-            self.shelf.used(launch.pair_id)
+        again = chat_config.pair_id == self._session.chat_config.pair_id
+        self._session.switch(chat_config)
+        self._asked_for = chat_config
+        if chat_config.pair_id is not None:
+            self.library.used(chat_config.pair_id)
         if self._session.coming is not None:
-            return f"{name_of(launch)} is loaded once this reply is done."
-        return f"{'Loading' if again else 'Changing to'} {name_of(launch)}; the conversation stays."
+            return f"{name_of(chat_config)} is loaded once this reply is done."
+        return f"{'Loading' if again else 'Changing to'} {name_of(chat_config)}; the conversation stays."
 
     def go_back(self) -> str:
         """Load again what was in use before; what to say about it."""
@@ -124,13 +124,13 @@ class PairDesk:
 
     def ready(self) -> str:
         """A pair is loaded; what to say if somebody asked for it, which is remembered."""
-        launch = self._session.launch
-        if launch != self._asked_for:
+        chat_config = self._session.chat_config
+        if chat_config != self._asked_for:
             return ""
         self._asked_for = None
-        if launch.pair_id is not None:
-            self.shelf.remember(launch.pair_id)
-        return f"You are talking to {name_of(launch)} now."
+        if chat_config.pair_id is not None:
+            self.library.remember(chat_config.pair_id)
+        return f"You are talking to {name_of(chat_config)} now."
 
     def _key(self, action: str) -> str:
         return self.keymap.way(_ACTIONS[action])

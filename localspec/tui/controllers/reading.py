@@ -11,30 +11,30 @@ from textual.widget import Widget
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.exporting import export
-from localspec.chat.session import Session
+from localspec.chat.session import ChatSession
 from localspec.chat.text.fences import code_blocks
 from localspec.chat.text.links import Link, links_of
-from localspec.chat.turn import Exchange
-from localspec.tui.controllers.turns import NOTHING_SAID, TurnDesk
+from localspec.chat.turn import Turn
+from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.summary import SummaryView
 
 
-class ReadingDesk:
+class ReadingController:
     """Changes nothing that was said."""
 
-    def __init__(self, session: Session, turns: TurnDesk) -> None:
+    def __init__(self, session: ChatSession, turns: TurnController) -> None:
         self._session = session
         self._turns = turns
         self._say = turns.say
-        self._copied: tuple[Exchange, int] | None = None
-        self._block: tuple[Exchange, int] | None = None
+        self._copied: tuple[Turn, int] | None = None
+        self._block: tuple[Turn, int] | None = None
         """The block of code that was gone to: the reply, and which of its blocks."""
 
     # The conversation as a whole
 
     def rename(self, title: str) -> str:
         """Give it a title; what there is to say about it."""
-        stored = self._session.talk.stored
+        stored = self._session.thread.stored
         if not title:
             return f"This conversation is called “{stored.title}”. /rename and a title changes that."
         stored.rename(title)
@@ -43,7 +43,7 @@ class ReadingDesk:
     def export(self, folder: Path, name: str = "") -> str:
         """Write it to a file there, called after its title if no name is given; where that is, or why not."""
         try:
-            return f"Written to {export(self._session.talk.stored, folder, name)}."
+            return f"Written to {export(self._session.thread.stored, folder, name)}."
         except LocalSpecError as error:
             return str(error)
 
@@ -77,7 +77,7 @@ class ReadingDesk:
         """Choose the block of code before or after, in whichever turn it is; whether there is one."""
         blocks = [
             (exchange, number)
-            for exchange in self._session.talk.exchanges
+            for exchange in self._session.thread.exchanges
             for number in range(len(code_blocks(exchange.text)))
         ]
         place = self._place_among(blocks, step)
@@ -107,14 +107,14 @@ class ReadingDesk:
             self._say("There is no link in this reply.")
         return found
 
-    def _place_among(self, blocks: list[tuple[Exchange, int]], step: int) -> int:
+    def _place_among(self, blocks: list[tuple[Turn, int]], step: int) -> int:
         """Where to go from the block that is chosen, or else from the turn that is, or from below all."""
         if self._block in blocks:
             return blocks.index(self._block) + step
         selected = self._turns.transcript.selected
         if selected is None:
             return len(blocks) + step if step < 0 else len(blocks)
-        order = self._session.talk.exchanges
+        order = self._session.thread.exchanges
         at = order.index(selected.exchange) if selected.exchange in order else len(order)
         before_n = sum(order.index(exchange) < at for exchange, _ in blocks)
         own_n = sum(exchange is selected.exchange for exchange, _ in blocks)

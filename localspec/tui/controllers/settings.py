@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.own_settings import Changed, change, schema_from, set_from, told, unset_from
-from localspec.chat.session import Session
+from localspec.chat.session import ChatSession
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.own import read_own
 from localspec.config.personas import NONE, check_persona, list_personas, no_personas
-from localspec.runtime.launch import Launch, Layer, Settings
+from localspec.runtime.chat_config import ChatConfig, Layer, Settings
 from localspec.tui.settings.browser import SettingsBrowser, SettingsFile
 from localspec.tui.settings.preferences import Preferences, preferences
 
@@ -27,9 +27,9 @@ class NoSettings:
     problems = ()
     pair_id = None
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, chat_config: ChatConfig) -> None:
         self.config = Config(config_file())
-        self._launch = launch
+        self._chat_config = chat_config
 
     def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
         return dict.fromkeys(config.values, Layer.ALL) | dict.fromkeys(conversation, Layer.CONVERSATION)
@@ -37,18 +37,18 @@ class NoSettings:
     def for_pair(self, pair_id: str) -> NoSettings:
         return self
 
-    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> Launch:
+    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
         self.config = config
-        return self._launch
+        return self._chat_config
 
 
-class SettingsDesk:
+class SettingsController:
     """Belongs to the screen's thread."""
 
-    def __init__(self, session: Session, file: SettingsFile | None = None) -> None:
+    def __init__(self, session: ChatSession, file: SettingsFile | None = None) -> None:
         self._session = session
         self._file = file or SettingsFile()
-        self._settings: Settings = session.launch.settings or NoSettings(session.launch)
+        self._settings: Settings = session.chat_config.settings or NoSettings(session.chat_config)
         self._pair = self._settings.config.values.get(_PAIR)
         self._in_force: Mapping[str, Value] = {}
         """What the launch in use has from a conversation."""
@@ -71,12 +71,12 @@ class SettingsDesk:
     @property
     def settings(self) -> Settings:
         """What is made of the file for the pair in use."""
-        return self._session.launch.in_use or self._settings
+        return self._session.chat_config.in_use or self._settings
 
     @property
     def own(self) -> Mapping[str, Value]:
         """What the conversation that is open sets for itself."""
-        return self._session.talk.stored.settings
+        return self._session.thread.stored.settings
 
     def open(self) -> SettingsBrowser:
         """The list, for somebody who wants to look at it."""
@@ -99,19 +99,19 @@ class SettingsDesk:
     def pace(self) -> None:
         """Show replies at the pace that is set, for the pair in use."""
         pacer = self._session.pacer
-        pacer.tokens_per_second = self.preferences.pace_for(self._session.launch.pace_tokens_per_second)
+        pacer.tokens_per_second = self.preferences.pace_for(self._session.chat_config.pace_tokens_per_second)
 
-    def to_load(self) -> Launch:
+    def to_load(self) -> ChatConfig:
         """What to load for the settings as they are now. Raises LocalSpecError."""
         named = self.config.values.get(_PAIR)
         changed, self._pair = named != self._pair, named
         settings = self._settings if changed else self.settings
         return settings.settle(self.config, self.own)
 
-    def for_conversation(self, launch: Launch) -> Launch:
+    def for_conversation(self, chat_config: ChatConfig) -> ChatConfig:
         """A launch made for no conversation, with what the one that is open sets. Raises LocalSpecError."""
         self._in_force = self.own
-        return launch.settings.settle(self.config, self.own) if self.own and launch.settings else launch
+        return chat_config.settings.settle(self.config, self.own) if self.own and chat_config.settings else chat_config
 
     # Of the conversation's own
 
@@ -123,7 +123,7 @@ class SettingsDesk:
     def use_system_said(self) -> None:
         """Have the system prompt or persona of the command line, if it names one, hold for what is open."""
         if {"system", "persona"} & set(self.settings.said):
-            self._session.talk.stored.set_system(self._session.launch.system)
+            self._session.thread.stored.set_system(self._session.chat_config.system)
 
     def told(self) -> str:
         """What the conversation sets for itself."""
@@ -167,11 +167,11 @@ class SettingsDesk:
         return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."
 
     def _change(self, changed: Changed) -> str:
-        self._session.talk.stored.set_settings(changed.own)
-        self._adopt(changed.launch)
+        self._session.thread.stored.set_settings(changed.own)
+        self._adopt(changed.chat_config)
         return changed.said
 
-    def _adopt(self, launch: Launch, *, keep_system: bool = False) -> None:
+    def _adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
         self._in_force = self.own
-        if launch.pair_id == self._session.launch.pair_id:
-            self._session.adopt(launch, keep_system=keep_system)
+        if chat_config.pair_id == self._session.chat_config.pair_id:
+            self._session.adopt(chat_config, keep_system=keep_system)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from localspec.chat.phase import Phase
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.store import KEPT_TURNS_N
-from localspec.tui.controllers.turns import NOTHING_SAID, TurnDesk
+from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 
 
-class SummaryDesk:
+class SummaryController:
     """Stands beside the desk of turns; nothing changes before a summary is whole."""
 
-    def __init__(self, turns: TurnDesk) -> None:
+    def __init__(self, turns: TurnController) -> None:
         self._turns = turns
         self._session = turns.session
 
@@ -22,20 +22,20 @@ class SummaryDesk:
             self._turns.say(why_not)
             return
         kept_n = int(kept) if kept else KEPT_TURNS_N
-        old = self._session.talk.stored.old_turns(kept_n)
+        old = self._session.thread.stored.old_turns(kept_n)
         if old is None:
             self._turns.say(_too_little(kept_n))
             return
         self._turns.transcript.unselect()
-        summary = self._session.queue(Exchange("", old=old, stands_for_n=old.turns_n))
+        summary = self._session.queue(Turn("", old=old, stands_for_n=old.turns_n))
         await self._turns.transcript.add_turn(summary)
         self._turns.say("")
 
-    async def end(self, exchange: Exchange) -> None:
+    async def end(self, exchange: Turn) -> None:
         """The summary is whole, or is not to be: show what holds now."""
         await self._turns.transcript.discard(exchange)
         await self._turns.show()
-        reply, recap = exchange.reply, self._session.talk.stored.recap
+        reply, recap = exchange.reply, self._session.thread.stored.recap
         if recap is not None and recap.node.id == exchange.answer:
             turns = "1 turn is" if exchange.stands_for_n == 1 else f"{exchange.stands_for_n} turns are"
             self._turns.say(f"{turns} summarised{_left_out(exchange)}; /undo brings all of them back.")
@@ -49,7 +49,7 @@ class SummaryDesk:
     def _why_not(self, kept: str) -> str:
         if kept and not kept.isdecimal():
             return f"/compact takes how many of the last turns are to stay, {KEPT_TURNS_N} if nothing is said."
-        if not self._session.talk.exchanges:
+        if not self._session.thread.exchanges:
             return NOTHING_SAID
         if not self._session.free:
             return self._turns.busy
@@ -69,7 +69,7 @@ def _too_little(kept_n: int) -> str:
     )
 
 
-def _left_out(exchange: Exchange) -> str:
+def _left_out(exchange: Turn) -> str:
     dropped_n = exchange.reply.prompt.dropped_n if exchange.reply.prompt else 0
     if not dropped_n:
         return ""

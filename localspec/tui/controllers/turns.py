@@ -8,10 +8,10 @@ from collections.abc import Callable
 from textual.widget import Widget
 
 from localspec.chat.changes import Wrote
-from localspec.chat.session import Session
+from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note
 from localspec.chat.tokens.truth import Ghosts
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
 from localspec.tui.conversation.summary import SummaryView
 from localspec.tui.conversation.transcript import Transcript
@@ -27,11 +27,15 @@ _BUSY = "A reply is under way; {stop} stops it, then this is possible."
 Say = Callable[[str], None]
 
 
-class TurnDesk:
+class TurnController:
     """Draws what the session has, for the desks of editing, reading and summaries too."""
 
     def __init__(
-        self, session: Session, palette: Callable[[], Palette], say: Say, clock: Callable[[], float] = time.monotonic
+        self,
+        session: ChatSession,
+        palette: Callable[[], Palette],
+        say: Say,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session = session
         self.glimpse = Glimpse(clock)
@@ -43,11 +47,11 @@ class TurnDesk:
         self._palette = palette
 
     @property
-    def chosen(self) -> Exchange | None:
+    def chosen(self) -> Turn | None:
         """What keys are about."""
         if self.transcript.selected is not None:
             return self.transcript.selected.exchange
-        said = self.session.talk.exchanges
+        said = self.session.thread.exchanges
         return said[-1] if said else None
 
     @property
@@ -55,7 +59,7 @@ class TurnDesk:
         """Why something is not possible now."""
         return self.keymap.worded(_BUSY)
 
-    def free_to_change(self) -> Exchange | None:
+    def free_to_change(self) -> Turn | None:
         """What keys are about, if it can be changed now; else that is said."""
         exchange = self.chosen
         if exchange is None:
@@ -70,17 +74,17 @@ class TurnDesk:
     async def show(self) -> None:
         """Draw the conversation as it is now."""
         waiting = [exchange for exchange in self.session.waiting if exchange.question is None]
-        await self.transcript.sync([*self.session.talk.exchanges, *waiting])
+        await self.transcript.sync([*self.session.thread.exchanges, *waiting])
         self.label()
 
-    async def turn_to(self, conversation: StoredConversation, message: str | None = None) -> list[Exchange]:
+    async def turn_to(self, conversation: StoredConversation, message: str | None = None) -> list[Turn]:
         """Go to another conversation, and to a message in it; gives back what waited in the one before."""
         withdrawn = self.session.turn_to(conversation)
         if message is not None:
-            self.session.talk.show(message)
+            self.session.thread.show(message)
         await self.transcript.clear()
         await self.show()
-        exchange = self.session.talk.holding(message) if message else None
+        exchange = self.session.thread.holding(message) if message else None
         if exchange is not None:
             await self.transcript.reveal(exchange)
         return withdrawn
@@ -113,7 +117,7 @@ class TurnDesk:
         if current is not None and (view := self.transcript.view(current)) is not None:
             view.reply.tokens.fade()
 
-    def close(self, exchange: Exchange) -> TurnView | None:
+    def close(self, exchange: Turn) -> TurnView | None:
         """The reply is over: its last look, and what there is to say about it."""
         self.glimpse.end()
         view = self.transcript.view(exchange)
@@ -125,14 +129,14 @@ class TurnDesk:
             self.transcript.settle(view)
         return view
 
-    def begin(self, exchange: Exchange) -> None:
+    def begin(self, exchange: Turn) -> None:
         """The reply has begun."""
         view = self.transcript.view(exchange)
         if view is not None:
             view.begin()
             self._label(view)
 
-    async def withdraw(self, exchanges: list[Exchange]) -> None:
+    async def withdraw(self, exchanges: list[Turn]) -> None:
         """Messages that waited are not to be answered: those that were never said are gone."""
         for exchange in exchanges:
             if exchange.question is None and exchange.answer is None:
@@ -142,13 +146,13 @@ class TurnDesk:
                 exchange.unload()
             await self.transcript.remake(exchange)
 
-    def let_go(self, exchange: Exchange) -> None:
+    def let_go(self, exchange: Turn) -> None:
         """A turn is far away; its tokens can be read again."""
         if exchange not in (self.session.last, self.session.current):
-            self.session.talk.unload(exchange)
+            self.session.thread.unload(exchange)
 
-    def _make(self, exchange: Exchange) -> TurnView:
-        self.session.talk.load(exchange)
+    def _make(self, exchange: Turn) -> TurnView:
+        self.session.thread.load(exchange)
         if exchange.is_summary:
             return self._make_summary(exchange)
         view = TurnView(exchange, self._palette, queued=exchange in self.session.waiting)
@@ -160,7 +164,7 @@ class TurnDesk:
                 view.fail(exchange.reply.error)
         return view
 
-    def _make_summary(self, exchange: Exchange) -> TurnView:
+    def _make_summary(self, exchange: Turn) -> TurnView:
         view = SummaryView(exchange, self._palette)
         if exchange is not self.session.current:
             view.reply.finish()
@@ -171,9 +175,9 @@ class TurnDesk:
         exchange = view.exchange
         if (exchange.question is None and exchange.answer is None) or exchange.is_summary:
             return
-        if exchange not in self.session.talk.exchanges:
+        if exchange not in self.session.thread.exchanges:
             return  # of the conversation before, on screen until the next one is drawn
-        question, replies = self.session.talk.versions(exchange)
+        question, replies = self.session.thread.versions(exchange)
         view.draw_question(version_note(question))
         under_way = exchange is self.session.current or exchange in self.session.waiting
         view.note("" if under_way else turn_note(exchange, replies, toy=by_toy(exchange, self.session)))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from textual.containers import Vertical
 from textual.geometry import Size
 
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.tui.conversation.turn import TurnView
 from localspec.tui.textual_fixes.steady import SteadyPane
 
@@ -24,7 +24,7 @@ class Page(Vertical, SteadyPane):
 
     DEFAULT_CSS = "Page { height: auto; }"
 
-    def __init__(self, exchanges: Iterable[Exchange] = (), rows: int | None = None) -> None:
+    def __init__(self, exchanges: Iterable[Turn] = (), rows: int | None = None) -> None:
         """With a height, folded and without turns; ``NearPages`` brings them."""
         super().__init__()
         self.exchanges = list(exchanges)

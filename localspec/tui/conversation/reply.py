@@ -16,7 +16,7 @@ from textual.widgets import Static
 from localspec.base.visible import visible
 from localspec.chat.text.reasoning import Reasoning, tokens_before
 from localspec.chat.tokens.truth import Ghosts, Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.engine.events import Origin, Proposal, Round
 from localspec.tui.conversation.thought import Thought
 from localspec.tui.textual_fixes.steady import SteadyPane
@@ -53,7 +53,7 @@ class ReplyView(Vertical, SteadyPane):
     }
     """
 
-    def __init__(self, palette: Callable[[], Palette], exchange: Exchange) -> None:
+    def __init__(self, palette: Callable[[], Palette], exchange: Turn) -> None:
         """``exchange`` may have a reply already: it is drawn as far as it has got."""
         super().__init__()
         self.tokens = TokenView(palette, exchange.trace)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textual import events
 from textual.content import Content
 
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.tui.conversation.turn import TurnView
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import labels_of
@@ -22,7 +22,7 @@ class SummaryView(TurnView):
     SummaryView.-folded ReplyView, SummaryView.-folded .note { display: none; }
     """
 
-    def __init__(self, exchange: Exchange, palette: Callable[[], Palette]) -> None:
+    def __init__(self, exchange: Turn, palette: Callable[[], Palette]) -> None:
         super().__init__(exchange, palette)
         self.remove_class("-unasked")
         self.set_class(exchange.old is None, "-folded")

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from localspec.chat.tokens.truth import Ghosts, Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.tui.conversation.reading_place import ReadingPlace
 from localspec.tui.conversation.turn import TurnView
 from localspec.tui.conversation.turn_pages import TurnPages
@@ -49,11 +49,11 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     class LetGo(Message):
         """An exchange is far away and has no widget any more."""
 
-        def __init__(self, exchange: Exchange) -> None:
+        def __init__(self, exchange: Turn) -> None:
             super().__init__()
             self.exchange = exchange
 
-    def __init__(self, make: Callable[[Exchange], TurnView]) -> None:
+    def __init__(self, make: Callable[[Turn], TurnView]) -> None:
         """``make`` draws an exchange as it stands."""
         super().__init__()
         self._following = True
@@ -79,17 +79,17 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         return self._pages.turns
 
     @property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[Turn]:
         """All that is shown, near or far."""
         return self._pages.exchanges
 
-    def view(self, exchange: Exchange) -> TurnView | None:
+    def view(self, exchange: Turn) -> TurnView | None:
         """The widget of an exchange, while there is one."""
         return self._pages.view(exchange)
 
     # What is shown
 
-    async def add_turn(self, exchange: Exchange) -> TurnView:
+    async def add_turn(self, exchange: Turn) -> TurnView:
         """Append a turn and go to it."""
         view = await self._pages.add(exchange)
         self.follow()
@@ -104,21 +104,21 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         """Remove everything."""
         await self._pages.clear()
 
-    async def sync(self, exchanges: Sequence[Exchange]) -> None:
+    async def sync(self, exchanges: Sequence[Turn]) -> None:
         """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
         await self._pages.sync(exchanges)
         self.follow()
         self.call_after_refresh(self.near.look)
 
-    async def remake(self, exchange: Exchange) -> None:
+    async def remake(self, exchange: Turn) -> None:
         """Draw an exchange anew."""
         await self._pages.remake(exchange)
 
-    async def discard(self, exchange: Exchange) -> None:
+    async def discard(self, exchange: Turn) -> None:
         """Take one away, for example a message that was withdrawn."""
         await self._pages.discard(exchange)
 
-    async def reveal(self, exchange: Exchange) -> None:
+    async def reveal(self, exchange: Turn) -> None:
         """Choose a turn, however far away, and go to it."""
         if exchange in self.exchanges:
             self._anchor_released = True

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
 from localspec.chat.tokens.truth import Showing
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.tui.conversation.note import Note
 from localspec.tui.conversation.reply import ReplyView
 from localspec.tui.textual_fixes.steady import SteadyPane
@@ -37,7 +37,7 @@ class TurnView(Vertical, SteadyPane):
     TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }
     """
 
-    def __init__(self, exchange: Exchange, palette: Callable[[], Palette], *, queued: bool = False) -> None:
+    def __init__(self, exchange: Turn, palette: Callable[[], Palette], *, queued: bool = False) -> None:
         super().__init__(classes="-queued" if queued else "")
         self.exchange = exchange
         self.set_class(not exchange.prompt, "-unasked")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from localspec.chat.compose.token_counts import CHARS_A_TOKEN
-from localspec.chat.session import Session
+from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note, failure_said, opening_note
-from localspec.chat.thread import Talk
-from localspec.chat.turn import Exchange
+from localspec.chat.thread import Thread
+from localspec.chat.turn import Turn
 from localspec.models.pairs import BUILTIN_ID
 from localspec.store.summaries import REQUEST
 from localspec.tui.terminal.clipboard import Arrival, copied
 
 
-def turn_note(exchange: Exchange, replies: tuple[int, int], *, toy: bool = False) -> str:
+def turn_note(exchange: Turn, replies: tuple[int, int], *, toy: bool = False) -> str:
     """``replies`` is which version of how many; empty while the reply is being written. As ``closing_note``."""
     reply = exchange.reply
     if exchange.answer is None:
@@ -27,27 +27,27 @@ def turn_note(exchange: Exchange, replies: tuple[int, int], *, toy: bool = False
     return "\n".join(filter(None, (opening_note(reply), failure_said(reply), last)))
 
 
-def by_toy(exchange: Exchange, session: Session) -> bool:
+def by_toy(exchange: Turn, session: ChatSession) -> bool:
     """Whether the built-in pair wrote the reply."""
     if exchange.about is not None:
         return exchange.about.pair_id == BUILTIN_ID
     source = exchange.trace.source(0)
-    return session.launch.tour and (source is None or source.pair == session.launch.load)
+    return session.chat_config.tour and (source is None or source.pair == session.chat_config.load)
 
 
-def unfinished(exchange: Exchange) -> bool:
+def unfinished(exchange: Turn) -> bool:
     """Whether the reply ended before its end, and can be gone on with."""
     ended_early = exchange.reply.done and not exchange.complete
     return bool(exchange.text) and (exchange.cut_off or ended_early)
 
 
-def storage_note(session: Session) -> str:
+def storage_note(session: ChatSession) -> str:
     """Why something that was said is not stored yet; empty while all is."""
-    trouble = session.talk.stored.trouble
+    trouble = session.thread.stored.trouble
     return f"{trouble.message} {trouble.hint}" if trouble is not None else ""
 
 
-def context_note(session: Session, written_n: int = 0, leads_n: int | None = None) -> str:
+def context_note(session: ChatSession, written_n: int = 0, leads_n: int | None = None) -> str:
     """What the next turn will use and what the context holds, as wide for any number; empty while that is nothing.
 
     With a sign for about where a message of so many tokens is being written, which the chat template adds to, and where
@@ -61,7 +61,7 @@ def context_note(session: Session, written_n: int = 0, leads_n: int | None = Non
     held = exchange.reply.prompt if exchange is not None else None
     if exchange is not None and held is not None:
         # While a reply is written nothing has been saved since it was begun; and this is asked for every frame.
-        saved_n = 0 if exchange is session.current else _saved_n(session.talk, exchange)
+        saved_n = 0 if exchange is session.current else _saved_n(session.thread, exchange)
         about = about or saved_n > 0
         used_n += max(0, _counted_n(exchange) - saved_n)
     elif not used_n:
@@ -71,63 +71,63 @@ def context_note(session: Session, written_n: int = 0, leads_n: int | None = Non
     return f"{used:>{len(room) + 1}} / {room} tokens"
 
 
-def leading_n(session: Session, exchange: Exchange, *, of_reply: bool) -> int:
+def leading_n(session: ChatSession, exchange: Turn, *, of_reply: bool) -> int:
     """About how many tokens lead to a question, or to its reply: what was counted last before it, and what followed."""
-    talk = session.talk
-    if exchange not in talk.exchanges:
+    thread = session.thread
+    if exchange not in thread.exchanges:
         return 0
-    talk.load(exchange)
+    thread.load(exchange)
     if of_reply and exchange.reply.prompt is not None:
         return exchange.reply.prompt.prompt_n
     chars_n = len(exchange.prompt) if of_reply else 0
-    for each in reversed(talk.exchanges[: talk.exchanges.index(exchange)]):
-        talk.load(each)
+    for each in reversed(thread.exchanges[: thread.exchanges.index(exchange)]):
+        thread.load(each)
         if each.reply.prompt is not None and not each.is_summary:
-            return max(0, _counted_n(each) - _saved_n(talk, each)) + round(chars_n / CHARS_A_TOKEN)
+            return max(0, _counted_n(each) - _saved_n(thread, each)) + round(chars_n / CHARS_A_TOKEN)
         chars_n += each.size
-    return round((chars_n + len(talk.stored.system or "")) / CHARS_A_TOKEN)
+    return round((chars_n + len(thread.stored.system or "")) / CHARS_A_TOKEN)
 
 
-def _counted_n(exchange: Exchange) -> int:
+def _counted_n(exchange: Turn) -> int:
     """Tokens of a reply and all that led to it, as the engine counted them."""
     return exchange.reply.timings.predicted_n + (exchange.reply.prompt.prompt_n if exchange.reply.prompt else 0)
 
 
-def _latest(session: Session) -> Exchange | None:
+def _latest(session: ChatSession) -> Turn | None:
     """The reply that the next one goes on from: the last of what is shown, whatever was replied in other versions."""
-    exchanges = session.talk.exchanges
+    exchanges = session.thread.exchanges
     if session.current is not None or not exchanges:
         return session.current
     said = (each for each in reversed(exchanges) if each.answer is not None and not each.is_summary)
     latest = next(said, None) or session.last or exchanges[-1]
-    session.talk.load(latest)
+    session.thread.load(latest)
     return latest
 
 
-def _saved_n(talk: Talk, exchange: Exchange) -> int:
+def _saved_n(thread: Thread, exchange: Turn) -> int:
     """About how many tokens less there are before this reply than when it was made."""
-    return _saved_by_summary_n(talk, exchange) + _deleted_n(talk, exchange)
+    return _saved_by_summary_n(thread, exchange) + _deleted_n(thread, exchange)
 
 
-def _deleted_n(talk: Talk, exchange: Exchange) -> int:
+def _deleted_n(thread: Thread, exchange: Turn) -> int:
     """About how many tokens the turns had that led to this reply and were deleted since; 0 if none were."""
-    chars_n = talk.deleted_since(exchange)
+    chars_n = thread.deleted_since(exchange)
     if not chars_n or exchange.reply.prompt is None:
         return 0
-    left_n = sum(len(message.content) for message in talk.messages(exchange))
+    left_n = sum(len(message.content) for message in thread.messages(exchange))
     return round(exchange.reply.prompt.prompt_n * chars_n / (chars_n + left_n))
 
 
-def _saved_by_summary_n(talk: Talk, exchange: Exchange) -> int:
+def _saved_by_summary_n(thread: Thread, exchange: Turn) -> int:
     """About how many tokens a summary saves that was made after this reply; 0 if none was."""
-    summary = talk.exchanges[0] if talk.exchanges else exchange
-    if not summary.is_summary or exchange.is_summary or not talk.came_later(summary, exchange):
+    summary = thread.exchanges[0] if thread.exchanges else exchange
+    if not summary.is_summary or exchange.is_summary or not thread.came_later(summary, exchange):
         return 0
-    talk.load(summary)
+    thread.load(summary)
     if summary.reply.prompt is None:
         return 0
     # The system prompt stays, and the request for a summary never was in the conversation.
-    kept_n = (len(talk.stored.system or "") + len(REQUEST)) / CHARS_A_TOKEN
+    kept_n = (len(thread.stored.system or "") + len(REQUEST)) / CHARS_A_TOKEN
     return max(0, round(summary.reply.prompt.prompt_n - kept_n - summary.reply.timings.predicted_n))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from textual.containers import VerticalScroll
 
-from localspec.chat.turn import Exchange
+from localspec.chat.turn import Turn
 from localspec.tui.conversation.dressing import Dressing
 from localspec.tui.conversation.near_pages import NearPages
 from localspec.tui.conversation.page import Page, grouped
@@ -21,10 +21,10 @@ class TurnPages:
     def __init__(
         self,
         pane: VerticalScroll,
-        make: Callable[[Exchange], TurnView],
+        make: Callable[[Turn], TurnView],
         place: Callable[[], ReadingPlace | None],
         shown: Callable[[], object],
-        let_go: Callable[[Exchange], object],
+        let_go: Callable[[Turn], object],
     ) -> None:
         """``make`` draws an exchange as it stands; ``shown`` hears that turns have come, ``let_go`` which one went."""
         self.near = NearPages(pane, self._fill, self._release, place)
@@ -34,7 +34,7 @@ class TurnPages:
         self._make = make
         self._shown = shown
         self._let_go = let_go
-        self._views: dict[Exchange, TurnView] = {}
+        self._views: dict[Turn, TurnView] = {}
 
     @property
     def pages(self) -> list[Page]:
@@ -46,15 +46,15 @@ class TurnPages:
         return [turn for page in self.pages for turn in page.turns]
 
     @property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[Turn]:
         """All that is shown, near or far."""
         return [exchange for page in self.pages for exchange in page.exchanges]
 
-    def view(self, exchange: Exchange) -> TurnView | None:
+    def view(self, exchange: Turn) -> TurnView | None:
         """The widget of an exchange, while there is one."""
         return self._views.get(exchange)
 
-    async def add(self, exchange: Exchange) -> TurnView:
+    async def add(self, exchange: Turn) -> TurnView:
         """Append a turn, on a page of its own: what grows with its reply is arranged anew with every line."""
         async with self.near.held():
             page = Page()
@@ -73,7 +73,7 @@ class TurnPages:
             self._views.clear()
             await self._pane.remove_children()
 
-    async def sync(self, exchanges: Sequence[Exchange]) -> None:
+    async def sync(self, exchanges: Sequence[Turn]) -> None:
         """Show these and no others; those that stand at the front already stay as they are."""
         shown = self.exchanges
         same = (a is b for a, b in zip(shown, exchanges, strict=False))
@@ -91,7 +91,7 @@ class TurnPages:
         if last := self.pages[-1:]:
             await self.near.open(last[0])
 
-    async def remake(self, exchange: Exchange) -> None:
+    async def remake(self, exchange: Turn) -> None:
         """Draw an exchange anew."""
         async with self.near.held():
             old = self._views.get(exchange)
@@ -105,7 +105,7 @@ class TurnPages:
         if chosen:
             self.selection.choose(view)
 
-    async def discard(self, exchange: Exchange) -> None:
+    async def discard(self, exchange: Turn) -> None:
         """Take one away, for example a message that was withdrawn."""
         async with self.near.held():
             view = self._views.pop(exchange, None)
@@ -115,12 +115,12 @@ class TurnPages:
             if view is not None:
                 await view.remove()
 
-    async def open(self, exchange: Exchange) -> TurnView:
+    async def open(self, exchange: Turn) -> TurnView:
         """Have a turn there, however far away it is."""
         await self.near.open(next(page for page in self.pages if exchange in page.exchanges))
         return self._views[exchange]
 
-    def _view_for(self, exchange: Exchange) -> TurnView:
+    def _view_for(self, exchange: Turn) -> TurnView:
         view = self._views[exchange] = self._make(exchange)
         return view
 

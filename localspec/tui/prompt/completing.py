@@ -14,7 +14,7 @@ from localspec.chat.compose.file_tree import Listing, list_files, list_folder
 from localspec.chat.compose.fuzzy import best
 from localspec.chat.compose.history import search
 from localspec.chat.compose.mentions import Mention, unfinished, written
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.keys.slash_commands import find_command, matching_commands
 
 MAX_CHOICES = 50
@@ -26,7 +26,7 @@ ABOVE = ("/", "~", "..", "./")
 _LOOKING = "Looking for files…"
 
 
-class Kind(Enum):
+class CompletionKind(Enum):
     """What is offered."""
 
     COMMAND = auto()
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Completion:
     """One row of the list."""
 
     value: str
@@ -47,16 +47,16 @@ class Choice:
     note: str = ""
     final: bool = True
     """Whether there is nothing more to write: False for a folder to look into, a command that takes a word."""
-    message: Written | None = None
+    message: WrittenMessage | None = None
     """A message sent before, marks and all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class CompletionOffer:
     """A list, and where in the line it belongs."""
 
-    kind: Kind
-    choices: tuple[Choice, ...]
+    kind: CompletionKind
+    choices: tuple[Completion, ...]
     start: int = 0
     """The column in the cursor's line where what is replaced begins."""
     empty: str = ""
@@ -65,10 +65,10 @@ class Offer:
     """What to say below the choices."""
 
 
-def command_offer(text: str) -> Offer | None:
+def command_offer(text: str) -> CompletionOffer | None:
     """The commands that ``text`` may become."""
     choices = tuple(
-        Choice(
+        Completion(
             f"/{action.command} " if action.takes else f"/{action.command}",
             f"/{action.command} {action.takes}".strip(),
             action.help,
@@ -76,14 +76,16 @@ def command_offer(text: str) -> Offer | None:
         )
         for action in matching_commands(text)
     )
-    return Offer(Kind.COMMAND, choices) if choices else None
+    return CompletionOffer(CompletionKind.COMMAND, choices) if choices else None
 
 
-def sent_offer(messages: Sequence[Written], query: str) -> Offer:
+def sent_offer(messages: Sequence[WrittenMessage], query: str) -> CompletionOffer:
     """Messages sent before, the newest first."""
     found = search(messages, query, MAX_CHOICES)
-    choices = tuple(Choice(message.text, " ".join(message.text.split()), message=message) for message in found)
-    return Offer(Kind.SENT, choices, empty="No message like that." if messages else "No messages were sent yet.")
+    choices = tuple(Completion(message.text, " ".join(message.text.split()), message=message) for message in found)
+    return CompletionOffer(
+        CompletionKind.SENT, choices, empty="No message like that." if messages else "No messages were sent yet."
+    )
 
 
 def path_told(line: str, column: int) -> Mention | None:
@@ -97,7 +99,7 @@ def path_told(line: str, column: int) -> Mention | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CompletionPlace:
     """Which listing a mention needs: everything below the current folder, or what lies in one folder."""
 
     folder: str
@@ -115,48 +117,50 @@ class Place:
             return Listing(())
 
 
-def place_of(mention: Mention, known: Listing | None) -> Place:
+def place_of(mention: Mention, known: Listing | None) -> CompletionPlace:
     """Where to look for what is being mentioned; ``known`` is what is below the current folder, once that is known."""
     folder, slash, name = mention.path.rpartition("/")
     if slash and (mention.path.startswith(ABOVE) or (known is not None and f"{folder}/" not in known.paths)):
-        return Place(f"{folder}/", name)
+        return CompletionPlace(f"{folder}/", name)
     if mention.path in ("~", ".."):
-        return Place(f"{mention.path}/", "")
-    return Place("", mention.path)
+        return CompletionPlace(f"{mention.path}/", "")
+    return CompletionPlace("", mention.path)
 
 
-def file_offer(mention: Mention, place: Place, listing: Listing | None, keys: tuple[str, str]) -> Offer:
+def file_offer(
+    mention: Mention, place: CompletionPlace, listing: Listing | None, keys: tuple[str, str]
+) -> CompletionOffer:
     """Files and folders that may be meant; ``keys`` attach one, and look into a folder."""
     if listing is None:
-        return Offer(Kind.FILE, (), mention.start, empty=_LOOKING)
+        return CompletionOffer(CompletionKind.FILE, (), mention.start, empty=_LOOKING)
     attach, into = keys
     note = ", ".join(filter(None, (attach and f"{attach} attaches the folder", into and f"{into} looks into it")))
     choices = tuple(_choice(path, written(path), note) for path in _fitting(place, listing))
     more = "" if listing.complete else "There are more files than were looked at; write a folder and / to look into it."
     # An @ may be meant as nothing but an @: what fits no file is left in peace.
-    return Offer(Kind.FILE, choices, mention.start, more=more if choices else "")
+    return CompletionOffer(CompletionKind.FILE, choices, mention.start, more=more if choices else "")
 
 
-def path_offer(told: Mention, place: Place, listing: Listing | None, key: str) -> Offer | None:
+def path_offer(told: Mention, place: CompletionPlace, listing: Listing | None, key: str) -> CompletionOffer | None:
     """Files and folders that a command may be told; ``key`` completes a name. None once a file is named."""
     if listing is None:
-        return Offer(Kind.PATH, (), told.start, empty=_LOOKING)
+        return CompletionOffer(CompletionKind.PATH, (), told.start, empty=_LOOKING)
     if not place.query.endswith("/") and place.query in listing.paths:
         return None
     choices = tuple(_choice(path, path, key and f"{key} looks into it") for path in _fitting(place, listing))
-    return Offer(Kind.PATH, choices, told.start)
+    return CompletionOffer(CompletionKind.PATH, choices, told.start)
 
 
-def _fitting(place: Place, listing: Listing) -> list[str]:
+def _fitting(place: CompletionPlace, listing: Listing) -> list[str]:
     """Paths as they are to be written, the best first."""
     hidden_wanted = place.query.startswith(".")
     candidates = (path for path in listing.paths if hidden_wanted or not path.startswith("."))
     return [f"{place.folder}{path}" for path in best(place.query, candidates, MAX_CHOICES)]
 
 
-def _choice(path: str, value: str, folder_note: str) -> Choice:
+def _choice(path: str, value: str, folder_note: str) -> Completion:
     is_folder = path.endswith("/")
-    return Choice(value, path, folder_note if is_folder else "", final=not is_folder)
+    return Completion(value, path, folder_note if is_folder else "", final=not is_folder)
 
 
 def mention_before(line: str, column: int) -> Mention | None:

@@ -9,7 +9,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from localspec.base.visible import visible_line
-from localspec.tui.prompt.completing import Choice, Kind, Offer
+from localspec.tui.prompt.completing import Completion, CompletionKind, CompletionOffer
 
 MAX_ROWS = 8
 
@@ -29,7 +29,7 @@ class CompletionList(Static):
 
     def __init__(self) -> None:
         super().__init__("")
-        self._offer: Offer | None = None
+        self._offer: CompletionOffer | None = None
         self._marked = 0
         self._top = 0
         self._room = MAX_ROWS
@@ -41,16 +41,16 @@ class CompletionList(Static):
         return self._gone_to
 
     @property
-    def offer(self) -> Offer | None:
+    def offer(self) -> CompletionOffer | None:
         """What is offered; None while the list is closed."""
         return self._offer
 
     @property
-    def choice(self) -> Choice | None:
+    def choice(self) -> Completion | None:
         """The marked one."""
         return self._offer.choices[self._marked] if self._offer and self._offer.choices else None
 
-    def show(self, offer: Offer | None, room: int) -> None:
+    def show(self, offer: CompletionOffer | None, room: int) -> None:
         """Open the list with at most ``room`` rows, or close it if there is nothing to say."""
         if offer is not None and not offer.choices and not offer.empty:
             offer = None
@@ -87,11 +87,11 @@ class CompletionList(Static):
             self._gone_to = True
             self.post_message(self.Picked())
 
-    def _choices_n(self, offer: Offer) -> int:
+    def _choices_n(self, offer: CompletionOffer) -> int:
         """How many rows of choices there are, a row for the note besides where there is room for it."""
         return min(MAX_ROWS, max(1, self._room - 1), len(offer.choices))
 
-    def _draw(self, offer: Offer) -> None:
+    def _draw(self, offer: CompletionOffer) -> None:
         choices_n = self._choices_n(offer)
         self._top = min(max(self._top, self._marked - choices_n + 1), self._marked)
         shown = offer.choices[self._top : self._top + choices_n]
@@ -108,7 +108,7 @@ class CompletionList(Static):
         self.display = True
 
 
-def _row(choice: Choice, width: int, marked: bool) -> Content:
+def _row(choice: Completion, width: int, marked: bool) -> Content:
     # A second cue beside the colour: the mark.
     label = choice.label if not choice.note else f"{choice.label:<{width}}  "
     mark = ("› ", "$accent bold") if marked else "  "
@@ -116,12 +116,12 @@ def _row(choice: Choice, width: int, marked: bool) -> Content:
     return Content.assemble(mark, (visible_line(label), look), (visible_line(choice.note), "$quiet"))
 
 
-def _note(offer: Offer, shown_n: int) -> str:
+def _note(offer: CompletionOffer, shown_n: int) -> str:
     if not offer.choices:
         return offer.empty
     if offer.more:
         return offer.more
     left_n = len(offer.choices) - shown_n
-    if left_n and offer.kind is not Kind.COMMAND:
+    if left_n and offer.kind is not CompletionKind.COMMAND:
         return f"  {left_n} more; go on typing to narrow them down"
     return f"  {left_n} more" if left_n else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from localspec.chat.compose.attaching import Attaching
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.mentions import written as written_path
-from localspec.chat.compose.message import Enclosures, Written
+from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.weighing import Weighing
 from localspec.tui.keys.slash_commands import is_command
 
@@ -33,7 +33,7 @@ class Mentions:
         if untried := self._attaching.claim(text):
             self._begin(untried)
 
-    def hold(self, written: Written) -> bool:
+    def hold(self, written: WrittenMessage) -> bool:
         """Whether a message has to wait for its files; then it is sent as soon as they are read."""
         untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
         if not untried and not self._attaching.busy:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.token_counts import TokenCount
 
 
 class Submitted(Message, namespace="prompt"):
     """The reader sent a message."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: WrittenMessage) -> None:
         super().__init__()
         self.written = written
 

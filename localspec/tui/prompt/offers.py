@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localspec.chat.compose.file_tree import Listing
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import labels_of
 from localspec.tui.prompt.completing import (
-    Choice,
-    Kind,
-    Offer,
-    Place,
+    Completion,
+    CompletionKind,
+    CompletionOffer,
+    CompletionPlace,
     command_offer,
     file_offer,
     mention_before,
@@ -34,12 +34,12 @@ class Offers:
 
     def __init__(self, prompt: Prompt) -> None:
         self.list = CompletionList()
-        self.aside: Written | None = None
+        self.aside: WrittenMessage | None = None
         """What was being written when a search began; None while none is on."""
         self._prompt = prompt
         self._listings: dict[str, Listing] = {}
         self._looking: str | None = None
-        self._dismissed: tuple[Kind, int] | None = None
+        self._dismissed: tuple[CompletionKind, int] | None = None
         """The list that was closed: it stays so until another is due."""
 
     def refresh(self) -> None:
@@ -101,23 +101,23 @@ class Offers:
         if offer is None or choice is None:
             return self.aside is not None
         match offer.kind:
-            case Kind.SENT:
-                self._put(choice.message or Written(choice.value))
-            case Kind.FILE:
+            case CompletionKind.SENT:
+                self._put(choice.message or WrittenMessage(choice.value))
+            case CompletionKind.FILE:
                 self._take_file(offer, choice, into=into)
-            case Kind.PATH:
+            case CompletionKind.PATH:
                 return self._take_path(offer, choice, into=into)
-            case Kind.COMMAND:
+            case CompletionKind.COMMAND:
                 return self._take_command(choice, into=into)
         return True
 
-    def _take_command(self, choice: Choice, *, into: bool) -> bool:
+    def _take_command(self, choice: Completion, *, into: bool) -> bool:
         whole = self._prompt.text == choice.value.strip()
         if not whole or into:
             self._prompt.set_text(choice.value)
         return into or not (whole or choice.final)
 
-    def _take_file(self, offer: Offer, choice: Choice, *, into: bool) -> None:
+    def _take_file(self, offer: CompletionOffer, choice: Completion, *, into: bool) -> None:
         area = self._prompt.area
         start = area.index - area.cursor_location[1] + offer.start
         if into and not choice.final:
@@ -126,7 +126,7 @@ class Offers:
         area.put(f"{choice.value} ", start, area.index)
         self._prompt.attach(choice.label)
 
-    def _take_path(self, offer: Offer, choice: Choice, *, into: bool) -> bool:
+    def _take_path(self, offer: CompletionOffer, choice: Completion, *, into: bool) -> bool:
         """What is written may be meant as it is, so a row is taken unasked only where the reader went to it."""
         if not (into or self.list.gone_to):
             return False
@@ -134,11 +134,11 @@ class Offers:
         area.put(choice.value, area.index - area.cursor_location[1] + offer.start, area.index)
         return into or not choice.final
 
-    def _put(self, written: Written) -> None:
+    def _put(self, written: WrittenMessage) -> None:
         self._prompt.put(written)
         self.refresh()
 
-    def _due(self) -> Offer | None:
+    def _due(self) -> CompletionOffer | None:
         prompt = self._prompt
         if self.aside is not None:
             return sent_offer(prompt.history.messages, prompt.text)
@@ -158,12 +158,12 @@ class Offers:
             return path_offer(told, place, listing, key["complete"])
         return file_offer(sought, place, listing, (key["send"], key["complete"]))
 
-    def _look(self, place: Place) -> None:
+    def _look(self, place: CompletionPlace) -> None:
         if self._looking != place.folder:
             self._looking = place.folder
             self._prompt.run_worker(self._list(place), group="files", exclusive=True)
 
-    async def _list(self, place: Place) -> None:
+    async def _list(self, place: CompletionPlace) -> None:
         listing = await asyncio.to_thread(place.look, Path())
         self._looking = None
         self._listings = {folder: known for folder, known in self._listings.items() if not folder}

@@ -21,7 +21,7 @@ from localspec.base.paths import user_paths
 from localspec.base.visible import visible
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
-from localspec.chat.compose.message import Enclosures, Written
+from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
 from localspec.tui.keys.slash_commands import is_command
@@ -44,7 +44,7 @@ def _busy(text: str) -> bool:
     return False
 
 
-def _nothing() -> Written | None:
+def _nothing() -> WrittenMessage | None:
     """No message waits."""
     return None
 
@@ -76,7 +76,7 @@ class Prompt(Vertical):
         placeholder: str,
         *,
         ask: Callable[[str], bool] = _busy,
-        withdraw: Callable[[], Written | None] = _nothing,
+        withdraw: Callable[[], WrittenMessage | None] = _nothing,
         data_folder: Path | None = None,
     ) -> None:
         """``ask`` has the engine count a text, if it is free; ``withdraw`` takes back the last message that waits."""
@@ -97,7 +97,7 @@ class Prompt(Vertical):
         self._recall = Recall(self.history)
         self._put = False
         """Whether the change to come was made all at once."""
-        self._aside: Written | None = None
+        self._aside: WrittenMessage | None = None
         """What is unsent, while something that was said is edited; None while nothing is."""
         self._key = ""
 
@@ -127,16 +127,16 @@ class Prompt(Vertical):
         return self.area.text
 
     @property
-    def written(self) -> Written:
+    def written(self) -> WrittenMessage:
         """The message as it stands, also while the line is used to search."""
         return self._offers.aside or self.enclosures.written(self.text)
 
     def set_text(self, text: str) -> None:
         """Replace what is written, the cursor at its end."""
-        self.put(Written(text))
+        self.put(WrittenMessage(text))
         self.area.focus()
 
-    def put(self, written: Written) -> None:
+    def put(self, written: WrittenMessage) -> None:
         """Replace what is written by a message from before, with signs for what cannot be seen; a search ends."""
         self._offers.end_search()
         self.enclosures.take_over(written)
@@ -149,14 +149,14 @@ class Prompt(Vertical):
         self._put = True
         self.area.insert(text, maintain_selection_offset=False)
 
-    def put_back(self, messages: list[Written]) -> None:
+    def put_back(self, messages: list[WrittenMessage]) -> None:
         """Put messages that were not sent in front of what is written."""
         texts = [message.text for message in messages]
         for message in messages:
             self.enclosures.take_over(message)
         self.set_text("\n".join(text for text in (*texts, self.written.text) if text))
 
-    def put_aside(self, instead: Written) -> None:
+    def put_aside(self, instead: WrittenMessage) -> None:
         """Have something else written on for a while; what is unsent is kept, and ``take_up`` brings it back."""
         self._aside = self._to_keep
         self._replace(instead)
@@ -177,7 +177,7 @@ class Prompt(Vertical):
     def belong_to(self, key: str) -> None:
         """A conversation has begun here: what is unsent is that one's from now on."""
         if key != self._key:
-            self._unsent.save(self._key, Written(""))
+            self._unsent.save(self._key, WrittenMessage(""))
             self._key = key
             self.save()
 
@@ -187,10 +187,10 @@ class Prompt(Vertical):
         self._unsent.save(self._key, self._to_keep)
 
     @property
-    def _to_keep(self) -> Written:
+    def _to_keep(self) -> WrittenMessage:
         return self._aside or self.written
 
-    def _replace(self, written: Written) -> None:
+    def _replace(self, written: WrittenMessage) -> None:
         """Write on another message, which has files and pastes of its own."""
         self.enclosures.clear()
         self._mentions.clear()
@@ -349,7 +349,7 @@ class Prompt(Vertical):
         self.set_text(self._folds.shortened(text))
         self.say(cleaning_note(replaced_n))
 
-    def _submit(self, written: Written) -> None:
+    def _submit(self, written: WrittenMessage) -> None:
         self.enclosures.clear()
         self._mentions.clear()
         self.set_text("")

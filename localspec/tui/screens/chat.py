@@ -22,23 +22,23 @@ from textual.events import Key, Paste
 from textual.message import Message
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.history import History
 from localspec.chat.importing import Importing
-from localspec.chat.inbox import Inbox
-from localspec.chat.pending import Unanswered
-from localspec.chat.session import Session
+from localspec.chat.inbox import AnswerQueue
+from localspec.chat.pending import PendingMessages
+from localspec.chat.session import ChatSession
 from localspec.store import Hit
-from localspec.tui.controllers.changes import ChangeDesk
-from localspec.tui.controllers.conversations import ConversationDesk
-from localspec.tui.controllers.editing import EditingDesk
-from localspec.tui.controllers.focus import Whereabouts
-from localspec.tui.controllers.marking import TruthDesk
-from localspec.tui.controllers.pairs import PairDesk
-from localspec.tui.controllers.reading import ReadingDesk
-from localspec.tui.controllers.settings import SettingsDesk
-from localspec.tui.controllers.summaries import SummaryDesk
-from localspec.tui.controllers.turns import TurnDesk
+from localspec.tui.controllers.changes import ChangeController
+from localspec.tui.controllers.conversations import ConversationController
+from localspec.tui.controllers.editing import EditingController
+from localspec.tui.controllers.focus import FocusController
+from localspec.tui.controllers.marking import MarkingController
+from localspec.tui.controllers.pairs import PairController
+from localspec.tui.controllers.reading import ReadingController
+from localspec.tui.controllers.settings import SettingsController
+from localspec.tui.controllers.summaries import SummaryController
+from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import copied_note
 from localspec.tui.keys.bindings import screen_bindings
@@ -96,10 +96,10 @@ class ChatScreen(RowScreen[None]):
 
     def __init__(
         self,
-        session: Session,
-        desk: PairDesk,
-        settings: SettingsDesk,
-        inbox: Inbox,
+        session: ChatSession,
+        controller: PairController,
+        settings: SettingsController,
+        inbox: AnswerQueue,
         palette: Callable[[], Palette],
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -108,7 +108,7 @@ class ChatScreen(RowScreen[None]):
         """``new_here`` says that somebody has their first conversation."""
         super().__init__()
         self._session = session
-        self._desk = desk
+        self._controller = controller
         self._settings = settings
         self._inbox = inbox
         self._palette = palette
@@ -116,24 +116,26 @@ class ChatScreen(RowScreen[None]):
         self._rate = FrameRate()
         self._frame_n = 0
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
-        self._foot = Foot(session, desk, palette, self._prompt)
+        self._foot = Foot(session, controller, palette, self._prompt)
         self._quiet = self._foot.quiet
         self._tour = self._foot.tour
-        self._unanswered = Unanswered(session)
-        self._turns = TurnDesk(session, palette, self._quiet.say, clock)
+        self._pending = PendingMessages(session)
+        self._turns = TurnController(session, palette, self._quiet.say, clock)
         self._transcript = self._turns.transcript
-        self._editing = EditingDesk(session, self._turns, self._prompt)
+        self._editing = EditingController(session, self._turns, self._prompt)
         self._foot.leads_n = lambda: self._editing.leads_n
-        self._reading = ReadingDesk(session, self._turns)
+        self._reading = ReadingController(session, self._turns)
         self._importing = Importing(session.store, self.say)
-        self._summaries = SummaryDesk(self._turns)
-        self._truth = TruthDesk(session, self._transcript, palette, self._wake, self._quiet.say, new_here=new_here)
-        self._changes = ChangeDesk(
-            self._turns, self._summaries, self._prompt, self._unanswered, desk, settings, self._quiet
+        self._summaries = SummaryController(self._turns)
+        self._truth = MarkingController(
+            session, self._transcript, palette, self._wake, self._quiet.say, new_here=new_here
         )
-        self._where = Whereabouts(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
-        self._conversations = ConversationDesk(
-            session, settings, self._turns, self._prompt, self._where, self._unanswered, desk, self._welcome
+        self._changes = ChangeController(
+            self._turns, self._summaries, self._prompt, self._pending, controller, settings, self._quiet
+        )
+        self._where = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
+        self._conversations = ConversationController(
+            session, settings, self._turns, self._prompt, self._where, self._pending, controller, self._welcome
         )
 
     def compose(self) -> ComposeResult:
@@ -148,7 +150,7 @@ class ChatScreen(RowScreen[None]):
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
         self.prefer(self._settings.preferences)
         self._quiet.say(self._session.store.notice or self._settings.news)
-        if (conversation := self._session.launch.conversation) is not None:
+        if (conversation := self._session.chat_config.conversation) is not None:
             self.run_worker(self._begin_with(conversation))
         self._wake()
 
@@ -173,9 +175,9 @@ class ChatScreen(RowScreen[None]):
         self._quiet.say("")
         self.did("prompt.send")
         await self._transcript.query(Welcome).remove()
-        exchange = self._unanswered.ask(event.written)
+        exchange = self._pending.ask(event.written)
         await self._transcript.add_turn(exchange)
-        if self._unanswered.waits(exchange):
+        if self._pending.waits(exchange):
             self._quiet.say("Waits for the reply; Up takes it back.")
         self._wake()
 
@@ -188,7 +190,7 @@ class ChatScreen(RowScreen[None]):
     def on_transcript_followed(self, event: Transcript.Followed) -> None:
         self._foot.point(to_newest=not event.following)
 
-    async def _command(self, written: Written) -> None:
+    async def _command(self, written: WrittenMessage) -> None:
         text = written.text
         action = find_command(text)
         if action is None or refusal(text):
@@ -200,9 +202,9 @@ class ChatScreen(RowScreen[None]):
         else:
             await self.app.run_action(action.handler, default_namespace=self)
 
-    def _withdraw(self) -> Written | None:
+    def _withdraw(self) -> WrittenMessage | None:
         """Take back the last message that waits."""
-        withdrawn = self._unanswered.withdraw()
+        withdrawn = self._pending.withdraw()
         if withdrawn is None:
             return None
         exchange, written = withdrawn
@@ -441,7 +443,7 @@ class ChatScreen(RowScreen[None]):
     def show_pairs(self) -> None:
         """Something about pairs has changed: what the first page offers, and the quiet line."""
         for welcome in self.query(Welcome):
-            welcome.tell(self._session.launch, self._desk.welcome())
+            welcome.tell(self._session.chat_config, self._controller.welcome())
         self._quiet.draw()
 
     def complain(self, error: LocalSpecError) -> None:
@@ -454,4 +456,4 @@ class ChatScreen(RowScreen[None]):
         self._wake()
 
     def _welcome(self) -> Welcome:
-        return Welcome(self._session.launch, self._palette, self._desk.welcome())
+        return Welcome(self._session.chat_config, self._palette, self._controller.welcome())

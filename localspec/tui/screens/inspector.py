@@ -12,7 +12,7 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.token_queries import Insights, Subject
+from localspec.chat.token_queries import InspectableReply, TokenQueries
 from localspec.chat.tokens.truth import Mode, Showing
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
 from localspec.tui.keys.inspector_actions import INSPECTOR_ACTIONS
@@ -47,8 +47,8 @@ class InspectorScreen(RowScreen[None]):
 
     def __init__(
         self,
-        subject: Subject,
-        insights: Insights,
+        subject: InspectableReply,
+        token_queries: TokenQueries,
         palette: Callable[[], Palette],
         showing: Showing,
         wake: Callable[[], None],
@@ -59,7 +59,7 @@ class InspectorScreen(RowScreen[None]):
         super().__init__()
         self._subject = subject
         self._trace = subject.trace  # its own, which only grows, whatever the conversation below forgets meanwhile
-        self._insights = insights
+        self._token_queries = token_queries
         self._wake = wake
         self._showing = showing
         self._shown_n = 0
@@ -68,7 +68,7 @@ class InspectorScreen(RowScreen[None]):
         self._panel = TokenPanel()
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> InspectableReply:
         """The reply that is looked into."""
         return self._subject
 
@@ -131,7 +131,7 @@ class InspectorScreen(RowScreen[None]):
         self._showing = Showing(self._showing.mode.next, markdown=False)
         self._tokens.mark(self._showing.mode, keep_ghosts=True)
         if self._showing.mode is Mode.HEAT:
-            self._insights.weigh((self._subject,))
+            self._token_queries.weigh((self._subject,))
             self._wake()
         self._hint(f"marks: {self._showing.mode}   ")
 
@@ -162,13 +162,13 @@ class InspectorScreen(RowScreen[None]):
         self._index = max(0, min(index, len(self._trace.tokens) - 1))
         y = self._tokens.move_cursor(self._index)
         self.query_one("#inspector-text", VerticalScroll).scroll_to(y=max(0, y - 3), animate=False)
-        self._insights.look(self._subject, self._index)
+        self._token_queries.look(self._subject, self._index)
         self._wake()
         self._show()
 
     def _show(self) -> None:
         done = self._subject.reply.done
-        waiting = self._insights.failure or (
+        waiting = self._token_queries.failure or (
             "asking the models ..." if done else "The models are asked when the reply is done."
         )
         self._panel.show(self._trace, self._index, waiting, wide=self.has_class("-wide"))

@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from localspec.chat.pairs.browser import Browser, deed_words
 from localspec.chat.pairs.entry import Deed
-from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, labels_of
 from localspec.tui.keys.pair_actions import PAIR_ACTIONS
 from localspec.tui.textual_fixes.compositor import RowScreen
@@ -55,9 +55,9 @@ class PairsScreen(RowScreen[str | None]):
     PairsScreen.-empty #pairs-empty { display: block; }
     """
 
-    def __init__(self, desk: PairDesk, browser: Browser) -> None:
+    def __init__(self, controller: PairController, browser: Browser) -> None:
         super().__init__()
-        self._desk = desk
+        self._controller = controller
         self._browser = browser
         self._filter = Field(
             browser.text, placeholder="Type to filter: a name, a licence, here, fits, waits", compact=True
@@ -124,13 +124,13 @@ class PairsScreen(RowScreen[str | None]):
         if marked.deed not in (Deed.FETCH, Deed.RESUME, Deed.RETRY):
             self.dismiss(marked.pair.id)
         elif self._browser.agreed(marked):
-            self._desk.shelf.fetch(marked.pair.id)
+            self._controller.library.fetch(marked.pair.id)
         else:
             self.show_pairs()
 
     def action_stop(self) -> None:
         if (marked := self._browser.marked) is not None:
-            self._desk.shelf.downloads.stop(marked.pair.id)
+            self._controller.library.downloads.stop(marked.pair.id)
 
     def action_read(self) -> None:
         reading = self._details.has_focus

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 from localspec.base.errors import LocalSpecError
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
-from localspec.runtime.launch import Layer
+from localspec.runtime.chat_config import Layer
 from localspec.tui.keys.bindings import bindings_of, labels_of
 from localspec.tui.keys.setting_actions import SETTING_ACTIONS
 from localspec.tui.settings.browser import SettingsBrowser

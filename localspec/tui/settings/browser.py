@@ -19,7 +19,7 @@ from localspec.config.pair_table import can_be_of_pair
 from localspec.config.personas import NONE, list_personas
 from localspec.config.presets import PRESETS
 from localspec.config.table import SECTIONS, SOUGHT
-from localspec.runtime.launch import Layer, Settings
+from localspec.runtime.chat_config import Layer, Settings
 from localspec.tui.keys.keymap import resolve_keymap
 
 HEADING, PROBLEM, SETTING = "heading", "problem", "setting"
@@ -49,7 +49,7 @@ _ABOUT_FROM = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingRow:
     """A line of the list."""
 
     kind: str
@@ -171,18 +171,18 @@ class SettingsBrowser:
         own = settings.problems if settings.config is self._config else self._config.problems
         return sorted([*own, *resolve_keymap(self._config).problems], key=lambda problem: problem.line or 0)
 
-    def rows(self, width: int) -> list[Row]:
+    def rows(self, width: int) -> list[SettingRow]:
         """The list, in lines of ``width`` cells."""
-        rows: list[Row] = []
+        rows: list[SettingRow] = []
         problems = [] if self.text else list(enumerate(self.problems))
         if problems:
-            rows.append(Row(HEADING, "left-out", (("Left out of the file", WARNING),)))
-            rows += [Row(PROBLEM, f"problem-{n}", _problem_parts(problem, width)) for n, problem in problems]
+            rows.append(SettingRow(HEADING, "left-out", (("Left out of the file", WARNING),)))
+            rows += [SettingRow(PROBLEM, f"problem-{n}", _problem_parts(problem, width)) for n, problem in problems]
         for title, about, settings in self._sections():
             chosen = [each for each in settings if self._passes(each)]
             if chosen:
-                rows.append(Row(HEADING, title, ((title.capitalize(), STRONG), (f"  {about}", QUIET))))
-                rows += [Row(SETTING, each.name, self._parts(each, width)) for each in chosen]
+                rows.append(SettingRow(HEADING, title, ((title.capitalize(), STRONG), (f"  {about}", QUIET))))
+                rows += [SettingRow(SETTING, each.name, self._parts(each, width)) for each in chosen]
         return rows
 
     def _sections(self) -> Iterator[tuple[str, str, list[Setting]]]:

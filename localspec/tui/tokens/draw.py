@@ -14,14 +14,14 @@ from rich.style import Style
 
 from localspec.base.visible import visible
 from localspec.engine.events import Origin, Proposal
-from localspec.tui.tokens.layout import TAB_CELLS, Line, Run, ghost_text
+from localspec.tui.tokens.layout import TAB_CELLS, Line, TokenSpan, ghost_text
 from localspec.tui.tokens.palette import Palette
 
 _NO_UNDERLINE = Style(underline=False)
 _UNMARKED = Palette(dict.fromkeys(Origin, Style()))
 
 
-Look = Callable[[Run], Style]
+Look = Callable[[TokenSpan], Style]
 """How a run is marked."""
 
 
@@ -69,7 +69,7 @@ def selected_text(line: Line, start: int, end: int) -> str:
     return "".join(parts)
 
 
-def _drawn(line: Line, palette: Palette, base: Style, look: Look | None) -> Iterator[tuple[Run, Segment]]:
+def _drawn(line: Line, palette: Palette, base: Style, look: Look | None) -> Iterator[tuple[TokenSpan, Segment]]:
     column = 0
     for run in line.runs:
         style = base + (look(run) if look else palette.style(run.origin))
@@ -82,7 +82,7 @@ def _drawn(line: Line, palette: Palette, base: Style, look: Look | None) -> Iter
             yield run, segment
 
 
-def _parts(run: Run, style: Style, column: int) -> Iterator[tuple[str, Style]]:
+def _parts(run: TokenSpan, style: Style, column: int) -> Iterator[tuple[str, Style]]:
     text = visible(_expand_tabs(run.text.removesuffix("\n"), column))
     word = text.strip(" ")
     joined = bool(word) and not cell_len(word[0])

@@ -27,7 +27,7 @@ _BELONGS = attrgetter("token", "origin", "is_end", "is_ghost")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TokenSpan:
     """Neighbouring characters of one token on one line."""
 
     text: str
@@ -45,7 +45,7 @@ class Run:
 class Line:
     """One line on screen; ``runs`` may end with white space (or the line break) that hangs over the edge."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[TokenSpan, ...] = ()
 
     @property
     def text(self) -> str:
@@ -65,7 +65,7 @@ class _Cell:
     is_ghost: bool = False
 
 
-class Layout:
+class TokenLayout:
     """The lines of one growing reply at one width; rejected proposals stand among them if ``ghosts`` are kept."""
 
     def __init__(self, width: int, *, ghosts: bool = False) -> None:
@@ -294,10 +294,10 @@ def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
         at += len(part)
 
 
-def _runs(cells: Iterable[_Cell]) -> tuple[Run, ...]:
+def _runs(cells: Iterable[_Cell]) -> tuple[TokenSpan, ...]:
     """Neighbouring cells of one token, joined; its ghosts stay apart from it."""
     groups = groupby(cells, key=_BELONGS)
     return tuple(
-        Run("".join(cell.text for cell in group), origin, token, is_end, is_ghost)
+        TokenSpan("".join(cell.text for cell in group), origin, token, is_end, is_ghost)
         for (token, origin, is_end, is_ghost), group in groups
     )

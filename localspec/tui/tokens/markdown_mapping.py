@@ -63,7 +63,7 @@ class Mapped:
         return Mapped(self.text[start:end], self.at[start:end])
 
 
-class Source:
+class MarkdownSource:
     """The Markdown that was parsed, by lines as the parser counts them."""
 
     def __init__(self, text: str) -> None:

@@ -22,8 +22,8 @@ from textual.widgets import Label, Markdown, Static
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
 from localspec.chat.tokens.truth import Mode
-from localspec.chat.turn import Exchange
-from localspec.tui.tokens.markdown_mapping import Mapped, Source
+from localspec.chat.turn import Turn
+from localspec.tui.tokens.markdown_mapping import Mapped, MarkdownSource
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.runs import TokenRun, mapped_share, owners, runs, spans, writer
 
@@ -94,7 +94,7 @@ class _Piece:
 class MarkedMarkdown(Markdown):
     """Clean until marks are asked for; what they take is worked out then."""
 
-    def __init__(self, palette: Callable[[], Palette], exchange: Exchange) -> None:
+    def __init__(self, palette: Callable[[], Palette], exchange: Turn) -> None:
         super().__init__("", parser_factory=line_keeping_parser, open_links=False)
         self._palette = palette
         self._exchange = exchange
@@ -160,7 +160,7 @@ class MarkedMarkdown(Markdown):
 
     async def _find(self) -> AsyncIterator[_Piece]:
         """What can be marked, piece by piece."""
-        exchange, source = self._exchange, Source(self.source)
+        exchange, source = self._exchange, MarkdownSource(self.source)
         before = len(exchange.lead) - (len(exchange.text) - len(self.source))
         owner = owners(exchange.trace.tokens, before)
         for number, block in enumerate(self.query(MarkdownBlock)):
@@ -171,7 +171,7 @@ class MarkedMarkdown(Markdown):
                 yield _Piece(widget, clean, mapped, runs(mapped, owner))
 
 
-def _mapped(block: MarkdownBlock, source: Source) -> Iterator[tuple[Static, Content, Mapped]]:
+def _mapped(block: MarkdownBlock, source: MarkdownSource) -> Iterator[tuple[Static, Content, Mapped]]:
     """The texts of a block, without the blocks inside it."""
     inline = block._inline_token
     if isinstance(block, MarkedFence):
@@ -186,7 +186,7 @@ def _mapped(block: MarkdownBlock, source: Source) -> Iterator[tuple[Static, Cont
         yield block, block._content, source.inline(block._token, inline)
 
 
-def _row(cells: Sequence[MarkdownBlock], source: Source) -> list[Mapped]:
+def _row(cells: Sequence[MarkdownBlock], source: MarkdownSource) -> list[Mapped]:
     return source.row([cell._inline_token for cell in cells if cell._inline_token is not None])
 
 

@@ -19,7 +19,7 @@ from localspec.chat.tokens.truth import Mode, Trace
 from localspec.engine.events import Origin, Proposal, Round
 from localspec.tui.textual_fixes.steady import Steady
 from localspec.tui.tokens.draw import column_of, ghost_segments, line_segments, selected_text, token_at
-from localspec.tui.tokens.layout import Layout, Run
+from localspec.tui.tokens.layout import TokenLayout, TokenSpan
 from localspec.tui.tokens.palette import Palette
 
 _CURSOR = Style(reverse=True)
@@ -43,7 +43,7 @@ class TokenView(Steady):
         super().__init__()
         self._palette = palette
         self._trace = trace
-        self._layout = Layout(80)
+        self._layout = TokenLayout(80)
         self._strips: dict[int, Strip] = {}
         self._ghosts: tuple[Proposal, ...] = ()
         self._mode = Mode.ORIGIN
@@ -151,7 +151,7 @@ class TokenView(Steady):
             self._strips[y] = self._draw(y, None)
         return self._strips[y]
 
-    def _look(self, run: Run) -> Style:
+    def _look(self, run: TokenSpan) -> Style:
         style = self._palette().mark(self._mode, self._trace.kind(self._mode, run.token))
         return style + _CURSOR if run.token == self._cursor else style
 

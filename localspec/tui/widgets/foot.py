@@ -7,10 +7,10 @@ from collections.abc import Callable
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from localspec.chat.session import Session
+from localspec.chat.session import ChatSession
 from localspec.chat.status import live_state
 from localspec.chat.tokens.truth import Mode
-from localspec.tui.controllers.pairs import PairDesk
+from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.quiet_line import QuietLine
 from localspec.tui.conversation.turn_notes import context_note
 from localspec.tui.prompt.prompt import Prompt
@@ -31,7 +31,9 @@ class Foot(Vertical):
     Foot LiveLine { padding: 0 2; }
     """
 
-    def __init__(self, session: Session, desk: PairDesk, palette: Callable[[], Palette], prompt: Prompt) -> None:
+    def __init__(
+        self, session: ChatSession, controller: PairController, palette: Callable[[], Palette], prompt: Prompt
+    ) -> None:
         super().__init__(id="foot")
         self.hints = Hints()
         self.tour = TourLine()
@@ -43,7 +45,7 @@ class Foot(Vertical):
         """Tokens of the message that is being written, about."""
         self.leads_n: Callable[[], int | None] = lambda: None
         """About how many tokens lead to what is being edited; None while nothing is."""
-        self.quiet = QuietLine(session, desk, self._notice.say)
+        self.quiet = QuietLine(session, controller, self._notice.say)
 
     def compose(self) -> ComposeResult:
         yield self.tour

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from localspec.base.visible import visible_line
-from localspec.tui.settings.browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, Row
+from localspec.tui.settings.browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, SettingRow
 from localspec.tui.widgets.row_list import RowList
 
 LOOKS = {QUIET: "$quiet", TEXT: "", STRONG: "bold", WARNING: "$warning"}
 
 
-class SettingList(RowList[Row], can_focus=False):
+class SettingList(RowList[SettingRow], can_focus=False):
     """Moved by the screen's keys."""
 
     class Marked(RowList.Marked):
@@ -27,7 +27,7 @@ class SettingList(RowList[Row], can_focus=False):
         """The width of a row."""
         return max(30, self.size.width - 4)
 
-    def show(self, rows: Sequence[Row], marked: str | None) -> None:
+    def show(self, rows: Sequence[SettingRow], marked: str | None) -> None:
         """Draw what differs."""
         self.fill(rows, marked)
 

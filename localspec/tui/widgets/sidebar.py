@@ -17,7 +17,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from localspec.base.visible import visible_line
-from localspec.chat.history import History, Row, age
+from localspec.chat.history import History, HistoryRow, age
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import bindings_of, labels_of
 from localspec.tui.keys.history_actions import HISTORY_ACTIONS
@@ -220,11 +220,11 @@ class Sidebar(Vertical):
         self._filling = False
 
 
-def _options(rows: Sequence[Row], current: str, width: int, now: datetime) -> list[Option]:
+def _options(rows: Sequence[HistoryRow], current: str, width: int, now: datetime) -> list[Option]:
     return [Option(_line(row, row.id == current, width, now), id=row.id) for row in rows]
 
 
-def _line(row: Row, current: bool, width: int, now: datetime) -> Content:
+def _line(row: HistoryRow, current: bool, width: int, now: datetime) -> Content:
     """The title with the letters that were found, and at the right how old it is."""
     mark = "▸ " if current else "★ " if row.heading.pinned else "  "
     when = age(row.heading.updated, now)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localspec.chat.stats.rows import Row
+from localspec.chat.stats.rows import StatsRow
 from localspec.tui.widgets.row_list import RowList
 from localspec.tui.widgets.stats_page import drawn
 
 
-class StatsList(RowList[Row], can_focus=False):
+class StatsList(RowList[StatsRow], can_focus=False):
     """The screen's keys move it."""
 
     DEFAULT_CSS = """
@@ -23,6 +23,6 @@ class StatsList(RowList[Row], can_focus=False):
     def __init__(self) -> None:
         super().__init__(lambda row: drawn(row.text))
 
-    def show(self, rows: Sequence[Row], marked: str | None) -> None:
+    def show(self, rows: Sequence[StatsRow], marked: str | None) -> None:
         """Draw what differs."""
         self.fill(rows, marked)

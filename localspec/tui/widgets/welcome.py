@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible_line
 from localspec.engine.events import Origin
-from localspec.runtime.launch import Launch
+from localspec.runtime.chat_config import ChatConfig
 from localspec.tui.keys.tour import QUESTION
 from localspec.tui.tokens.palette import MEANINGS, Palette
 
@@ -29,15 +29,15 @@ EXAMPLES = (
 )
 
 
-def describe_pair(launch: Launch) -> str:
+def describe_pair(chat_config: ChatConfig) -> str:
     """The pair in use, in a sentence or two."""
-    if launch.tour:
+    if chat_config.tour:
         return (
             "You are talking to the built-in pair, a toy that knows little and is too small to gain much "
             "speed. It shows how guesses are checked and replaced."
         )
-    name = launch.title or launch.pair_id or launch.load.target.name
-    if launch.load.draft is None:
+    name = chat_config.title or chat_config.pair_id or chat_config.load.target.name
+    if chat_config.load.draft is None:
         return f"You are talking to {name}, without a draft model."
     return f"You are talking to {name}."
 
@@ -72,18 +72,18 @@ class Welcome(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, launch: Launch, palette: Callable[[], Palette], offer: str = "") -> None:
+    def __init__(self, chat_config: ChatConfig, palette: Callable[[], Palette], offer: str = "") -> None:
         super().__init__()
-        self._launch = launch
+        self._chat_config = chat_config
         self._palette = palette
         self._legend = Static("", id="legend")
         self._pair = Static(id="pair", classes="quiet")
         self._offer = Static(id="offer")
-        self.tell(launch, offer)
+        self.tell(chat_config, offer)
 
     @property
     def examples(self) -> Sequence[str]:
-        return TOUR_EXAMPLES if self._launch.tour else EXAMPLES
+        return TOUR_EXAMPLES if self._chat_config.tour else EXAMPLES
 
     def compose(self) -> ComposeResult:
         yield Static(
@@ -103,9 +103,9 @@ class Welcome(Vertical):
     def on_mount(self) -> None:
         self._draw_legend()
 
-    def tell(self, launch: Launch, offer: str) -> None:
+    def tell(self, chat_config: ChatConfig, offer: str) -> None:
         """Which pair is in use, and what is offered; an empty offer takes no room."""
-        self._pair.update(Content(visible_line(describe_pair(launch))))
+        self._pair.update(Content(visible_line(describe_pair(chat_config))))
         key, _, rest = offer.partition(" ")
         self._offer.update(Content.assemble((key, "$accent"), f" {visible_line(rest)}"))
         self._offer.display = bool(offer)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafters import drafter_names
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Started

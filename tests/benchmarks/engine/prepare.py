@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.prompting import Prompter
 from tests.benchmarks.engine.case import Ready

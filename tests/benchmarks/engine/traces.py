@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.dist import Dist, SeededChance
+from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.model import Logits, Model
 from localspec.engine.settings import Sampling
 from tests.benchmarks.engine.case import Case
@@ -55,13 +55,13 @@ class Trace:
 def record(target: Model, draft: Model, case: Case) -> Trace:
     """The target's reply, greedy or drawn with the case's seed, and the draft beside it."""
     source = make_sampler(case.sampling, target.vocab.n_vocab)
-    chance = SeededChance(case.seed)
+    rng = SeededRng(case.seed)
     context = list(case.prompt.tokens)
     seen: list[tuple[list[int], list[float], float]] = []
     while len(seen) < case.max_tokens and len(context) < target.n_ctx:
         law = source.dist(target.logits(context, 1)[0])
         chain, top, own = _chain(draft, context, case.sampling)
-        token = chance.draw(law)
+        token = rng.draw(law)
         context.append(token)
         seen.append((chain, top, _overlap(law, own)))
         if target.vocab.is_end(token):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.compose import history as history_module
-from localspec.chat.compose.history import PromptHistory, Walk, search
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.history import HistoryCursor, PromptHistory, search
+from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UnsentMessages
 
 
@@ -20,8 +20,14 @@ def test_sent_messages_are_there_after_a_restart(tmp_path: Path) -> None:
     """In order, with what was pasted, each repeated one once; for nobody else to read."""
     path = tmp_path / "new" / "sent.jsonl"
     history = PromptHistory(path)
-    pasted = Written("see [pasted text: 9.9 kB, 12 lines]", {"[pasted text: 9.9 kB, 12 lines]": "é\n" * 12})
-    for message in (Written("one"), Written("one"), Written("two\nlines"), Written("  "), pasted):
+    pasted = WrittenMessage("see [pasted text: 9.9 kB, 12 lines]", {"[pasted text: 9.9 kB, 12 lines]": "é\n" * 12})
+    for message in (
+        WrittenMessage("one"),
+        WrittenMessage("one"),
+        WrittenMessage("two\nlines"),
+        WrittenMessage("  "),
+        pasted,
+    ):
         history.add(message)
     assert texts(PromptHistory(path)) == ["one", "two\nlines", pasted.text]
     assert PromptHistory(path).messages[-1] == pasted
@@ -32,9 +38,9 @@ def test_two_apps_keep_each_others_messages(tmp_path: Path) -> None:
     """Each adds to the file, whatever it knew of it."""
     one, other = PromptHistory(tmp_path / "sent"), PromptHistory(tmp_path / "sent")
     assert texts(one) == texts(other) == []
-    one.add(Written("from one"))
-    other.add(Written("from the other"))
-    one.add(Written("one more"))
+    one.add(WrittenMessage("from one"))
+    other.add(WrittenMessage("from the other"))
+    one.add(WrittenMessage("one more"))
     assert texts(PromptHistory(tmp_path / "sent")) == ["from one", "from the other", "one more"]
 
 
@@ -43,12 +49,12 @@ def test_the_file_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(history_module, "MAX_FILE_BYTES", 2000)
     history = PromptHistory(tmp_path / "sent")
     for n in range(300):
-        history.add(Written(f"message number {n}"))
+        history.add(WrittenMessage(f"message number {n}"))
         assert (tmp_path / "sent").stat().st_size <= 2000
     kept = texts(PromptHistory(tmp_path / "sent"))
     assert kept[-1] == "message number 299"
     assert kept == [f"message number {n}" for n in range(300 - len(kept), 300)]
-    history.add(Written("[pasted text: 1,024 kB, 1 line]", {"[pasted text: 1,024 kB, 1 line]": "x" * 1_024_000}))
+    history.add(WrittenMessage("[pasted text: 1,024 kB, 1 line]", {"[pasted text: 1,024 kB, 1 line]": "x" * 1_024_000}))
     assert (tmp_path / "sent").stat().st_size < 4000
 
 
@@ -61,32 +67,38 @@ def test_a_damaged_file_is_read_as_far_as_it_is_whole(tmp_path: Path, damage: by
     path = tmp_path / "sent"
     path.write_bytes(damage)
     history = PromptHistory(path)
-    history.add(Written("new"))
+    history.add(WrittenMessage("new"))
     assert texts(PromptHistory(path)) == (["whole"] if b"whole" in damage else []) + ["new"]
 
 
 def test_where_nothing_can_be_kept_the_session_still_has_its_history(tmp_path: Path) -> None:
     """A folder in the file's place stands for every disk that cannot be written."""
     history = PromptHistory(tmp_path)
-    history.add(Written("one"))
+    history.add(WrittenMessage("one"))
     assert texts(history) == ["one"]
     (tmp_path / "file").touch()
-    UnsentMessages(tmp_path / "file").save("", Written("x"))
+    UnsentMessages(tmp_path / "file").save("", WrittenMessage("x"))
     assert UnsentMessages(tmp_path / "file").load("").blank
 
 
 def test_a_walk_goes_back_and_returns_to_what_was_being_written() -> None:
     """Past neither end."""
-    walk = Walk([Written("one"), Written("two")])
-    assert walk.newer() is None
-    walked = [walk.older(Written("unsent")), walk.older(Written("two")), walk.older(Written("one"))]
-    assert walked == [Written("two"), Written("one"), None]
-    assert [walk.newer(), walk.newer(), walk.newer()] == [Written("two"), Written("unsent"), None]
+    cursor = HistoryCursor([WrittenMessage("one"), WrittenMessage("two")])
+    assert cursor.newer() is None
+    walked = [
+        cursor.older(WrittenMessage("unsent")),
+        cursor.older(WrittenMessage("two")),
+        cursor.older(WrittenMessage("one")),
+    ]
+    assert walked == [WrittenMessage("two"), WrittenMessage("one"), None]
+    assert [cursor.newer(), cursor.newer(), cursor.newer()] == [WrittenMessage("two"), WrittenMessage("unsent"), None]
 
 
 def test_a_search_finds_the_newest_first_and_each_text_once() -> None:
     """Whatever the case; if nothing has the word, what has its letters in order."""
-    messages = [Written(text) for text in ("Tell a story", "stop", "tell a story", "Tell a story", "sort by year")]
+    messages = [
+        WrittenMessage(text) for text in ("Tell a story", "stop", "tell a story", "Tell a story", "sort by year")
+    ]
     assert [found.text for found in search(messages, "STORY", 9)] == ["Tell a story", "tell a story"]
     assert [found.text for found in search(messages, "sty", 9)] == ["Tell a story", "tell a story", "sort by year"]
     assert [found.text for found in search(messages, "", 2)] == ["sort by year", "Tell a story"]
@@ -96,11 +108,11 @@ def test_what_is_unsent_is_kept_for_each_conversation(tmp_path: Path) -> None:
     """Whatever its name is, until it is sent."""
     unsent = UnsentMessages(tmp_path / "unsent")
     for key in ("", "7", "../../escape", "\udcff"):
-        unsent.save(key, Written(f"for {key!r}"))
+        unsent.save(key, WrittenMessage(f"for {key!r}"))
     for key in ("", "7", "../../escape", "\udcff"):
         assert UnsentMessages(tmp_path / "unsent").load(key).text == f"for {key!r}"
     assert {path.parent for path in tmp_path.rglob("*.json")} == {tmp_path / "unsent"}
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in tmp_path.rglob("*.json"))
-    unsent.save("", Written(" "))
+    unsent.save("", WrittenMessage(" "))
     assert unsent.load("").blank
     assert len(list(tmp_path.rglob("*.json"))) == 3

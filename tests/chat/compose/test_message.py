@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from localspec.chat.compose.attachment import Attachment, TextFile, brief, with_files, without_files
 from localspec.chat.compose.cleaning import REPLACEMENT, cleaned, cleaning_note
 from localspec.chat.compose.mentions import mentions, readings, unfinished, written
-from localspec.chat.compose.message import Enclosures, Written, is_long, is_too_long, taken_apart
+from localspec.chat.compose.message import Enclosures, WrittenMessage, is_long, is_too_long, taken_apart
 
 LOG = "a line of a log\n" * 64_000
 
@@ -60,7 +60,7 @@ def test_a_message_survives_a_file() -> None:
     """With what was pasted into it."""
     enclosures = Enclosures()
     message = enclosures.written(f"é {enclosures.fold(LOG)}")
-    assert Written.from_dict(message.to_dict()) == message
+    assert WrittenMessage.from_dict(message.to_dict()) == message
 
 
 def test_long_is_what_the_prompt_cannot_show() -> None:
@@ -143,7 +143,7 @@ def test_a_message_is_taken_apart_as_it_was_put_together() -> None:
     assert [attachment.path for attachment in written.attachments] == ["notes.txt", "src/"]
     assert [attachment.path for attachment in besides] == ["README.md"]
     assert with_files(besides, written.content) == content
-    assert taken_apart("No file: at all.") == (Written("No file: at all."), ())
+    assert taken_apart("No file: at all.") == (WrittenMessage("No file: at all."), ())
 
 
 def test_a_folder_is_attached_with_a_slash_behind_its_mention_or_without() -> None:

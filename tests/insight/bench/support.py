@@ -15,8 +15,8 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Propo
 from localspec.engine.tally import Tally
 from localspec.insight.bench.run import Bench, Orders
 from localspec.insight.bench.trials import conditions
-from localspec.insight.prompt_sets import Prompt
-from localspec.runtime.launch import Launch
+from localspec.insight.prompt_sets import BenchPrompt
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.cli.support import info_of
@@ -65,7 +65,7 @@ class VirtualPair:
     """Press Ctrl-C during this reply."""
     asked: list[tuple[str, ReplyOptions]] = field(default_factory=list)
     closed: bool = False
-    _chance: random.Random = field(default_factory=lambda: random.Random(5))
+    _rng: random.Random = field(default_factory=lambda: random.Random(5))
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         text = prompt if isinstance(prompt, str) else prompt[-1].content
@@ -95,7 +95,7 @@ class VirtualPair:
         depth = 0 if options.spec == () else self.kind.auto_depth if options.depth is None else options.depth
         depth = min(depth, (options.max_tokens or 1) - tally.predicted_n - 1)
         accepted = 0
-        while accepted < depth and self._chance.random() < acceptance:
+        while accepted < depth and self._rng.random() < acceptance:
             accepted += 1
         draft_s = self._spend(self.kind.draft_s * depth)
         verify_s = self._spend(self.kind.plain_s * (1 + 0.05 * depth))
@@ -114,7 +114,7 @@ class VirtualPair:
 
     def _spend(self, seconds: float) -> float:
         drift = 1 + self.kind.drift * self.clock.now_s
-        spent_s = seconds * drift * max(0.5, self._chance.gauss(1, self.kind.noise))
+        spent_s = seconds * drift * max(0.5, self._rng.gauss(1, self.kind.noise))
         self.clock.now_s += spent_s
         return spent_s
 
@@ -143,19 +143,19 @@ class VirtualWorld:
         """Measure these pairs at temperature 0."""
         orders = Orders(PROMPTS, conditions([None], depths, [0.0]), repeats, tokens, 0, limit_s)
         done = Bench(orders, self.open_pair, self._shares, lambda what, share: None, self.clock)
-        done.run([launch(name) for name in names])
+        done.run([chat_config(name) for name in names])
         return done
 
     def _shares(self, what: str, share: float) -> None:
         self.shares.append(share)
 
 
-def launch(name: str) -> Launch:
-    return Launch(LoadOptions(Path(f"{name}.gguf"), Path("draft.gguf")), title=name)
+def chat_config(name: str) -> ChatConfig:
+    return ChatConfig(LoadOptions(Path(f"{name}.gguf"), Path("draft.gguf")), title=name)
 
 
 PROMPTS = tuple(
-    Prompt(f"{subject}-{n}", subject, (Message(Role.USER, f"{subject} {'word ' * (4 + n)}"),))
+    BenchPrompt(f"{subject}-{n}", subject, (Message(Role.USER, f"{subject} {'word ' * (4 + n)}"),))
     for subject in ("code", "prose", "chat")
     for n in (1, 2)
 )

@@ -12,7 +12,7 @@ import pytest
 
 from localspec.base.errors import CapacityError, InputError, NotFoundError, PairMismatchError, UsageError
 from localspec.cli.bench_table import Told, as_markdown, as_text, comparison_text
-from localspec.insight.bench.compare import Change, compare, losses, unlike
+from localspec.insight.bench.compare import BenchChange, compare, losses, unlike
 from localspec.insight.bench.result import BenchResult, PairResult, read_result
 from localspec.insight.bench.run import INTERRUPTED, OUT_OF_TIME
 from localspec.insight.bench.summary import ALL, cells
@@ -303,7 +303,7 @@ def test_a_slower_machine_is_told_from_a_worse_draft() -> None:
     assert "Plain decoding is slower too" in comparison_text(found)
     faster = compare(result_of(dataclasses.replace(GOOD, plain_s=0.13)), result_of(GOOD))
     assert losses(faster) == []
-    assert Change.FASTER in {each.change for each in faster}
+    assert BenchChange.FASTER in {each.change for each in faster}
 
 
 def test_other_circumstances_are_named() -> None:
@@ -317,7 +317,7 @@ def test_other_circumstances_are_named() -> None:
 def test_a_single_reply_each_is_too_little_to_compare() -> None:
     """However large the difference."""
     old, new = result_of(GOOD, repeats=1), result_of(USELESS, repeats=1)
-    assert {each.change for each in compare(old, new)} == {Change.OPEN}
+    assert {each.change for each in compare(old, new)} == {BenchChange.OPEN}
     new.pairs[0].pair = "another"
     assert compare(old, new) == []
     assert "Nothing to compare" in comparison_text([])

@@ -12,13 +12,13 @@ import numpy as np
 import localspec.engine.loop as loop
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
-from localspec.engine.dist import Chance, Dist, SeededChance
+from localspec.engine.dist import Dist, Rng, SeededRng
 from localspec.engine.drafters import Draft
 from localspec.engine.events import Event
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.verify import Verdict, verify
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.cli.support import info_of
@@ -117,7 +117,7 @@ class TablePair:
         request = loop.Request(
             self._tokens(prompt),
             sampler,
-            SeededChance(options.seed or 0),
+            SeededRng(options.seed or 0),
             FixedDepth(3 if options.depth is None else options.depth),
             max_tokens=options.max_tokens,
         )
@@ -141,62 +141,62 @@ class TablePair:
         return [ord(letter) % N_VOCAB for letter in text]
 
 
-PROMPTS = tuple(Prompt(f"own-{i}", "own", (Message(Role.USER, text),)) for i, text in enumerate(("cde", "ab")))
+PROMPTS = tuple(BenchPrompt(f"own-{i}", "own", (Message(Role.USER, text),)) for i, text in enumerate(("cde", "ab")))
 
 
 # --- planted errors -------------------------------------------------------------------------------
 
 
-def biased_acceptance(draft: Draft, rows: Any, sampler: Sampler, chance: Chance, is_end: Any) -> Verdict:
+def biased_acceptance(draft: Draft, rows: Any, sampler: Sampler, rng: Rng, is_end: Any) -> Verdict:
     """Accepts with min(1, p/q + 0.4)."""
-    return verify(draft, rows, sampler, _Kind(chance), is_end) if len(draft) else _real(draft, rows, sampler, chance)
+    return verify(draft, rows, sampler, _Kind(rng), is_end) if len(draft) else _real(draft, rows, sampler, rng)
 
 
 class _Kind:
-    def __init__(self, chance: Chance) -> None:
-        self._chance = chance
+    def __init__(self, rng: Rng) -> None:
+        self._rng = rng
 
     def accepts(self, p: Any, q: Any) -> bool:
-        return self._chance.accepts(p + 0.4 * q, q)
+        return self._rng.accepts(p + 0.4 * q, q)
 
     def draw(self, dist: Dist) -> int:
-        return self._chance.draw(dist)
+        return self._rng.draw(dist)
 
 
-def residual_not_renormalised(draft: Draft, rows: Any, sampler: Sampler, chance: Chance, is_end: Any) -> Verdict:
+def residual_not_renormalised(draft: Draft, rows: Any, sampler: Sampler, rng: Rng, is_end: Any) -> Verdict:
     """Draws the replacement from max(p - q, 0) as it stands; what is missing to 1 falls to the last token."""
     for i, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
         p = sampler.dist(rows[i])
-        if not chance.accepts(p.prob(x), q.prob(x)):
+        if not rng.accepts(p.prob(x), q.prob(x)):
             rest = {int(t): max(0.0, float(p.prob(int(t)) - q.prob(int(t)))) for t in p.ids}
             last = int(p.ids[-1])
             rest[last] += 1 - sum(rest.values())
-            return Verdict(i, chance.draw(Dist.of(np.array([*rest]), np.array([*rest.values()]))))
-    return Verdict(len(draft), chance.draw(sampler.dist(rows[len(draft)])))
+            return Verdict(i, rng.draw(Dist.of(np.array([*rest]), np.array([*rest.values()]))))
+    return Verdict(len(draft), rng.draw(sampler.dist(rows[len(draft)])))
 
 
-def bonus_dropped(draft: Draft, rows: Any, sampler: Sampler, chance: Chance, is_end: Any) -> Verdict:
+def bonus_dropped(draft: Draft, rows: Any, sampler: Sampler, rng: Rng, is_end: Any) -> Verdict:
     """A draft that is accepted as a whole gets no token of the target's own."""
-    verdict = verify(draft, rows, sampler, chance, is_end)
+    verdict = verify(draft, rows, sampler, rng, is_end)
     return Verdict(verdict.accepted, None) if len(draft) and verdict.accepted == len(draft) else verdict
 
 
-def bonus_from_the_row_before(draft: Draft, rows: Any, sampler: Sampler, chance: Chance, is_end: Any) -> Verdict:
+def bonus_from_the_row_before(draft: Draft, rows: Any, sampler: Sampler, rng: Rng, is_end: Any) -> Verdict:
     """The bonus is drawn where the last proposal was."""
-    verdict = verify(draft, rows, sampler, chance, is_end)
+    verdict = verify(draft, rows, sampler, rng, is_end)
     if len(draft) and verdict.accepted == len(draft):
-        return Verdict(verdict.accepted, chance.draw(sampler.dist(rows[len(draft) - 1])))
+        return Verdict(verdict.accepted, rng.draw(sampler.dist(rows[len(draft) - 1])))
     return verdict
 
 
-def wrong_sampler_order(draft: Draft, rows: Any, sampler: Sampler, chance: Chance, is_end: Any) -> Verdict:
+def wrong_sampler_order(draft: Draft, rows: Any, sampler: Sampler, rng: Rng, is_end: Any) -> Verdict:
     """Drafts are judged with the temperature before top-p."""
     swapped = SWAPPED if sampler is NUCLEUS and len(draft) else sampler
-    return verify(draft, rows, swapped, chance, is_end)
+    return verify(draft, rows, swapped, rng, is_end)
 
 
-def _real(draft: Draft, rows: Any, sampler: Sampler, chance: Chance) -> Verdict:
-    return verify(draft, rows, sampler, chance, lambda token: False)
+def _real(draft: Draft, rows: Any, sampler: Sampler, rng: Rng) -> Verdict:
+    return verify(draft, rows, sampler, rng, lambda token: False)
 
 
 Verifier = Callable[..., Verdict]

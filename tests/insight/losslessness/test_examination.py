@@ -15,8 +15,8 @@ from localspec.base.errors import CapacityError, EngineError
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.engine.verify import Verdict
-from localspec.insight.losslessness.check import Check, Outcome, verdict_of
-from localspec.insight.losslessness.examination import FALSE_ALARM, Plan, examine
+from localspec.insight.losslessness.check import Check, CheckOutcome, verdict_of
+from localspec.insight.losslessness.examination import FALSE_ALARM, ExaminationPlan, examine
 from localspec.insight.losslessness.subject import Way
 from tests.insight.losslessness.support import (
     N_VOCAB,
@@ -27,7 +27,7 @@ from tests.insight.losslessness.support import (
     residual_not_renormalised,
 )
 
-PLAN = Plan(
+PLAN = ExaminationPlan(
     Way(None, 3),
     Sampling(temperature=2.0, top_p=0.8),
     PROMPTS[:1],
@@ -39,17 +39,17 @@ PLAN = Plan(
 SEEDS = range(20)
 
 
-def checks_of(pair: TablePair, plan: Plan = PLAN) -> dict[str, Check]:
+def checks_of(pair: TablePair, plan: ExaminationPlan = PLAN) -> dict[str, Check]:
     return {found.name: found for found in examine(pair, plan) if isinstance(found, Check)}
 
 
-def verdict(pair: TablePair, plan: Plan = PLAN) -> Outcome:
+def verdict(pair: TablePair, plan: ExaminationPlan = PLAN) -> CheckOutcome:
     """Of as many checks as it takes."""
     checks = []
     for found in examine(pair, plan):
         if isinstance(found, Check):
             checks.append(found)
-            if found.outcome is Outcome.FAIL:
+            if found.outcome is CheckOutcome.FAIL:
                 break
     return verdict_of(checks)
 
@@ -63,7 +63,7 @@ def pair() -> TablePair:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_right_passes(pair: TablePair, seed: int) -> None:
     """The real verifier; over all seeds there would be a false alarm once in fifty times."""
-    assert verdict(pair, dataclasses.replace(PLAN, seed=seed)) is Outcome.PASS
+    assert verdict(pair, dataclasses.replace(PLAN, seed=seed)) is CheckOutcome.PASS
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED.keys())
@@ -75,14 +75,14 @@ def test_a_planted_error_is_found(
     monkeypatch.setattr(loop, "verify", planted)
     # The residual is off by 0.27, which takes as many as are promised to show it; all else is plainer.
     samples_n = PLAN.samples_n if planted is residual_not_renormalised else 120
-    assert verdict(pair, dataclasses.replace(PLAN, seed=seed, samples_n=samples_n)) is Outcome.FAIL
+    assert verdict(pair, dataclasses.replace(PLAN, seed=seed, samples_n=samples_n)) is CheckOutcome.FAIL
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_stale_cache_row_is_found(pair: TablePair, seed: int) -> None:
     """After a rejection the cache still holds the token that was rejected."""
     stale = TablePair(dataclasses.replace(pair.target, stale=True), pair.draft)
-    assert verdict(stale, dataclasses.replace(PLAN, seed=seed)) is Outcome.FAIL
+    assert verdict(stale, dataclasses.replace(PLAN, seed=seed)) is CheckOutcome.FAIL
 
 
 def test_the_bounds_are_what_is_said(pair: TablePair) -> None:
@@ -98,16 +98,16 @@ def test_the_bounds_are_what_is_said(pair: TablePair) -> None:
 def test_nothing_proposed_is_nothing_shown(pair: TablePair) -> None:
     """A draft that is never asked passes no examination."""
     off = dataclasses.replace(PLAN, way=Way((), 0), samples_n=100)
-    assert verdict(pair, off) is Outcome.OPEN
+    assert verdict(pair, off) is CheckOutcome.OPEN
 
 
 def test_at_temperature_0_only_greedy_replies_are_compared(pair: TablePair) -> None:
     """The rest is said to be open, and the whole passes on what was tested."""
     checks = checks_of(pair, dataclasses.replace(PLAN, sampling=Sampling(temperature=0)))
     assert {name: check.outcome for name, check in checks.items()} == {
-        "greedy": Outcome.PASS,
-        "sampled": Outcome.OPEN,
-        "rounds": Outcome.PASS,
+        "greedy": CheckOutcome.PASS,
+        "sampled": CheckOutcome.OPEN,
+        "rounds": CheckOutcome.PASS,
     }
     assert "temperature 0" in checks["sampled"].text
 
@@ -135,7 +135,7 @@ def test_a_near_tie_is_told_apart_from_an_error(pair: TablePair) -> None:
 
     wobbly = TablePair(Wobbly(pair.target.vocab, seed=11, sharpness=1.5), pair.draft)
     greedy = checks_of(wobbly, dataclasses.replace(PLAN, samples_n=10, replies_n=1))["greedy"]
-    assert greedy.outcome is Outcome.PASS
+    assert greedy.outcome is CheckOutcome.PASS
     assert greedy.figures["near_ties_n"] == 1
     assert 0.004 <= greedy.figures["batch_noise"] < 0.02
     (difference,) = greedy.figures["differences"]

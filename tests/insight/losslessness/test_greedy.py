@@ -12,19 +12,19 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Propo
 from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
-from localspec.insight.losslessness.books import Books
-from localspec.insight.losslessness.check import Check, Outcome
+from localspec.insight.losslessness.books import RoundAudit
+from localspec.insight.losslessness.check import Check, CheckOutcome
 from localspec.insight.losslessness.greedy import GreedyProof
 from localspec.insight.losslessness.likelihood import LikelihoodProof
 from localspec.insight.losslessness.sampled import SampledProof
 from localspec.insight.losslessness.subject import Asked, Way
-from localspec.insight.prompt_sets import Prompt
+from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.load import LoadOptions, PairInfo
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from tests.cli.support import info_of
 
 PLAIN_TOKEN, OTHER_TOKEN = 2, 3
-PROMPTS = tuple(Prompt(f"own-{i}", "own", (Message(Role.USER, "abc"[: i + 1]),)) for i in range(3))
+PROMPTS = tuple(BenchPrompt(f"own-{i}", "own", (Message(Role.USER, "abc"[: i + 1]),)) for i in range(3))
 FAST = Way(None, 3)
 
 
@@ -62,7 +62,7 @@ class ToldPair:
 
 
 def greedy(pair: ToldPair) -> Check:
-    *_, check = GreedyProof(pair, FAST, 4, Books()).check(PROMPTS[:1])
+    *_, check = GreedyProof(pair, FAST, 4, RoundAudit()).check(PROMPTS[:1])
     assert check is not None
     return check
 
@@ -85,7 +85,7 @@ def test_another_token_is_excused_only_by_scores_as_close_as_batches_move_them(
 ) -> None:
     """From an equal score to twice the noise, and to 0.5 at most."""
     check = greedy(ToldPair(fast=(1, OTHER_TOKEN), gap=gap, noise=noise))
-    assert check.outcome is (Outcome.PASS if near else Outcome.FAIL)
+    assert check.outcome is (CheckOutcome.PASS if near else CheckOutcome.FAIL)
     (difference,) = check.figures["differences"]
     assert difference["near_tie"] == near
     assert difference["gap"] == pytest.approx(gap, abs=1e-6)
@@ -96,7 +96,7 @@ def test_a_reply_that_only_ends_elsewhere_is_another(other: Sequence[int]) -> No
     """Though every token that both have is the same; no gap excuses it."""
     for pair in (ToldPair(fast=other, noise=0.1), ToldPair(plain=other, fast=(1, PLAIN_TOKEN), noise=0.1)):
         check = greedy(pair)
-        assert check.outcome is Outcome.FAIL
+        assert check.outcome is CheckOutcome.FAIL
         assert "one reply ends there" in check.details[0]
 
 
@@ -105,9 +105,9 @@ def test_no_two_replies_that_count_are_drawn_with_one_seed(seed: int) -> None:
     """Over both ways and all prompts, nor with one of the looks before: what two owe to a seed is no evidence."""
     pair = ToldPair()
     drawn = Sampling(temperature=1.0)
-    for _ in SampledProof(pair, FAST, drawn, 2, 0.01, seed, Books()).check(PROMPTS, 2, 20):
+    for _ in SampledProof(pair, FAST, drawn, 2, 0.01, seed, RoundAudit()).check(PROMPTS, 2, 20):
         pass
-    for _ in LikelihoodProof(pair, FAST, drawn, 2, 0.01, seed, Books()).check(PROMPTS, 20):
+    for _ in LikelihoodProof(pair, FAST, drawn, 2, 0.01, seed, RoundAudit()).check(PROMPTS, 20):
         pass
     looks, counted = pair.asked[: 3 * 16], pair.asked[3 * 16 :]
     assert [options.spec for options in looks] == [()] * 3 * 16

@@ -18,11 +18,11 @@ from localspec.cli.metrics import serve
 from localspec.engine.events import Origin, Round
 from localspec.engine.fallback import why_of
 from localspec.insight.metrics.meters import Meters
-from localspec.insight.metrics.names import METRICS, Kind, documentation
+from localspec.insight.metrics.names import METRICS, MetricKind, documentation
 from localspec.insight.metrics.registry import CONTENT_TYPE, Registry
 from localspec.insight.metrics.server import MetricsServer, write_page
 from localspec.insight.metrics.stored import StoredMetrics
-from localspec.store import Asked, Run, Store
+from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.stats import support
 from tests.store.support import ABOUT, converse, events, round_of
 
@@ -58,8 +58,8 @@ def total(found: Samples, name: str, **labels: str) -> float:
     return sum(value for (each, has), value in found.items() if each == name and labels.items() <= dict(has).items())
 
 
-def runs_of(store: Store) -> list[Run]:
-    return list(store.runs(asked=Asked(rounds=True)))
+def runs_of(store: Store) -> list[ReplyRecord]:
+    return list(store.runs(asked=RecordFilter(rounds=True)))
 
 
 def test_the_page_has_what_was_counted_by_hand(store: Store) -> None:
@@ -112,10 +112,10 @@ def test_events_count_as_what_is_stored_of_them(tmp_path: Path) -> None:
             meter.receive(event)
     converse(opened, ("a", "one two"), ("b", "three four five"))
     again = Store.in_memory()
-    talk = again.begin()
+    thread = again.begin()
     for text in ("one two", "three four five"):
-        talk.ask("?")
-        recorder = talk.begin_reply(ABOUT)
+        thread.ask("?")
+        recorder = thread.begin_reply(ABOUT)
         for event in events(text, text):
             recorder.receive(event)
     assert samples(StoredMetrics(again).page()) == pytest.approx(samples(live.page()))
@@ -167,16 +167,16 @@ def test_every_metric_is_documented_and_has_its_place() -> None:
     assert documentation() in DOCUMENTED.read_text(encoding="utf-8"), "localspec metrics --names writes the table"
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
-        assert bool(metric.bounds) is (metric.kind is Kind.HISTOGRAM)
+        assert bool(metric.bounds) is (metric.kind is MetricKind.HISTOGRAM)
         assert list(metric.bounds) == sorted(metric.bounds)
         assert not metric.name.endswith(("_total", "_count", "_sum", "_bucket"))
 
 
 def test_every_metric_appears(store: Store) -> None:
     """With a reply that broke off there is none that never has a value."""
-    talk = store.begin()
-    talk.ask("?")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("?")
+    recorder = thread.begin_reply(ABOUT)
     for event in events("one two"):
         if isinstance(event, Round):
             recorder.receive(replace(event, divergence=0.1))

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event
-from localspec.insight.observers import News, Witness
-from localspec.store import ReplyAbout, Store
+from localspec.insight.observers import News, Observer
+from localspec.store import ReplyMetadata, Store
 from tests.insight.stats.support import TEXTS, Kind, about_of, part_of
 
 
 def make(
-    store: Store, witness: Witness, about: ReplyAbout, events: Iterable[Event], error: LocalSpecError | None
+    store: Store, observer: Observer, about: ReplyMetadata, events: Iterable[Event], error: LocalSpecError | None
 ) -> None:
     """One reply, or what came of it until ``error``."""
-    talk = store.begin()
-    talk.ask("?")
-    recorder = talk.begin_reply(about)
-    follows = witness.begin(about, recorder.node.id)
+    thread = store.begin()
+    thread.ask("?")
+    recorder = thread.begin_reply(about)
+    follows = observer.begin(about, recorder.node.id)
     for event in events:
         recorder.receive(event)
         follows.receive(event)
@@ -28,14 +28,14 @@ def make(
         follows.fail(error)
 
 
-def live(store: Store, witness: Witness, kinds: Sequence[Kind], seed: int = 1) -> list[tuple[int, News]]:
+def live(store: Store, observer: Observer, kinds: Sequence[Kind], seed: int = 1) -> list[tuple[int, News]]:
     """A reply of each kind; the news, each with the number of replies after which it came."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     heard: list[tuple[int, News]] = []
     for n, kind in enumerate(kinds, 1):
-        _, part = part_of(chance, kind, chance.choice(list(TEXTS)))
+        _, part = part_of(rng, kind, rng.choice(list(TEXTS)))
         assert part.started is not None
         assert part.finished is not None
-        make(store, witness, about_of(kind), [part.started, *part.rounds, part.finished], None)
-        heard += [(n, news) for news in witness.news(30.0)]
+        make(store, observer, about_of(kind), [part.started, *part.rounds, part.finished], None)
+        heard += [(n, news) for news in observer.news(30.0)]
     return heard

@@ -13,8 +13,8 @@ import pytest
 from localspec.base.errors import EngineError
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.stats.objectives import Objectives
-from localspec.insight.stats.watch import Watch
-from localspec.store import Asked, Run, Store
+from localspec.insight.stats.watch import DriftWatch
+from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.observers.support import live, make
 from tests.insight.stats.support import Kind, about_of, fill, part_of
 
@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def offline(store: Store) -> list[str]:
-    return [notice.text for notice in Watch().notices(store.runs(asked=Asked(texts=True)))]
+    return [notice.text for notice in DriftWatch().notices(store.runs(asked=RecordFilter(texts=True)))]
 
 
 def test_a_planted_drop_is_told_within_ten_replies_and_as_offline(store: Store) -> None:
@@ -97,7 +97,7 @@ def test_nothing_is_read_before_a_reply_has_ended(store: Store, monkeypatch: pyt
     fill(store, *[USUAL] * 30)
     reads: list[int] = []
 
-    def reading(*_: object, **__: object) -> Iterator[Run]:
+    def reading(*_: object, **__: object) -> Iterator[ReplyRecord]:
         reads.append(1)
         yield from ()
 

@@ -12,7 +12,16 @@ from localspec.engine.events import Finished, FinishReason, Origin, Proposal, Ro
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.runtime.messages import ReplyOptions, Role
-from localspec.store import ConversationDocument, Heading, ModelFile, Node, ReplyAbout, ReplyPart, ReplyState, Store
+from localspec.store import (
+    ConversationDocument,
+    Heading,
+    ModelFileRecord,
+    Node,
+    ReplyMetadata,
+    ReplyPart,
+    ReplyState,
+    Store,
+)
 from localspec.store.documents import MessageDocument
 
 START = datetime(2026, 11, 1, 9, tzinfo=UTC)
@@ -41,35 +50,35 @@ class Kind:
     """Of draft and target, where half is accepted about 0.7 of it."""
 
 
-def part_of(chance: random.Random, kind: Kind, subject: str) -> tuple[str, ReplyPart]:
+def part_of(rng: random.Random, kind: Kind, subject: str) -> tuple[str, ReplyPart]:
     """A reply, and how it came about: as noisy as replies are."""
-    rate = min(max(chance.gauss(ACCEPTANCE[subject] * kind.factor, 0.1), 0.0), 1.0)
-    rounds = tuple(_round(chance, index, rate, kind) for index in range(kind.rounds_n))
+    rate = min(max(rng.gauss(ACCEPTANCE[subject] * kind.factor, 0.1), 0.0), 1.0)
+    rounds = tuple(_round(rng, index, rate, kind) for index in range(kind.rounds_n))
     text = TEXTS[subject]
     first = replace(rounds[0], tokens=(replace(rounds[0].tokens[0], text=text), *rounds[0].tokens[1:]))
     rounds = (first, *rounds[1:])
-    tally = Tally(plain_per_second=40.0, prompt_n=100, prompt_s=chance.uniform(0.05, 0.5))
+    tally = Tally(plain_per_second=40.0, prompt_n=100, prompt_s=rng.uniform(0.05, 0.5))
     for round_ in rounds:
         tally.add(round_)
     return text, ReplyPart(
         about_of(kind),
         ReplyState.DONE,
-        started=Started(chance.choice((100, 700, 5000)), 0, 7),
+        started=Started(rng.choice((100, 700, 5000)), 0, 7),
         rounds=rounds,
         finished=Finished(FinishReason.STOP, "", tally.timings()),
     )
 
 
-def about_of(kind: Kind) -> ReplyAbout:
+def about_of(kind: Kind) -> ReplyMetadata:
     """What replies of this kind are made with."""
-    draft = ModelFile("draft.gguf", size_bytes=kind.draft_bytes)
+    draft = ModelFileRecord("draft.gguf", size_bytes=kind.draft_bytes)
     options = ReplyOptions(Sampling(temperature=kind.temperature))
-    return ReplyAbout(options, ModelFile("target.gguf", size_bytes=1000), draft, kind.pair, 40.0)
+    return ReplyMetadata(options, ModelFileRecord("target.gguf", size_bytes=1000), draft, kind.pair, 40.0)
 
 
-def _round(chance: random.Random, index: int, rate: float, kind: Kind) -> Round:
+def _round(rng: random.Random, index: int, rate: float, kind: Kind) -> Round:
     depth = 4
-    accepted_n = next((n for n in range(depth) if chance.random() >= rate), depth)
+    accepted_n = next((n for n in range(depth) if rng.random() >= rate), depth)
     last = index == kind.rounds_n - 1
     tokens = [Token(10 + n, "", Origin.ACCEPTED, kind.drafter) for n in range(accepted_n)]
     thrown = tuple(Proposal(50 + n, "no", kind.drafter) for n in range(depth - accepted_n))
@@ -81,7 +90,7 @@ def _round(chance: random.Random, index: int, rate: float, kind: Kind) -> Round:
         rejected=() if last else thrown,
         ignored=thrown if last else (),
         draft_s=0.004,
-        verify_s=kind.verify_s * chance.uniform(0.95, 1.05),
+        verify_s=kind.verify_s * rng.uniform(0.95, 1.05),
         total_s=kind.verify_s * 1.05 + 0.005,
         why="as many as pay",
         divergence=round(kind.divergence * (1.2 - rate), 3) if index % 4 == 0 else None,
@@ -92,22 +101,22 @@ def conversation(
     kinds: Iterable[Kind], *, seed: int = 1, start: datetime = START, apart: timedelta = timedelta(hours=3)
 ) -> ConversationDocument:
     """A question and a reply for each."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     name = f"{seed:08x}"
-    messages = tuple(_messages(chance, name, kinds, start, apart))
+    messages = tuple(_messages(rng, name, kinds, start, apart))
     leaf = messages[-1].node.id if messages else None
     return ConversationDocument(Heading(f"{name}{0:08x}", start, start, "A talk", leaf=leaf), messages)
 
 
 def _messages(
-    chance: random.Random, name: str, kinds: Iterable[Kind], start: datetime, apart: timedelta
+    rng: random.Random, name: str, kinds: Iterable[Kind], start: datetime, apart: timedelta
 ) -> Iterator[MessageDocument]:
     ids = (f"{name}{n:08x}" for n in itertools.count(1))
     leaf: str | None = None
     for number, kind in enumerate(kinds):
         at = start + number * apart
         question = Node(next(ids), leaf, Role.USER, f"Question {number}", at)
-        text, part = part_of(chance, kind, chance.choice(list(TEXTS)))
+        text, part = part_of(rng, kind, rng.choice(list(TEXTS)))
         answer = Node(next(ids), question.id, Role.ASSISTANT, text, at, state=ReplyState.DONE)
         leaf = answer.id
         yield MessageDocument(question)

@@ -9,28 +9,28 @@ import pytest
 
 from localspec.insight.stats.causes import Circumstances
 from localspec.insight.stats.subjects import Subject
-from localspec.insight.stats.watch import Watch
-from localspec.store import Arm, ModelFile, ReplyAbout, Run
+from localspec.insight.stats.watch import DriftWatch
+from localspec.store import Arm, ModelFileRecord, ReplyMetadata, ReplyRecord
 from tests.insight.stats.support import Kind, about_of
 from tests.insight.stats.test_watch import runs_of
 
 USUAL = replace(
     about_of(Kind()),
-    draft=ModelFile("draft.gguf", None, 100, "d1" * 8),
-    target=ModelFile("target.gguf", None, 1000, "a1" * 8),
+    draft=ModelFileRecord("draft.gguf", None, 100, "d1" * 8),
+    target=ModelFileRecord("target.gguf", None, 1000, "a1" * 8),
     template="e1" * 8,
 )
-OLDER = replace(about_of(Kind()), draft=ModelFile("draft.gguf", None, 100))
+OLDER = replace(about_of(Kind()), draft=ModelFileRecord("draft.gguf", None, 100))
 
 
-def changes(before: ReplyAbout, since: ReplyAbout) -> tuple[str, ...]:
+def changes(before: ReplyMetadata, since: ReplyMetadata) -> tuple[str, ...]:
     circumstances = Circumstances()
     for run in [*_made_with(before, 40), *_made_with(since, 10)]:
         circumstances.add(run, Subject.PROSE)
     return circumstances.changes(10)
 
 
-def _made_with(about: ReplyAbout, n: int) -> Sequence[Run]:
+def _made_with(about: ReplyMetadata, n: int) -> Sequence[ReplyRecord]:
     return [replace(run, about=about, prompt_n=100) for run in runs_of([Kind()] * n, 1)]
 
 
@@ -38,11 +38,11 @@ def _made_with(about: ReplyAbout, n: int) -> Sequence[Run]:
     ("since", "named"),
     [
         (
-            replace(USUAL, draft=ModelFile("draft.gguf", None, 100, "d2" * 8)),
+            replace(USUAL, draft=ModelFileRecord("draft.gguf", None, 100, "d2" * 8)),
             "what is in the file of the draft changed, from digest d1d1d1d1d1d1 to digest d2d2d2d2d2d2",
         ),
         (
-            replace(USUAL, target=ModelFile("target.gguf", None, 1000, "a2" * 8)),
+            replace(USUAL, target=ModelFileRecord("target.gguf", None, 1000, "a2" * 8)),
             "what is in the file of the target changed, from digest a1a1a1a1a1a1 to digest a2a2a2a2a2a2",
         ),
         (
@@ -51,13 +51,15 @@ def _made_with(about: ReplyAbout, n: int) -> Sequence[Run]:
         ),
     ],
 )
-def test_another_file_of_the_same_name_and_size_and_another_template_are_named(since: ReplyAbout, named: str) -> None:
+def test_another_file_of_the_same_name_and_size_and_another_template_are_named(
+    since: ReplyMetadata, named: str
+) -> None:
     assert changes(USUAL, since) == (named,)
 
 
 def test_another_file_is_named_once() -> None:
     """By its name or size; of course its content is another."""
-    (only,) = changes(USUAL, replace(USUAL, draft=ModelFile("draft.gguf", None, 101, "d2" * 8)))
+    (only,) = changes(USUAL, replace(USUAL, draft=ModelFileRecord("draft.gguf", None, 101, "d2" * 8)))
     assert only.startswith("the draft changed")
 
 
@@ -73,7 +75,7 @@ def test_a_trial_raises_no_alarm() -> None:
         replace(run, about=replace(run.about, trial="0badcafe", arm=Arm.CANDIDATE))
         for run in runs_of([Kind(factor=0.05)] * 60, 4)
     ]
-    watch = Watch()
+    watch = DriftWatch()
     assert list(watch.notices([*usual, *bad])) == []
     incumbents = [replace(run, about=replace(run.about, arm=Arm.INCUMBENT)) for run in bad]
     assert list(watch.notices(incumbents)) != []

@@ -24,9 +24,9 @@ SECRET = Redaction([re.compile(r"sk-\d+")])
 
 def said(store: Store, question: str, rounds: list[tuple[list[str], str]]) -> ConversationDocument:
     """A question and a reply of rounds, each of tokens and the proposal that the last of them replaced."""
-    talk = store.begin("Be brief.")
-    talk.ask(question)
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin("Be brief.")
+    thread.ask(question)
+    recorder = thread.begin_reply(ABOUT)
     tally = Tally()
     made: list[Event] = []
     for index, (texts, refused) in enumerate(rounds):
@@ -36,7 +36,7 @@ def said(store: Store, question: str, rounds: list[tuple[list[str], str]]) -> Co
         made.append(Round(index, "draft", 3, (*tokens, last), rejected, (), 0.1, 0.2, 0.3))
     for event in (Started(3, 0, 1), *made, Finished(FinishReason.STOP, "", tally.timings())):
         recorder.receive(event)
-    return store.document(talk.id)
+    return store.document(thread.id)
 
 
 def test_each_refusal_is_one_record(mixed: Store) -> None:
@@ -81,8 +81,8 @@ def test_a_context_is_as_long_as_was_said(chars: int) -> None:
 
 def test_every_branch_and_no_deleted_message(store: Store) -> None:
     """Versions count each; what was deleted does not."""
-    talk = branched(store)
-    document = store.document(talk.id)
+    thread = branched(store)
+    document = store.document(thread.id)
     alive = {message.node.id for message in document.messages if message.node.deleted is None and message.parts}
     assert {each.message for each in Disagreements(Redaction()).of(document)} == {
         message.node.id

@@ -17,10 +17,10 @@ from localspec.insight.stats.objectives import Objectives, ObjectiveWatch
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.sketch import RELATIVE_ERROR, Sketch
 from localspec.insight.stats.subjects import Subject, subject_of
-from localspec.store import Asked, Run, Store
+from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.stats.support import TEXTS
 
-EVERYTHING = Asked(texts=True, rounds=True)
+EVERYTHING = RecordFilter(texts=True, rounds=True)
 
 
 def naive_quantile(values: list[float], share: float) -> float:
@@ -56,7 +56,7 @@ def test_a_sketch_stays_small() -> None:
     assert len(sketch._buckets) < 2500
 
 
-def check(digest: Digest, runs: list[Run]) -> None:
+def check(digest: Digest, runs: list[ReplyRecord]) -> None:
     """A digest against its runs."""
     assert digest.replies_n == len(runs)
     assert digest.tokens_n == sum(run.timings.predicted_n for run in runs)
@@ -109,7 +109,7 @@ def test_objectives_are_met_day_by_day(mixed: Store) -> None:
     runs = list(mixed.runs())
     wanted = Objectives(ttft_p95_s=0.5, min_speedup=2.0)
     watch = ObjectiveWatch(wanted, UTC)
-    days: dict[tuple[str, str], list[Run]] = {}
+    days: dict[tuple[str, str], list[ReplyRecord]] = {}
     for run in runs:
         watch.add(run)
         days.setdefault((f"{run.at:%Y-%m-%d}", run.about.pair_id or "own files"), []).append(run)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from localspec.base.errors import EngineError
 from localspec.engine.events import FinishReason, Round
 from localspec.engine.tally import Tally
-from localspec.store import Asked, ReplyState, Run, Store, provenance, survey
+from localspec.store import RecordFilter, ReplyRecord, ReplyState, Store, provenance, survey
 from tests.insight.stats.support import START, Kind, fill
 from tests.store.support import ABOUT, ROUNDS, converse, events
 
-EVERYTHING = Asked(texts=True, rounds=True)
+EVERYTHING = RecordFilter(texts=True, rounds=True)
 
 
 def naive(store: Store) -> list[tuple[object, ...]]:
@@ -30,7 +30,7 @@ def naive(store: Store) -> list[tuple[object, ...]]:
     return sorted(found, key=lambda row: str(row[0]))
 
 
-def seen(runs: list[Run]) -> list[tuple[object, ...]]:
+def seen(runs: list[ReplyRecord]) -> list[tuple[object, ...]]:
     return sorted(
         ((run.message, run.at, run.about, run.timings, run.ttft_s) for run in runs), key=lambda row: str(row[0])
     )
@@ -74,10 +74,10 @@ def test_what_is_deleted_no_longer_counts(mixed: Store) -> None:
     mixed.delete(first.heading.id)
     rest = len(list(mixed.runs()))
     assert 0 < rest < n
-    talk = mixed.open_conversation(second.heading.id)
-    gone = talk.delete(talk.path[-1].id)
+    thread = mixed.open_conversation(second.heading.id)
+    gone = thread.delete(thread.path[-1].id)
     assert len(list(mixed.runs())) == rest - 1
-    talk.restore(gone[0].id)
+    thread.restore(gone[0].id)
     mixed.restore(first.heading.id)
     assert len(list(mixed.runs())) == n
 
@@ -92,13 +92,13 @@ def test_since_and_after(mixed: Store) -> None:
 
 def test_replies_that_did_not_finish(store: Store) -> None:
     """Their figures are added up from the rounds there are; without a round there is nothing to count."""
-    talk = store.begin()
-    talk.ask("Why?")
-    failing = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Why?")
+    failing = thread.begin_reply(ABOUT)
     for event in events("one two", "three")[:-1]:
         failing.receive(event)
     failing.fail(EngineError("It stopped."))
-    talk.begin_reply(ABOUT, under=talk.path[0].id).fail(EngineError("At once."))
+    thread.begin_reply(ABOUT, under=thread.path[0].id).fail(EngineError("At once."))
     (run,) = store.runs(asked=EVERYTHING)
     tally = Tally(plain_per_second=ABOUT.plain_per_second)
     for round_ in run.rounds:
@@ -111,17 +111,17 @@ def test_replies_that_did_not_finish(store: Store) -> None:
 def test_what_goes_on_is_not_missed(store: Store) -> None:
     """A pass that is to be gone on with ends before it; one that is not passes over it."""
     converse(store, ("a", "b c"))
-    talk = store.begin()
-    talk.ask("Why?")
-    growing = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Why?")
+    growing = thread.begin_reply(ABOUT)
     converse(store, ("d", "e f g"))
     assert len(list(store.runs())) == 2
-    (first,) = store.runs(asked=Asked(settled=True))
+    (first,) = store.runs(asked=RecordFilter(settled=True))
     for event in events("h"):
         growing.receive(event)
-    rest = list(store.runs(first.place, asked=Asked(settled=True)))
+    rest = list(store.runs(first.place, asked=RecordFilter(settled=True)))
     assert [run.timings.predicted_n for run in rest] == [1, 3]
-    again = talk.continue_reply(growing.node.id, ABOUT)
+    again = thread.continue_reply(growing.node.id, ABOUT)
     for event in events("i j k l"):
         again.receive(event)
     (continued,) = store.runs(rest[-1].place, asked=EVERYTHING)
@@ -139,16 +139,16 @@ def test_what_cannot_be_read_is_passed_over(store: Store) -> None:
 
 def test_figures_are_not_kept_if_not_wanted(store: Store) -> None:
     """The text is, with how it ended, before and after the end."""
-    talk = store.begin()
-    talk.ask("Why?")
-    recorder = talk.begin_reply(ABOUT)
+    thread = store.begin()
+    thread.ask("Why?")
+    recorder = thread.begin_reply(ABOUT)
     recorder.keeps_figures = False
     *most, last = events("one two", "three")
     for event in most:
         recorder.receive(event)
     recorder.flush()
     recorder.receive(last)
-    stored = talk.reply(recorder.node.id)
+    stored = thread.reply(recorder.node.id)
     assert stored is not None
     assert (stored.text, stored.state, stored.tokens) == ("one two three ", ReplyState.DONE, ())
     assert stored.to_reply().finished is FinishReason.STOP

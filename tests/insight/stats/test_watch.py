@@ -13,8 +13,8 @@ import pytest
 from localspec.engine.tally import Tally, Timings
 from localspec.insight.stats.drift import ALARM, REACH, DriftDetector
 from localspec.insight.stats.subjects import subject_of
-from localspec.insight.stats.watch import Notice, Watch
-from localspec.store import ReplyState, Run
+from localspec.insight.stats.watch import DriftNotice, DriftWatch
+from localspec.store import ReplyRecord, ReplyState
 from tests.insight.stats.support import ACCEPTANCE, START, TEXTS, Kind, about_of
 
 SUBJECTS = ("code", "json", "list", "prose")
@@ -22,22 +22,22 @@ USUAL = Kind()
 UNTRAINED = replace(USUAL, factor=0.05, draft_bytes=101)
 
 
-def runs_of(kinds: Sequence[Kind], seed: int, subjects: Sequence[str] = SUBJECTS) -> list[Run]:
+def runs_of(kinds: Sequence[Kind], seed: int, subjects: Sequence[str] = SUBJECTS) -> list[ReplyRecord]:
     """Runs as the store would give them, of 160 proposals each."""
-    chance, other = random.Random(seed), random.Random(f"{seed} divergence")
+    rng, other = random.Random(seed), random.Random(f"{seed} divergence")
     found = []
     for number, kind in enumerate(kinds):
-        subject = chance.choice(subjects)
-        rate = min(max(chance.gauss(ACCEPTANCE[subject] * kind.factor, 0.1), 0.0), 1.0)
+        subject = rng.choice(subjects)
+        rate = min(max(rng.gauss(ACCEPTANCE[subject] * kind.factor, 0.1), 0.0), 1.0)
         found.append(
-            Run(
+            ReplyRecord(
                 place=number,
                 message=f"{number:x}",
                 at=START + timedelta(hours=number),
                 state=ReplyState.DONE,
                 about=about_of(kind),
                 timings=replace(
-                    _timings(round(160 * rate), kind.verify_s * chance.uniform(0.95, 1.05)),
+                    _timings(round(160 * rate), kind.verify_s * rng.uniform(0.95, 1.05)),
                     divergence=max(other.gauss(kind.divergence, 0.1), 0.0),
                 ),
                 text=TEXTS[subject],
@@ -59,9 +59,9 @@ def _timings(accepted_n: int, verify_s: float, rounds_n: int = 40) -> Timings:
     return tally.timings()
 
 
-def notices(runs: Sequence[Run]) -> list[tuple[int, Notice]]:
+def notices(runs: Sequence[ReplyRecord]) -> list[tuple[int, DriftNotice]]:
     """Each with the number of replies after which it came."""
-    watch = Watch()
+    watch = DriftWatch()
     return [(n, notice) for n, run in enumerate(runs, 1) for notice in watch.receive(run)]
 
 
@@ -145,20 +145,20 @@ def test_a_rise_of_the_divergence_is_noticed(seed: int) -> None:
 def test_the_same_replies_raise_the_same() -> None:
     """One at a time or all at once, today or tomorrow."""
     runs = runs_of([USUAL] * 60 + [UNTRAINED] * 10, 3)
-    assert list(Watch().notices(runs)) == [notice for _, notice in notices(runs)]
+    assert list(DriftWatch().notices(runs)) == [notice for _, notice in notices(runs)]
     assert {subject_of(run.text) for run in runs} == set(SUBJECTS)
 
 
 def test_the_false_alarm_rate_is_bounded() -> None:
     """Doob: evidence of c within t values in at most t / c of all sequences, for any law, here with many ties."""
-    chance = random.Random(10)
+    rng = random.Random(10)
     sequences_n, values_n, c = 300, 25, 250.0
     reached_n = 0
     for seed in range(sequences_n):
         detector = DriftDetector(seed)
         most = 0.0
         for _ in range(values_n):
-            detector.add(chance.choice((0.0, 0.0, 0.3, 1.0)), chance.choice("ab"))
+            detector.add(rng.choice((0.0, 0.0, 0.3, 1.0)), rng.choice("ab"))
             most = max(most, detector.evidence)
         reached_n += most >= c
     # 30 expected at most; three standard deviations above that.
@@ -194,9 +194,9 @@ class _Ranked(DriftDetector):
 def test_memory_of_bettors_is_bounded() -> None:
     """However long it goes on, and with categories that come late."""
     detector = DriftDetector(1)
-    chance = random.Random(1)
+    rng = random.Random(1)
     for n in range(400):
-        assert not detector.add(chance.random(), "late" if n > 300 else "early")
+        assert not detector.add(rng.random(), "late" if n > 300 else "early")
     assert detector._owned.shape[0] == REACH
     assert {len(before) for before in detector._before.values()} == {REACH}
     assert detector.evidence < ALARM

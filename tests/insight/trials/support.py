@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
 from localspec.insight.trials.assignment import arm_of
-from localspec.insight.trials.comparison import Comparison, Verdict
+from localspec.insight.trials.comparison import Comparison, TrialVerdict
 from localspec.insight.trials.trial import Change, Trial
 from localspec.runtime.messages import ReplyOptions
-from localspec.store import Arm, ModelFile, ReplyAbout, ReplyState, Run
+from localspec.store import Arm, ModelFileRecord, ReplyMetadata, ReplyRecord, ReplyState
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 TRIAL = Trial("0badcafe", "a-pair", (Change("depth", None, 6),), NOW)
@@ -48,32 +48,32 @@ class World:
     """Whether the talk turns from subject to subject in long stretches, while the machine gets hotter and colder."""
 
 
-def replies(trial: Trial, world: World, seed: int) -> Iterator[Run]:
+def replies(trial: Trial, world: World, seed: int) -> Iterator[ReplyRecord]:
     """Without end, as the store would give them, oldest first."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     subjects = list(TEXTS)
     place = 0
     while True:
-        conversation, common = f"{chance.getrandbits(64):016x}", chance.gauss(0, world.of_conversation)
+        conversation, common = f"{rng.getrandbits(64):016x}", rng.gauss(0, world.of_conversation)
         for _ in range(world.turns_n):
             place += 1
-            question = f"{chance.getrandbits(64):016x}"
+            question = f"{rng.getrandbits(64):016x}"
             arm = arm_of(trial.id, conversation if trial.sticky else question, trial.share)
-            subject = subjects[place // 25 % 4] if world.wandering else chance.choice(subjects)
+            subject = subjects[place // 25 % 4] if world.wandering else rng.choice(subjects)
             heat = 0.3 * math.sin(place / 40) if world.wandering else 0.0
-            log_speed = math.log(USUAL_SPEED[subject]) + common + heat + chance.gauss(0, world.noise)
+            log_speed = math.log(USUAL_SPEED[subject]) + common + heat + rng.gauss(0, world.noise)
             ours = arm is Arm.CANDIDATE
             run = run_of(
                 trial,
                 arm,
                 speed=math.exp(log_speed) * (world.ratio if ours else 1.0),
-                ttft_s=chance.uniform(0.1, 0.5) * (world.wait if ours else 1.0),
+                ttft_s=rng.uniform(0.1, 0.5) * (world.wait if ours else 1.0),
                 place=place,
                 question=question,
                 conversation=conversation,
                 text=TEXTS[subject],
             )
-            failed = chance.random() < (world.fails if ours else world.fails_else)
+            failed = rng.random() < (world.fails if ours else world.fails_else)
             yield replace(run, state=ReplyState.FAILED) if failed else run
 
 
@@ -87,12 +87,12 @@ def run_of(
     question: str = "q",
     conversation: str = "c",
     text: str = TEXTS["prose"],
-) -> Run:
+) -> ReplyRecord:
     """One reply."""
     tally = Tally(prompt_n=100, predicted_n=80, predicted_s=80 / speed, draft_n=120, draft_n_accepted=50, rounds_n=30)
-    target, draft = ModelFile("target.gguf"), ModelFile("draft.gguf")
-    about = ReplyAbout(ReplyOptions(Sampling(temperature=0.8)), target, draft, trial.pair, 20.0)
-    return Run(
+    target, draft = ModelFileRecord("target.gguf"), ModelFileRecord("draft.gguf")
+    about = ReplyMetadata(ReplyOptions(Sampling(temperature=0.8)), target, draft, trial.pair, 20.0)
+    return ReplyRecord(
         place=place,
         message=f"m{place}",
         at=NOW + timedelta(minutes=place),
@@ -107,7 +107,7 @@ def run_of(
     )
 
 
-def outcome_of(trial: Trial, world: World, seed: int) -> tuple[Verdict, int]:
+def outcome_of(trial: Trial, world: World, seed: int) -> tuple[TrialVerdict, int]:
     """How the trial ends, looked at after every reply; and after how many units."""
     # Another id draws other sides for the same seed.
     trial = replace(trial, id=f"{random.Random(seed).getrandbits(32):08x}")

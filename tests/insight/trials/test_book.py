@@ -10,8 +10,8 @@ import pytest
 from localspec.base.errors import LocalSpecError, NotFoundError, StoreError, UsageError
 from localspec.insight.trials.book import TrialBook, trials_file
 from localspec.insight.trials.records import trial_from_dict, trial_to_dict
-from localspec.insight.trials.trial import Change, End, Outcome, Trial, Written, changes_between, in_words
-from localspec.runtime.launch import Launch
+from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial, changes_between, in_words
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 from localspec.store import Arm
 from tests.insight.trials.support import NOW, TRIAL
@@ -27,7 +27,7 @@ ENDED = End(
     "It is faster.",
     "test",
     {"gain": 1.2},
-    (Written("speculation.depth", None, 6, "a-pair"),),
+    (PromotedSetting("speculation.depth", None, 6, "a-pair"),),
     "x",
 )
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_none_is_said(book: TrialBook, text: str) -> None:
 
 def test_what_differs_is_what_is_tried() -> None:
     """And either side can be made of the other."""
-    incumbent = Launch(LoadOptions(Path("t.gguf"), Path("d.gguf")), pair_id="a-pair")
+    incumbent = ChatConfig(LoadOptions(Path("t.gguf"), Path("d.gguf")), pair_id="a-pair")
     candidate = replace(
         incumbent,
         load=replace(incumbent.load, draft=Path("e.gguf"), threads=3),

@@ -17,7 +17,7 @@ from localspec.insight.trials.assignment import arm_of, fraction
 from localspec.insight.trials.comparison import Comparison, compared
 from localspec.insight.trials.evidence import Bettors, Ranks, ShiftTest
 from localspec.insight.trials.trial import Change, Outcome, Trial
-from localspec.store import Arm, ReplyState, Run
+from localspec.store import Arm, ReplyRecord, ReplyState
 from tests.insight.trials.support import TEXTS, TRIAL, World, outcome_of, replies, run_of
 
 STICKY = replace(TRIAL, changes=(Change("draft", Path("a.gguf"), Path("b.gguf")),))
@@ -66,8 +66,8 @@ def test_ranks_are_those_within_a_stratum() -> None:
 
 def test_sides_are_drawn_by_id_and_in_the_share_that_was_asked_for() -> None:
     """A turn is on the same side whenever it is asked, and sides of two trials have nothing to do with each other."""
-    chance = random.Random(7)
-    turns = [f"{chance.getrandbits(64):016x}" for _ in range(10_000)]
+    rng = random.Random(7)
+    turns = [f"{rng.getrandbits(64):016x}" for _ in range(10_000)]
     sides = [arm_of("0badcafe", turn, 0.2) for turn in turns]
     others = [arm_of("0badcaff", turn, 0.2) for turn in turns]
     assert sides == [arm_of("0badcafe", turn, 0.2) for turn in turns]
@@ -205,5 +205,5 @@ def test_the_gain_is_told_on_like_replies_alone() -> None:
     assert medians[0] < medians[1]
 
 
-def take(runs: Iterator[Run], n: int) -> Iterator[Run]:
+def take(runs: Iterator[ReplyRecord], n: int) -> Iterator[ReplyRecord]:
     return (run for run, _ in zip(runs, range(n), strict=False))

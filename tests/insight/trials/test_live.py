@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import Phase, Session
+from localspec.chat.session import ChatSession, Phase
 from localspec.engine.events import Round
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import compared
-from localspec.insight.trials.trial import Change, End, Outcome, Trial, Written
-from localspec.runtime.launch import Launch
+from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial
+from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import LoadOptions
 from localspec.runtime.worker.messages import Generate, Load
-from localspec.store import Arm, Asked, Run, Store
+from localspec.store import Arm, RecordFilter, ReplyRecord, Store
 from tests.insight.trials.support import NOW, TRIAL
 from tests.tui.support import LAUNCH, Clock, FakeEngine, rounds_of
 
@@ -32,8 +32,8 @@ TRY_DRAFT = replace(TRY_DEPTH, changes=(Change("draft", Path("draft.gguf"), Path
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """With ids that are the same every time, and sides with them."""
-    chance = random.Random(11)
-    opened = Store.open(tmp_path / "history.db", ids=lambda: f"{chance.getrandbits(64):016x}")
+    rng = random.Random(11)
+    opened = Store.open(tmp_path / "history.db", ids=lambda: f"{rng.getrandbits(64):016x}")
     yield opened
     opened.close()
 
@@ -45,9 +45,9 @@ def begin(trial: Trial) -> Trial:
 class Chat:
     """A session whose engine is as fast as a test says."""
 
-    def __init__(self, store: Store, launch: Launch = LAUNCH) -> None:
+    def __init__(self, store: Store, chat_config: ChatConfig = LAUNCH) -> None:
         self.engine = FakeEngine()
-        self.session = Session(launch, self.engine, Pacer(None, Clock()), store)
+        self.session = ChatSession(chat_config, self.engine, Pacer(None, Clock()), store)
         self.slow: Sequence[int | None] = ()
         """Depths at which a reply takes twice as long."""
         self.n = 0
@@ -83,15 +83,15 @@ class Chat:
         return [str(request.options.draft) for request in self.engine.sent if isinstance(request, Load)]
 
     def news(self) -> str:
-        return " ".join(news.text for news in self.session.witness.news())
+        return " ".join(news.text for news in self.session.observer.news())
 
 
 def paced(rounds: list[Round], factor: float) -> list[Round]:
     return [replace(each, total_s=each.total_s * factor) for each in rounds]
 
 
-def runs_of(store: Store, trial: Trial) -> list[Run]:
-    return list(store.runs(asked=Asked(texts=True, trial=trial.id)))
+def runs_of(store: Store, trial: Trial) -> list[ReplyRecord]:
+    return list(store.runs(asked=RecordFilter(texts=True, trial=trial.id)))
 
 
 def test_sides_are_drawn_by_turn_and_recorded(store: Store) -> None:
@@ -115,7 +115,7 @@ def test_a_question_asked_again_stays_on_its_side(store: Store) -> None:
     for _ in range(10):
         depth = chat.say().options.depth
         assert chat.session.last is not None
-        chat.session.queue(chat.session.talk.again(chat.session.last))
+        chat.session.queue(chat.session.thread.again(chat.session.last))
         assert chat.engine.prompts[-1].options.depth == depth
         chat.engine.reply(SAID)
         chat.hear()
@@ -186,8 +186,8 @@ def test_a_conversation_stays_on_its_side(store: Store) -> None:
         for _ in range(3):
             chat.say()
         assert len(chat.loads) == began <= before + 1
-        arm = arm_of(trial.id, chat.session.talk.stored.id, trial.share)
-        assert chat.session.launch.load.draft == Path("new.gguf" if arm is Arm.CANDIDATE else "draft.gguf")
+        arm = arm_of(trial.id, chat.session.thread.stored.id, trial.share)
+        assert chat.session.chat_config.load.draft == Path("new.gguf" if arm is Arm.CANDIDATE else "draft.gguf")
         chat.session.begin_anew()
     runs = runs_of(store, trial)
     assert len(runs) == 48
@@ -230,15 +230,15 @@ def test_after_the_trial_the_incumbent_is_loaded_again(store: Store) -> None:
     book.end(trial.id, lambda _: STOPPED)
     chat.say()
     assert chat.loads == ["new.gguf", "draft.gguf"]
-    assert chat.session.launch.load == LoadOptions(Path("target.gguf"), Path("draft.gguf"))
+    assert chat.session.chat_config.load == LoadOptions(Path("target.gguf"), Path("draft.gguf"))
 
 
 @pytest.mark.parametrize(
     ("outcome", "written"),
-    [(Outcome.PROMOTED, (Written("speculation.depth", None, 6, "built-in"),)), (Outcome.STOPPED, ())],
+    [(Outcome.PROMOTED, (PromotedSetting("speculation.depth", None, 6, "built-in"),)), (Outcome.STOPPED, ())],
 )
 def test_what_another_program_has_promoted_is_noticed(
-    store: Store, outcome: Outcome, written: tuple[Written, ...]
+    store: Store, outcome: Outcome, written: tuple[PromotedSetting, ...]
 ) -> None:
     """Once, so that settings are read anew; of a trial that only ended there is nothing to read."""
     trial = begin(TRY_DEPTH)

@@ -6,7 +6,7 @@ import sys
 from threading import Event
 
 from localspec.base.errors import LocalSpecError
-from localspec.models.download import Hub, Retry, Surroundings, download
+from localspec.models.download import DownloadContext, Hub, Retry, download
 from localspec.models.pairs.hub_cache import hub_cache
 
 
@@ -14,7 +14,7 @@ def main() -> None:
     repo, file = sys.argv[1:]
     with Hub() as hub:
         stop = Event()
-        around = Surroundings(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
+        around = DownloadContext(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
         try:
             remote = around.patiently(lambda: hub.file(hub.repository(repo), file))
             for event in download([remote], around):

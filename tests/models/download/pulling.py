@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from localspec.cli import main
-from localspec.models.download import Surroundings, hub
+from localspec.models.download import DownloadContext, hub
 
 _IMPATIENT_S = 2.0
 
@@ -32,7 +32,7 @@ def pull() -> None:
     for text in disk_mb:
         _disk_of(int(text) * 2**20)
     hub._READ_TIMEOUT_S = _IMPATIENT_S
-    Surroundings.pause = lambda self, seconds: self.check()  # type: ignore[method-assign]
+    DownloadContext.pause = lambda self, seconds: self.check()  # type: ignore[method-assign]
     main(["pairs", "pull", pair_id])
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from localspec.models.download import DownloadEvent, Fetched, Hub, RemoteFile, Retry, Surroundings, download
-from localspec.models.download.layout import Layout
+from localspec.models.download import DownloadContext, DownloadEvent, Fetched, Hub, RemoteFile, Retry, download
+from localspec.models.download.layout import CacheLayout
 from localspec.models.pairs.hub_cache import hub_cache
 from tests.hub import HubServer
 
@@ -35,12 +35,12 @@ class World:
     def cache(self) -> Path:
         return hub_cache()
 
-    def around(self) -> Surroundings:
-        return Surroundings(
+    def around(self) -> DownloadContext:
+        return DownloadContext(
             hub=self.hub,
             cache=self.cache,
             stop=Event(),
-            retry=Retry(chance=lambda: 0.5),
+            retry=Retry(rng=lambda: 0.5),
             wait=self.waits.append,
             free_bytes=self.free_bytes,
         )
@@ -54,5 +54,5 @@ class World:
             self.events.append(event)
         return [event.path for event in self.events if isinstance(event, Fetched)]
 
-    def layout(self, remote: RemoteFile | None = None) -> Layout:
-        return Layout(self.cache, remote or self.remote())
+    def layout(self, remote: RemoteFile | None = None) -> CacheLayout:
+        return CacheLayout(self.cache, remote or self.remote())

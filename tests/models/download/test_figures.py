@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.models.download.checksum import digest, is_checksum
-from localspec.models.download.meter import Meter
+from localspec.models.download.meter import SpeedMeter
 from localspec.models.download.retry import Retry, asked_wait_s
 
 
@@ -22,7 +22,7 @@ class Clock:
 
 def test_speed_is_that_of_the_last_seconds_and_the_rest_follows() -> None:
     clock = Clock()
-    meter = Meter(1000, clock)
+    meter = SpeedMeter(1000, clock)
     meter.at("resumed", 400)
     assert (meter.bytes_per_second, meter.seconds_left) == (None, None)
     for second in range(1, 5):
@@ -40,15 +40,15 @@ def test_speed_is_that_of_the_last_seconds_and_the_rest_follows() -> None:
 
 def test_each_file_is_told_of_ten_times_a_second() -> None:
     clock = Clock()
-    meter = Meter(10, clock)
+    meter = SpeedMeter(10, clock)
     assert [meter.is_due("a"), meter.is_due("b"), meter.is_due("a")] == [True, True, False]
     clock.now_s += 0.11
     assert meter.is_due("a")
 
 
 @given(st.integers(1, 6), st.floats(0, 1))
-def test_a_wait_is_at_least_half_of_twice_the_last_and_never_endless(failures: int, chance: float) -> None:
-    wait_s = Retry(chance=lambda: chance).wait_s(failures)
+def test_a_wait_is_at_least_half_of_twice_the_last_and_never_endless(failures: int, rng: float) -> None:
+    wait_s = Retry(rng=lambda: rng).wait_s(failures)
     assert wait_s is not None
     assert min(30, 2.0 ** (failures - 1)) / 2 <= wait_s <= min(30, 2.0 ** (failures - 1))
 

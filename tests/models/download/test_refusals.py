@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from localspec.base.errors import DownloadError, LocalSpecError, NotFoundError
 from localspec.models.download import Hub
 from localspec.models.download.choice import choose_file
-from localspec.models.download.refusals import PassingError
+from localspec.models.download.refusals import TransientError
 from tests.cli.conftest import Localspec
 from tests.hub import HubServer, Refuse, Repo
 from tests.models.download.support import BIG, World
@@ -122,7 +122,7 @@ def test_a_token_that_cannot_be_sent_is_not_repeated(world: World, token: str) -
     assert "cannot be asked" in error.message
     assert not re.search("mi|ne", error.message)
     assert "token" in error.hint
-    assert not isinstance(error, PassingError), "it would be asked again"
+    assert not isinstance(error, TransientError), "it would be asked again"
     assert world.server.requests == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.base.machine import Memory
+from localspec.base.machine import MachineMemory
 from localspec.models.fit import Room
 from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue
 from localspec.models.pairs import estimate as estimate_module
@@ -41,7 +41,7 @@ def large_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ram(physical: int | None, available: int | None) -> Room:
-    return Room(Memory(physical, available))
+    return Room(MachineMemory(physical, available))
 
 
 def test_the_context_is_the_one_taken_unasked() -> None:
@@ -59,13 +59,13 @@ def test_the_context_is_the_one_taken_unasked() -> None:
         (ram(16 * GB, 3 * GB - 1), RED, 3 * GB - 1),
         (ram(9 * GB, None), GREEN, 9 * GB),
         (ram(None, None), UNKNOWN, None),
-        (Room(Memory(1, 1), device_bytes=9 * GB), GREEN, 9 * GB),
-        (Room(Memory(16 * GB, 16 * GB), device_bytes=8 * GB), AMBER, 8 * GB),
-        (Room(Memory(8 * GB, 8 * GB), device_bytes=8 * GB), RED, 8 * GB),
-        (Room(Memory(16 * GB, 8 * GB), device_bytes=12 * GB, device_shares_ram=True), AMBER, 8 * GB),
-        (Room(Memory(16 * GB, 10 * GB), device_bytes=9 * GB, device_shares_ram=True), GREEN, 10 * GB),
-        (Room(Memory(16 * GB, 10 * GB), device_bytes=9 * GB - 1, device_shares_ram=True), AMBER, 9 * GB - 1),
-        (Room(Memory(8 * GB, 8 * GB), device_bytes=5 * GB, device_shares_ram=True), RED, 8 * GB),
+        (Room(MachineMemory(1, 1), device_bytes=9 * GB), GREEN, 9 * GB),
+        (Room(MachineMemory(16 * GB, 16 * GB), device_bytes=8 * GB), AMBER, 8 * GB),
+        (Room(MachineMemory(8 * GB, 8 * GB), device_bytes=8 * GB), RED, 8 * GB),
+        (Room(MachineMemory(16 * GB, 8 * GB), device_bytes=12 * GB, device_shares_ram=True), AMBER, 8 * GB),
+        (Room(MachineMemory(16 * GB, 10 * GB), device_bytes=9 * GB, device_shares_ram=True), GREEN, 10 * GB),
+        (Room(MachineMemory(16 * GB, 10 * GB), device_bytes=9 * GB - 1, device_shares_ram=True), AMBER, 9 * GB - 1),
+        (Room(MachineMemory(8 * GB, 8 * GB), device_bytes=5 * GB, device_shares_ram=True), RED, 8 * GB),
     ],
 )
 def test_fit_is_told_with_the_number_it_is_held_against(room: Room, colour: str, against: int | None) -> None:
@@ -162,9 +162,9 @@ def test_without_a_gpu_what_would_crawl_is_not_recommended(sizes: tuple[float, .
     ("room", "platform", "quickly"),
     [
         (ram(64 * GB, 60 * GB), "linux", False),
-        (Room(Memory(64 * GB, 60 * GB), device_bytes=8 * GB), "linux", True),
-        (Room(Memory(64 * GB, 60 * GB), device_bytes=60 * GB, device_shares_ram=True), "linux", False),
-        (Room(Memory(64 * GB, 60 * GB), device_bytes=48 * GB, device_shares_ram=True), "darwin", True),
+        (Room(MachineMemory(64 * GB, 60 * GB), device_bytes=8 * GB), "linux", True),
+        (Room(MachineMemory(64 * GB, 60 * GB), device_bytes=60 * GB, device_shares_ram=True), "linux", False),
+        (Room(MachineMemory(64 * GB, 60 * GB), device_bytes=48 * GB, device_shares_ram=True), "darwin", True),
     ],
 )
 def test_where_large_weights_are_read_quickly(room: Room, platform: str, quickly: bool) -> None:

@@ -38,42 +38,42 @@ def real_talk(log_file: Path) -> Iterator[Talk]:
         arriving.put(answer)
 
     with EngineClient(deliver, log_file) as client:
-        talk = Talk(client, arriving)
-        talk.send(Load(LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))))
-        talk.until(Loaded)
-        yield talk
+        thread = Talk(client, arriving)
+        thread.send(Load(LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))))
+        thread.until(Loaded)
+        yield thread
 
 
 def test_the_built_in_pair_killed_in_mid_reply_goes_on(tmp_path: Path) -> None:
     """The text so far stays; the next prompt starts an engine, loads the same pair, and says the same as ever."""
-    with real_talk(tmp_path / "engine.log") as talk:
-        talk.send(Generate(1, QUESTION, BRIEF))
-        before = talk.reply(1)
+    with real_talk(tmp_path / "engine.log") as thread:
+        thread.send(Generate(1, QUESTION, BRIEF))
+        before = thread.reply(1)
         assert before.text
 
-        talk.send(Generate(DOOMED, QUESTION, RAMBLING))
-        broken = talk.reply(DOOMED)
+        thread.send(Generate(DOOMED, QUESTION, RAMBLING))
+        broken = thread.reply(DOOMED)
         assert broken.finished is None
         assert broken.error is not None
         assert broken.tokens
-        failed = talk.answers[-1]
+        failed = thread.answers[-1]
         assert isinstance(failed, Failed)
         assert failed.died
 
-        talk.send(Generate(2, QUESTION, BRIEF))
-        talk.until(Loaded)
-        assert talk.reply(2).text == before.text
+        thread.send(Generate(2, QUESTION, BRIEF))
+        thread.until(Loaded)
+        assert thread.reply(2).text == before.text
 
 
 def test_the_built_in_pair_stops_when_asked_and_prints_to_the_log(tmp_path: Path) -> None:
     """A cancelled reply keeps its text, and llama.cpp's own words are where the app says they are."""
     log_file = tmp_path / "engine.log"
-    with real_talk(log_file) as talk:
-        talk.send(Generate(1, QUESTION, RAMBLING))
-        talk.until_round(1, 0)
-        talk.send(Cancel())
-        reply = talk.reply(1)
-        last = talk.answers[-1]
+    with real_talk(log_file) as thread:
+        thread.send(Generate(1, QUESTION, RAMBLING))
+        thread.until_round(1, 0)
+        thread.send(Cancel())
+        reply = thread.reply(1)
+        last = thread.answers[-1]
     assert isinstance(last, Emitted)
     assert isinstance(last.event, Finished)
     assert last.event.reason is FinishReason.CANCELLED

@@ -10,7 +10,7 @@ import pytest
 
 from localspec.runtime.worker import child
 from localspec.runtime.worker.child import Ending, Outbox
-from localspec.runtime.worker.inbox import Inbox
+from localspec.runtime.worker.inbox import RequestQueue
 
 PATIENCE_S = 120.0
 
@@ -21,7 +21,7 @@ class Reader:
     def __init__(self, ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statuses: list[int] = []
         monkeypatch.setattr(os, "_exit", self.statuses.append)
-        parts = (io.BytesIO(), Inbox(), Outbox(io.BytesIO()), ending)
+        parts = (io.BytesIO(), RequestQueue(), Outbox(io.BytesIO()), ending)
         self.thread = threading.Thread(target=child._read, args=parts)
 
     def run(self) -> None:

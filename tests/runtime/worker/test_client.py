@@ -121,146 +121,146 @@ def log_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def talk(log_file: Path) -> Iterator[Talk]:
+def thread(log_file: Path) -> Iterator[Talk]:
     arriving: SimpleQueue[Answer] = SimpleQueue()
     with EngineClient(arriving.put, log_file, opener=OPENER) as client:
         yield Talk(client, arriving)
 
 
-def test_a_pair_is_loaded_and_replies(talk: Talk) -> None:
+def test_a_pair_is_loaded_and_replies(thread: Talk) -> None:
     """Load, then Generate: progress, the pair's facts, and a whole reply whose parts make its text."""
-    talk.send(load(n_ctx=99), ask(1, "count 3"))
-    loaded = talk.until(Loaded)
-    reply = talk.reply(1)
+    thread.send(load(n_ctx=99), ask(1, "count 3"))
+    loaded = thread.until(Loaded)
+    reply = thread.reply(1)
     assert (loaded.info.target, loaded.info.n_ctx) == (Path("/models/fine.gguf"), 99)
-    assert [answer.fraction for answer in talk.answers if isinstance(answer, LoadProgress)] == [0.0, 1.0]
+    assert [answer.fraction for answer in thread.answers if isinstance(answer, LoadProgress)] == [0.0, 1.0]
     assert (reply.text, reply.finished) == (counted(3), FinishReason.STOP)
     assert reply.timings.predicted_n == 3
 
 
-def test_a_conversation_travels_like_a_text(talk: Talk) -> None:
+def test_a_conversation_travels_like_a_text(thread: Talk) -> None:
     """Messages reach the engine as messages."""
     said = (Message(Role.SYSTEM, "be brief"), Message(Role.USER, "count 2"))
-    talk.send(load(), Generate(1, said, ReplyOptions()))
-    assert talk.reply(1).text == counted(2)
+    thread.send(load(), Generate(1, said, ReplyOptions()))
+    assert thread.reply(1).text == counted(2)
 
 
-def test_replies_follow_each_other(talk: Talk) -> None:
+def test_replies_follow_each_other(thread: Talk) -> None:
     """Requests are done in the order they were sent, and answers carry their number."""
-    talk.send(load(), ask(1, "count 2"), ask(2, "count 4"))
-    talk.reply(2)
-    assert [talk.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(4)]
-    ids = [answer.request_id for answer in talk.answers if isinstance(answer, Emitted)]
+    thread.send(load(), ask(1, "count 2"), ask(2, "count 4"))
+    thread.reply(2)
+    assert [thread.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(4)]
+    ids = [answer.request_id for answer in thread.answers if isinstance(answer, Emitted)]
     assert ids == sorted(ids)
 
 
-def test_cancel_ends_a_reply_and_keeps_its_text(talk: Talk) -> None:
+def test_cancel_ends_a_reply_and_keeps_its_text(thread: Talk) -> None:
     """The reply finishes as cancelled, and the next one is not touched by it."""
-    talk.send(load(), ask(1, "count 3 then wait"))
-    talk.until_round(1, 2)
-    talk.send(Cancel(), ask(2, "count 1"))
-    assert talk.reply(1).finished is FinishReason.CANCELLED
-    assert talk.reply_so_far(1).text == counted(3)
-    assert talk.reply(2).finished is FinishReason.STOP
+    thread.send(load(), ask(1, "count 3 then wait"))
+    thread.until_round(1, 2)
+    thread.send(Cancel(), ask(2, "count 1"))
+    assert thread.reply(1).finished is FinishReason.CANCELLED
+    assert thread.reply_so_far(1).text == counted(3)
+    assert thread.reply(2).finished is FinishReason.STOP
 
 
-def test_cancel_ends_what_waits_as_well(talk: Talk) -> None:
+def test_cancel_ends_what_waits_as_well(thread: Talk) -> None:
     """A reply and a load queued behind a running reply end too; what is sent after the Cancel does not."""
-    talk.send(load(), ask(1, "count 1 then wait"))
-    talk.until_round(1, 0)
-    talk.send(ask(2, "count 5"), load("other"), Cancel(), load("third"), ask(3, "count 2"))
-    talk.reply(3)
-    first, second, third = (talk.reply_so_far(n) for n in (1, 2, 3))
+    thread.send(load(), ask(1, "count 1 then wait"))
+    thread.until_round(1, 0)
+    thread.send(ask(2, "count 5"), load("other"), Cancel(), load("third"), ask(3, "count 2"))
+    thread.reply(3)
+    first, second, third = (thread.reply_so_far(n) for n in (1, 2, 3))
     assert (first.text, first.finished) == (counted(1), FinishReason.CANCELLED)
     assert (second.text, second.finished) == ("", FinishReason.CANCELLED)
     assert (third.text, third.finished) == (counted(2), FinishReason.STOP)
-    loaded = [answer.info.target_name for answer in talk.answers if isinstance(answer, Loaded)]
+    loaded = [answer.info.target_name for answer in thread.answers if isinstance(answer, Loaded)]
     assert loaded == ["fine", "third"]
 
 
-def test_a_cancelled_load_is_no_failure_and_is_made_up_for(talk: Talk) -> None:
+def test_a_cancelled_load_is_no_failure_and_is_made_up_for(thread: Talk) -> None:
     """It ends with nothing loaded; the next prompt asks for the same pair again."""
-    talk.send(load("wait"))
-    talk.until(LoadProgress)
-    talk.send(Cancel())
-    talk.until(Unloaded)
-    talk.send(ask(1, "count 1"))
-    talk.until(LoadProgress)
-    talk.send(Cancel())
-    assert talk.reply(1).finished is FinishReason.CANCELLED
-    assert not any(isinstance(answer, Failed) for answer in talk.answers)
+    thread.send(load("wait"))
+    thread.until(LoadProgress)
+    thread.send(Cancel())
+    thread.until(Unloaded)
+    thread.send(ask(1, "count 1"))
+    thread.until(LoadProgress)
+    thread.send(Cancel())
+    assert thread.reply(1).finished is FinishReason.CANCELLED
+    assert not any(isinstance(answer, Failed) for answer in thread.answers)
 
 
-def test_cancel_with_nothing_to_cancel_does_nothing(talk: Talk) -> None:
+def test_cancel_with_nothing_to_cancel_does_nothing(thread: Talk) -> None:
     """A Cancel that comes too late has no effect on what comes after it."""
-    talk.send(Cancel(), load(), Cancel(), load("again"), ask(1, "count 2"))
-    assert talk.reply(1).finished is FinishReason.STOP
-    talk.send(Cancel(), ask(2, "count 2"))
-    assert talk.reply(2).finished is FinishReason.STOP
+    thread.send(Cancel(), load(), Cancel(), load("again"), ask(1, "count 2"))
+    assert thread.reply(1).finished is FinishReason.STOP
+    thread.send(Cancel(), ask(2, "count 2"))
+    assert thread.reply(2).finished is FinishReason.STOP
 
 
-def test_unload_frees_the_pair_and_the_process_stays(talk: Talk) -> None:
+def test_unload_frees_the_pair_and_the_process_stays(thread: Talk) -> None:
     """Without a pair a prompt fails with a sentence; a new load mends it."""
-    talk.send(load(), Unload())
-    talk.until(Unloaded)
-    pid = talk.client.pid
-    talk.send(ask(1, "count 1"))
-    failed = talk.until(Failed)
+    thread.send(load(), Unload())
+    thread.until(Unloaded)
+    pid = thread.client.pid
+    thread.send(ask(1, "count 1"))
+    failed = thread.until(Failed)
     assert (failed.request_id, failed.exit_code, failed.died) == (1, NotFoundError.exit_code, False)
     assert "No model is loaded" in failed.message
-    talk.send(load(), ask(2, "count 1"))
-    assert talk.reply(2).finished is FinishReason.STOP
-    assert talk.client.pid == pid
+    thread.send(load(), ask(2, "count 1"))
+    assert thread.reply(2).finished is FinishReason.STOP
+    assert thread.client.pid == pid
 
 
-def test_a_refused_prompt_fails_with_its_own_words(talk: Talk) -> None:
+def test_a_refused_prompt_fails_with_its_own_words(thread: Talk) -> None:
     """An error people can act on crosses the pipe whole, and the engine lives on."""
-    talk.send(load(), ask(1, "count 0 then refuse"), ask(2, "count 1"))
-    failed = talk.until(Failed)
+    thread.send(load(), ask(1, "count 0 then refuse"), ask(2, "count 1"))
+    failed = thread.until(Failed)
     assert failed == Failed(1, 3, "That cannot be read.", "Ask for something else.")
-    assert talk.reply(2).finished is FinishReason.STOP
+    assert thread.reply(2).finished is FinishReason.STOP
 
 
-def test_a_refused_load_is_reported_and_not_tried_again(talk: Talk) -> None:
+def test_a_refused_load_is_reported_and_not_tried_again(thread: Talk) -> None:
     """The prompt that follows fails for the same reason instead of loading the same bad file once more."""
-    talk.send(load("refuse"), ask(1, "count 1"))
-    assert talk.until(Failed) == Failed(None, 3, "That cannot be read.", "Ask for something else.")
-    assert talk.until(Failed) == Failed(1, 3, "That cannot be read.", "Ask for something else.")
-    progress_n = sum(isinstance(answer, LoadProgress) for answer in talk.answers)
-    talk.send(ask(2, "count 1"))
-    talk.until(Failed)
-    assert sum(isinstance(answer, LoadProgress) for answer in talk.answers) == progress_n
+    thread.send(load("refuse"), ask(1, "count 1"))
+    assert thread.until(Failed) == Failed(None, 3, "That cannot be read.", "Ask for something else.")
+    assert thread.until(Failed) == Failed(1, 3, "That cannot be read.", "Ask for something else.")
+    progress_n = sum(isinstance(answer, LoadProgress) for answer in thread.answers)
+    thread.send(ask(2, "count 1"))
+    thread.until(Failed)
+    assert sum(isinstance(answer, LoadProgress) for answer in thread.answers) == progress_n
 
 
-def test_the_unforeseen_is_logged_and_survived(talk: Talk, log_file: Path) -> None:
+def test_the_unforeseen_is_logged_and_survived(thread: Talk, log_file: Path) -> None:
     """A bug in the engine says where its traceback is, and the next reply works."""
-    talk.send(load(), ask(1, "count 1 then break"), ask(2, "count 1"))
-    failed = talk.until(Failed)
+    thread.send(load(), ask(1, "count 1 then break"), ask(2, "count 1"))
+    failed = thread.until(Failed)
     assert (failed.request_id, failed.exit_code, failed.died) == (1, 1, False)
     assert "scripted break" in failed.message
     assert str(log_file) in failed.hint
-    assert talk.reply(2).finished is FinishReason.STOP
+    assert thread.reply(2).finished is FinishReason.STOP
     assert "Traceback" in log_file.read_text()
 
 
 def test_noise_goes_to_the_log_and_not_into_the_protocol(
-    talk: Talk, log_file: Path, capfd: pytest.CaptureFixture[str]
+    thread: Talk, log_file: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever is printed in the engine, by Python or beneath it, neither the answers nor the terminal see it."""
-    talk.send(load("chatter"), ask(1, "count 2 then chatter"), ask(2, "count 2"))
-    talk.reply(2)
-    assert [talk.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(2)]
-    talk.client.close()
+    thread.send(load("chatter"), ask(1, "count 2 then chatter"), ask(2, "count 2"))
+    thread.reply(2)
+    assert [thread.reply_so_far(n).text for n in (1, 2)] == [counted(2), counted(2)]
+    thread.client.close()
     assert log_file.read_text().count(NOISE) == 10
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_abort_costs_the_engine_and_not_the_reply(talk: Talk, log_file: Path) -> None:
+def test_an_abort_costs_the_engine_and_not_the_reply(thread: Talk, log_file: Path) -> None:
     """The text so far stays, the error says what happened, and the next prompt loads the pair and goes on."""
-    talk.send(load(n_ctx=77), ask(1, "count 3 then abort"))
-    broken = talk.reply(1)
-    pid = talk.client.pid
-    failed = talk.answers[-1]
+    thread.send(load(n_ctx=77), ask(1, "count 3 then abort"))
+    broken = thread.reply(1)
+    pid = thread.client.pid
+    failed = thread.answers[-1]
     assert isinstance(failed, Failed)
     assert (failed.died, failed.exit_code) == (True, EngineError.exit_code)
     assert f"it gave up ({LAST_WORDS})" in failed.message
@@ -268,62 +268,62 @@ def test_an_abort_costs_the_engine_and_not_the_reply(talk: Talk, log_file: Path)
     assert broken.text == counted(3)
     assert pid is None
 
-    talk.send(ask(2, "count 2"))
-    assert talk.until(Loaded).info.n_ctx == 77
-    assert talk.reply(2).text == counted(2)
+    thread.send(ask(2, "count 2"))
+    assert thread.until(Loaded).info.n_ctx == 77
+    assert thread.reply(2).text == counted(2)
     assert "Fatal Python error: Aborted" in log_file.read_text()
 
 
-def test_a_kill_from_outside_is_survived(talk: Talk) -> None:
+def test_a_kill_from_outside_is_survived(thread: Talk) -> None:
     """Killed while it replies, with another prompt waiting: both are told, once each, and the next works."""
-    talk.send(load(), ask(1, "count 3 then hang"), ask(2, "count 1"))
-    talk.until_round(1, 2)
-    signal_engine(talk.client, signal.SIGKILL)
-    failures = [talk.until(Failed), talk.until(Failed)]
+    thread.send(load(), ask(1, "count 3 then hang"), ask(2, "count 1"))
+    thread.until_round(1, 2)
+    signal_engine(thread.client, signal.SIGKILL)
+    failures = [thread.until(Failed), thread.until(Failed)]
     assert [(failed.request_id, failed.died) for failed in failures] == [(1, True), (2, True)]
     assert "the system killed it" in failures[0].message
     assert "memory" in failures[0].hint
-    talk.send(ask(3, "count 1"))
-    assert talk.reply(3).finished is FinishReason.STOP
-    assert sum(isinstance(answer, Failed) for answer in talk.answers) == 2
+    thread.send(ask(3, "count 1"))
+    assert thread.reply(3).finished is FinishReason.STOP
+    assert sum(isinstance(answer, Failed) for answer in thread.answers) == 2
 
 
-def test_a_death_while_nothing_is_asked_is_told_once(talk: Talk) -> None:
+def test_a_death_while_nothing_is_asked_is_told_once(thread: Talk) -> None:
     """An idle engine that dies is reported without a request, and a Cancel does not bring it back."""
-    talk.send(load())
-    talk.until(Loaded)
-    signal_engine(talk.client, signal.SIGKILL)
-    failed = talk.until(Failed)
+    thread.send(load())
+    thread.until(Loaded)
+    signal_engine(thread.client, signal.SIGKILL)
+    failed = thread.until(Failed)
     assert (failed.request_id, failed.died) == (None, True)
-    talk.send(Cancel())
-    assert talk.client.pid is None
-    talk.send(ask(1, "count 1"))
-    assert talk.reply(1).finished is FinishReason.STOP
+    thread.send(Cancel())
+    assert thread.client.pid is None
+    thread.send(ask(1, "count 1"))
+    assert thread.reply(1).finished is FinishReason.STOP
 
 
-def test_a_load_that_kills_the_engine_is_tried_once_for_every_request(talk: Talk) -> None:
+def test_a_load_that_kills_the_engine_is_tried_once_for_every_request(thread: Talk) -> None:
     """No restart without somebody asking for it."""
-    talk.send(load("abort"))
-    failed = talk.until(Failed)
+    thread.send(load("abort"))
+    failed = thread.until(Failed)
     assert (failed.request_id, failed.died, failed.exit_code) == (None, True, ModelFileError.exit_code)
     assert "abort" in failed.message  # the name of the file
-    talk.send(ask(1, "count 1"))
-    assert [talk.until(Failed).request_id for _ in range(2)] == [None, 1]
-    talk.send(load("fine"), ask(2, "count 1"))
-    assert talk.reply(2).finished is FinishReason.STOP
-    assert sum(isinstance(answer, Failed) for answer in talk.answers) == 3
+    thread.send(ask(1, "count 1"))
+    assert [thread.until(Failed).request_id for _ in range(2)] == [None, 1]
+    thread.send(load("fine"), ask(2, "count 1"))
+    assert thread.reply(2).finished is FinishReason.STOP
+    assert sum(isinstance(answer, Failed) for answer in thread.answers) == 3
 
 
 def test_an_engine_that_cannot_start_says_why(log_file: Path) -> None:
     """The interpreter's last line is in the message, and every request gets an answer."""
     arriving: SimpleQueue[Answer] = SimpleQueue()
     with EngineClient(arriving.put, log_file, opener="no_such_module:open_pair") as client:
-        talk = Talk(client, arriving)
-        failed = talk.until(Failed)
+        thread = Talk(client, arriving)
+        failed = thread.until(Failed)
         assert (failed.request_id, failed.died) == (None, True)
         assert "The engine stopped: ModuleNotFoundError: No module named 'no_such_module'" in failed.message
-        talk.send(ask(1, "count 1"))
-        assert talk.until(Failed).request_id == 1
+        thread.send(ask(1, "count 1"))
+        assert thread.until(Failed).request_id == 1
 
 
 def test_without_an_interpreter_a_request_fails_and_nothing_is_raised(
@@ -333,9 +333,9 @@ def test_without_an_interpreter_a_request_fails_and_nothing_is_raised(
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     arriving: SimpleQueue[Answer] = SimpleQueue()
     with EngineClient(arriving.put, log_file) as client:
-        talk = Talk(client, arriving)
-        talk.send(ask(1, "count 1"))
-        assert "could not be started" in talk.until(Failed, lambda failed: failed.request_id == 1).message
+        thread = Talk(client, arriving)
+        thread.send(ask(1, "count 1"))
+        assert "could not be started" in thread.until(Failed, lambda failed: failed.request_id == 1).message
 
 
 @pytest.mark.parametrize("doing", ["wait", "hang"])
@@ -344,9 +344,9 @@ def test_closing_while_it_replies_leaves_nothing_behind(log_file: Path, doing: s
     before = set(threading.enumerate())
     arriving: SimpleQueue[Answer] = SimpleQueue()
     client = EngineClient(arriving.put, log_file, opener=OPENER)
-    talk = Talk(client, arriving)
-    talk.send(load(), ask(1, f"count 1 then {doing}"))
-    talk.until_round(1, 0)
+    thread = Talk(client, arriving)
+    thread.send(load(), ask(1, f"count 1 then {doing}"))
+    thread.until_round(1, 0)
     pid = client.pid
     assert pid is not None
     client.close()
@@ -363,9 +363,9 @@ def test_closing_waits_for_what_is_being_kept(log_file: Path, tmp_path: Path, mo
     monkeypatch.setattr("localspec.runtime.worker.client.END_S", 0.0)
     arriving: SimpleQueue[Answer] = SimpleQueue()
     client = EngineClient(arriving.put, log_file, opener=OPENER)
-    talk = Talk(client, arriving)
-    talk.send(Load(LoadOptions(target=tmp_path / "fine.gguf", keep_caches=True)))
-    talk.until(Loaded)
+    thread = Talk(client, arriving)
+    thread.send(Load(LoadOptions(target=tmp_path / "fine.gguf", keep_caches=True)))
+    thread.until(Loaded)
     client.close()
     assert (tmp_path / "fine.kept").exists()
 
@@ -378,11 +378,11 @@ def test_closing_gets_past_an_engine_that_reads_nothing(
     monkeypatch.setattr("localspec.runtime.worker.client.END_S", 0.1)
     arriving: SimpleQueue[Answer] = SimpleQueue()
     client = EngineClient(arriving.put, log_file, opener=OPENER)
-    talk = Talk(client, arriving)
-    talk.send(load())
-    talk.until(Loaded)
+    thread = Talk(client, arriving)
+    thread.send(load())
+    thread.until(Loaded)
     signal_engine(client, signal.SIGSTOP)
-    talk.send(ask(1, prompt), ask(2, "count 1"))
+    thread.send(ask(1, prompt), ask(2, "count 1"))
     client.close()
     assert client.pid is None
 
@@ -400,9 +400,9 @@ def test_it_starts_when_the_standard_streams_have_no_descriptor(
         monkeypatch.setattr(sys, name, Screen())
     arriving: SimpleQueue[Answer] = SimpleQueue()
     with EngineClient(arriving.put, log_file, opener=OPENER) as client:
-        talk = Talk(client, arriving)
-        talk.send(load(), ask(1, "count 1"))
-        assert talk.reply(1).text == counted(1)
+        thread = Talk(client, arriving)
+        thread.send(load(), ask(1, "count 1"))
+        assert thread.reply(1).text == counted(1)
 
 
 def test_closing_before_starting_is_fine(log_file: Path) -> None:
@@ -412,11 +412,11 @@ def test_closing_before_starting_is_fine(log_file: Path) -> None:
     assert client.pid is None
 
 
-def test_a_long_prompt_arrives_whole(talk: Talk) -> None:
+def test_a_long_prompt_arrives_whole(thread: Talk) -> None:
     """More than a pipe holds at once."""
-    talk.send(load(), ask(1, "count 1 " + "long " * 200_000))
-    talk.reply(1)
-    started = next(a.event for a in talk.answers if isinstance(a, Emitted))
+    thread.send(load(), ask(1, "count 1 " + "long " * 200_000))
+    thread.reply(1)
+    started = next(a.event for a in thread.answers if isinstance(a, Emitted))
     assert started.prompt_n == 200_002  # type: ignore[union-attr]
 
 
@@ -460,60 +460,62 @@ def test_when_the_app_is_killed_the_engine_ends(log_file: Path) -> None:
             os.close(engine)
 
 
-def test_tokens_are_counted_by_the_pair_that_is_open(talk: Talk) -> None:
+def test_tokens_are_counted_by_the_pair_that_is_open(thread: Talk) -> None:
     """In order, between replies; a count that fails is no failure of the engine."""
-    talk.send(load(), CountTokens("one two three"), ask(1, "count 1"), CountTokens("break"), CountTokens("four"))
-    assert [talk.until(TokensCounted).token_n for _ in range(3)] == [3, None, 1]
-    assert talk.reply_so_far(1).finished is FinishReason.STOP
-    talk.send(ask(2, "count 2"))
-    assert talk.reply(2).text == counted(2)
+    thread.send(load(), CountTokens("one two three"), ask(1, "count 1"), CountTokens("break"), CountTokens("four"))
+    assert [thread.until(TokensCounted).token_n for _ in range(3)] == [3, None, 1]
+    assert thread.reply_so_far(1).finished is FinishReason.STOP
+    thread.send(ask(2, "count 2"))
+    assert thread.reply(2).text == counted(2)
 
 
-def test_counting_loads_nothing_and_starts_nothing(talk: Talk) -> None:
+def test_counting_loads_nothing_and_starts_nothing(thread: Talk) -> None:
     """Without a pair there is no count; without an engine none is started for it."""
-    talk.send(CountTokens("one"), load(), Unload(), CountTokens("one"))
-    assert [talk.until(TokensCounted).token_n for _ in range(2)] == [None, None]
-    signal_engine(talk.client, signal.SIGKILL)
-    talk.until(Failed)
-    talk.send(CountTokens("one"))
-    assert talk.until(TokensCounted).token_n is None
-    assert talk.client.pid is None
+    thread.send(CountTokens("one"), load(), Unload(), CountTokens("one"))
+    assert [thread.until(TokensCounted).token_n for _ in range(2)] == [None, None]
+    signal_engine(thread.client, signal.SIGKILL)
+    thread.until(Failed)
+    thread.send(CountTokens("one"))
+    assert thread.until(TokensCounted).token_n is None
+    assert thread.client.pid is None
 
 
-def test_what_was_written_can_be_asked_about(talk: Talk) -> None:
+def test_what_was_written_can_be_asked_about(thread: Talk) -> None:
     """Answers carry the number of the request, in order, among replies."""
     weigh = Weigh(2, "count 3", ReplyOptions(), (0, 1, 3), 1, 3)
-    talk.send(load(), ask(1, "count 3"), weigh, Inspect(3, "count 3", ReplyOptions(), (0, 1, 3), 2), ask(4, "count 1"))
-    assert talk.until(Weighed) == Weighed(2, (0.5, 0.25))
-    inspected = talk.until(Inspected)
+    thread.send(
+        load(), ask(1, "count 3"), weigh, Inspect(3, "count 3", ReplyOptions(), (0, 1, 3), 2), ask(4, "count 1")
+    )
+    assert thread.until(Weighed) == Weighed(2, (0.5, 0.25))
+    inspected = thread.until(Inspected)
     assert (inspected.request_id, inspected.inspection.token, inspected.inspection.target.prob) == (3, 3, 0.25)
-    assert talk.reply(4).text == counted(1)
+    assert thread.reply(4).text == counted(1)
 
 
-def test_cancel_drops_what_was_asked_about_a_reply(talk: Talk) -> None:
+def test_cancel_drops_what_was_asked_about_a_reply(thread: Talk) -> None:
     """Under way or waiting; the reply that comes after is not touched."""
     looks = [Weigh(n, "count 1 then wait", ReplyOptions(), (0,), 0, 1) for n in (1, 2)]
-    talk.send(load(), *looks)
-    talk.until(Loaded)
-    talk.send(Cancel(), ask(3, "count 2"))
-    assert [talk.until(Dropped).request_id for _ in looks] == [1, 2]
-    assert talk.reply(3).finished is FinishReason.STOP
+    thread.send(load(), *looks)
+    thread.until(Loaded)
+    thread.send(Cancel(), ask(3, "count 2"))
+    assert [thread.until(Dropped).request_id for _ in looks] == [1, 2]
+    assert thread.reply(3).finished is FinishReason.STOP
 
 
 @pytest.mark.parametrize(("what", "code"), [("refuse", 3), ("break", 1)])
-def test_a_look_that_fails_is_a_sentence(talk: Talk, what: str, code: int) -> None:
+def test_a_look_that_fails_is_a_sentence(thread: Talk, what: str, code: int) -> None:
     """With the request's number, and the engine lives on."""
-    talk.send(load(), Inspect(1, f"count 1 then {what}", ReplyOptions(), (0,), 0), ask(2, "count 1"))
-    failed = talk.until(Failed)
+    thread.send(load(), Inspect(1, f"count 1 then {what}", ReplyOptions(), (0,), 0), ask(2, "count 1"))
+    failed = thread.until(Failed)
     assert (failed.request_id, failed.exit_code, failed.died) == (1, code, False)
-    assert talk.reply(2).text == counted(1)
+    assert thread.reply(2).text == counted(1)
 
 
-def test_a_look_after_a_death_loads_the_pair_again(talk: Talk) -> None:
+def test_a_look_after_a_death_loads_the_pair_again(thread: Talk) -> None:
     """As a reply would; and one during which the engine dies says so."""
-    talk.send(load(), Inspect(1, "count 1 then abort", ReplyOptions(), (0,), 0))
-    failed = talk.until(Failed)
+    thread.send(load(), Inspect(1, "count 1 then abort", ReplyOptions(), (0,), 0))
+    failed = thread.until(Failed)
     assert (failed.request_id, failed.died) == (1, True)
-    talk.send(Inspect(2, "count 1", ReplyOptions(), (0,), 0))
-    talk.until(Loaded)
-    assert talk.until(Inspected).request_id == 2
+    thread.send(Inspect(2, "count 1", ReplyOptions(), (0,), 0))
+    thread.until(Loaded)
+    assert thread.until(Inspected).request_id == 2

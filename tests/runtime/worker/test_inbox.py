@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.runtime.worker.inbox import Inbox
+from localspec.runtime.worker.inbox import RequestQueue
 from localspec.runtime.worker.messages import Cancel, Unload
 
 steps = st.lists(st.sampled_from(["work", "cancel", "take"]), max_size=30)
@@ -15,7 +15,7 @@ steps = st.lists(st.sampled_from(["work", "cancel", "take"]), max_size=30)
 @given(steps)
 def test_work_is_cancelled_exactly_if_a_cancel_was_sent_after_it(script: list[str]) -> None:
     """Whatever the order of sending and taking, the cancellation is about the work taken last."""
-    inbox = Inbox()
+    inbox = RequestQueue()
     cancelled: list[bool] = []  # by order of sending
     taken_n = 0
     for step in script:
@@ -35,7 +35,7 @@ def test_work_is_cancelled_exactly_if_a_cancel_was_sent_after_it(script: list[st
 
 def test_closing_ends_the_work_under_way_and_forgets_the_rest() -> None:
     """When nobody asks any more, nothing is begun any more."""
-    inbox = Inbox()
+    inbox = RequestQueue()
     inbox.put(Unload())
     inbox.put(Unload())
     inbox.take()

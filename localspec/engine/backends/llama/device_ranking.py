@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localspec.engine.backends.llama.chain import Chain
-from localspec.engine.backends.llama.load import Loaded
+from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.model import Likeliest
 
 KEPT_N = 256
@@ -27,7 +27,7 @@ _IDS, _SCORES = np.dtype(np.int32), np.dtype(np.float32)
 class DeviceRanking:
     """Top-k behind one context's network, attached or not."""
 
-    def __init__(self, loaded: Loaded, n_vocab: int) -> None:
+    def __init__(self, loaded: LoadedModel, n_vocab: int) -> None:
         self._c = loaded.native.c
         self._context = loaded.context
         self._kept_n = min(KEPT_N, n_vocab)
@@ -35,7 +35,7 @@ class DeviceRanking:
         self._chain: Chain | None = None
 
     @staticmethod
-    def of(loaded: Loaded, n_vocab: int) -> DeviceRanking | None:
+    def of(loaded: LoadedModel, n_vocab: int) -> DeviceRanking | None:
         """None where scores are better ranked here. Tokens from ``n_vocab`` on are left out."""
         return DeviceRanking(loaded, n_vocab) if loaded.ranked_on_device else None
 

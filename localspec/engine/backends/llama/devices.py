@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import CapacityError, UsageError
-from localspec.engine.backends.native import Native
+from localspec.engine.backends.llama.native import Native
 
 NO_DEVICE = "none"
 _GPU, _IGPU = 1, 2  # ggml_backend_dev_type

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from localspec.engine.backends.llama.chain import Chain
-from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.settings import Sampling
 
 _Settings = tuple[float, float, int, int, tuple[str, ...]]

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from localspec.base.errors import UsageError
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native, reason
+from localspec.engine.backends.llama.native import native, reason
+from localspec.engine.backends.llama.vocab import LlamaVocab
 
 _ROOT = b"root"
 _COMPLAINT = "error parsing grammar: "

@@ -12,9 +12,9 @@ from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.candidates import CANDIDATE, Ids
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.gbnf import parsed
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
-from localspec.engine.backends.trigger import Trigger
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.trigger import Trigger
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler, mixture

@@ -103,7 +103,7 @@ def _too_deep() -> UsageError:
 
 
 def _convert(schema: Schema) -> str:
-    from localspec.engine.backends.schema_converter import Converter
+    from localspec.engine.backends.llama.schema_converter import Converter
 
     return Converter().grammar(schema)
 

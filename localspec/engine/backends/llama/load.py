@@ -16,6 +16,7 @@ from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import default_threads
 from localspec.engine.backends.llama.devices import Device
 from localspec.engine.backends.llama.large_pages import ask_for_large_pages
+from localspec.engine.backends.llama.native import Native, reason
 from localspec.engine.backends.llama.report import (
     OUT_OF_MEMORY,
     all_offloaded,
@@ -26,7 +27,6 @@ from localspec.engine.backends.llama.report import (
     offloaded_layers,
     only_cuda,
 )
-from localspec.engine.backends.native import Native, reason
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
 
@@ -92,7 +92,7 @@ class LoadSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedModel:
     """The native handles, and what there is to say about them. Whoever holds it calls ``free`` once."""
 
     native: Native
@@ -122,7 +122,7 @@ class Loaded:
 
 def load(
     native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None = None
-) -> Loaded:
+) -> LoadedModel:
     """Load the weights and make a context.
 
     Raises ModelFileError, CapacityError, or Cancelled if ``cancel`` is set meanwhile.
@@ -148,7 +148,7 @@ def load(
         raise
     c.llama_set_abort_callback(context, native.abort_if_set, ctypes.c_void_p(cancel.address))
     type_k, type_v = cache_types(said_then)
-    return Loaded(
+    return LoadedModel(
         native=native,
         path=settings.path,
         model=model,

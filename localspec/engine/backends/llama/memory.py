@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.engine.backends.llama.load import Loaded
+from localspec.engine.backends.llama.load import LoadedModel
 
 _SEQUENCE = 0
 _PARTIAL = 1
@@ -25,17 +25,17 @@ Rollback = Literal["cheap", "replay"]
 """Whether taking back some tokens just evaluated costs nothing, or reading some tokens again."""
 
 
-def make_memory(loaded: Loaded) -> Memory:
+def make_memory(loaded: LoadedModel) -> ContextMemory:
     """The kind that the model needs."""
     c, model = loaded.native.c, loaded.model
     if c.llama_model_is_recurrent(model) or c.llama_model_is_hybrid(model):
         return StateMemory(loaded)
     if c.llama_model_n_swa(model) > 0 and not loaded.swa_full:
         return WindowMemory(loaded)
-    return Memory(loaded)
+    return ContextMemory(loaded)
 
 
-class Memory:
+class ContextMemory:
     """A cell for every token, free to be forgotten from any token on.
 
     Where layers see a window they keep what lies behind it too, but a file does not: what comes from one
@@ -53,7 +53,7 @@ class Memory:
     fold_n = sys.maxsize
     """Up to so many tokens are read again together with new ones; more of them alone, before the new ones."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedModel) -> None:
         self._c = loaded.native.c
         self._context = loaded.context
         self._memory = self._c.llama_get_memory(loaded.context)
@@ -113,7 +113,7 @@ class Memory:
             self.forget()
 
 
-class WindowMemory(Memory):
+class WindowMemory(ContextMemory):
     """Some layers see only the latest tokens and have room for few more.
 
     llama.cpp reuses cells that are out of sight, lowest position first as long as the context is never cut
@@ -125,7 +125,7 @@ class WindowMemory(Memory):
     can_pad = False
     _FURTHEST_CUT_N = 64
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedModel) -> None:
         super().__init__(loaded)
         self._window = self._c.llama_model_n_swa(loaded.model)
         self._peak = 0
@@ -168,7 +168,7 @@ class _Mark:
     data: NDArray[np.uint8]
 
 
-class StateMemory(Memory):
+class StateMemory(ContextMemory):
     """A recurrent state, which knows its past only where it was copied; perhaps beside a cell for every token.
 
     Some architectures keep states of the latest evaluation themselves (snapshots). For all else copies are
@@ -183,7 +183,7 @@ class StateMemory(Memory):
     _DRIFT_N = 256
     """Tokens after which a copy is made even if nothing was taken back."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedModel) -> None:
         super().__init__(loaded)
         self._snapshots_n = int(self._c.llama_n_rs_seq(loaded.context))
         self._undo_n = 0

@@ -14,11 +14,11 @@ from localspec.base.errors import CapacityError, EngineError, ModelFileError
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
-from localspec.engine.backends.llama.load import Loaded, LoadSettings, load
+from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.memory import Rollback, make_memory
-from localspec.engine.backends.llama_saved import Restored, restore_cache, save_cache
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.native import native
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled, Likeliest, Logits
 
@@ -40,7 +40,7 @@ class LlamaModel:
     than prepared, more outputs than prepared, a token it does not have), so they are kept here.
     """
 
-    def __init__(self, loaded: Loaded, cancel: Cancellation, n_vocab: int | None = None) -> None:
+    def __init__(self, loaded: LoadedModel, cancel: Cancellation, n_vocab: int | None = None) -> None:
         self._loaded = loaded
         self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
         self._c = loaded.native.c

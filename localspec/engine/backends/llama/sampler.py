@@ -20,11 +20,11 @@ from localspec.engine.backends.llama.candidates import (
 )
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.grammar import Grammar, GrammarSampler
-from localspec.engine.backends.llama_vocab import LlamaVocab
-from localspec.engine.backends.mirostat import MirostatSampler
-from localspec.engine.backends.native import native
-from localspec.engine.backends.spelling import tail
-from localspec.engine.backends.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
+from localspec.engine.backends.llama.mirostat import MirostatSampler
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.spelling import tail
+from localspec.engine.backends.llama.stages import Stages, bias_chain, biases, memory, needed, takes_the_best
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.dist import Dist
 from localspec.engine.model import Likeliest, Logits
 from localspec.engine.sampling import Greedy, Sampler, mixture

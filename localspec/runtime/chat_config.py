@@ -61,7 +61,7 @@ class Settings(Protocol):
         """The same, but for this pair, whatever the command line and the file name."""
         ...
 
-    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> Launch:
+    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
         """The launch that the file makes now, and, by ``section.key``, what a conversation has of its own.
 
         Raises LocalSpecError.
@@ -81,7 +81,7 @@ class Outlets:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ChatConfig:
     """What to load, how to reply, and what to call it."""
 
     load: LoadOptions

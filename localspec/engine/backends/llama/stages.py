@@ -12,7 +12,7 @@ from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.candidates import Candidates, Ids
 from localspec.engine.backends.llama.chain import Chain
 from localspec.engine.backends.llama.dry import dry_sampler
-from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.settings import BANNED, Sampling
 
 Biases = Mapping[int, float]

@@ -20,7 +20,7 @@ from struct import Struct
 import numpy as np
 
 from localspec.base.errors import EngineError
-from localspec.engine.backends.llama.load import Loaded
+from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
 
@@ -47,7 +47,7 @@ class Restored:
     """Why it was ignored; empty if it was not."""
 
 
-def save_cache(loaded: Loaded, held: Sequence[int], path: Path, cancel: Cancellation | None = None) -> None:
+def save_cache(loaded: LoadedModel, held: Sequence[int], path: Path, cancel: Cancellation | None = None) -> None:
     """Write what the context holds, ``held``, to ``path``: all of it or nothing.
 
     Raises EngineError if that is not possible, Cancelled if ``cancel`` is set before it is in its place.
@@ -78,7 +78,7 @@ def save_cache(loaded: Loaded, held: Sequence[int], path: Path, cancel: Cancella
             draft.unlink()
 
 
-def restore_cache(loaded: Loaded, path: Path, cancel: Cancellation | None = None) -> Restored:
+def restore_cache(loaded: LoadedModel, path: Path, cancel: Cancellation | None = None) -> Restored:
     """Put back what a file holds into the context, which must hold nothing. A file that does not fit is ignored.
 
     After a reason other than "", the context has to be cleared. Raises Cancelled, having put nothing back, if
@@ -103,7 +103,7 @@ def restore_cache(loaded: Loaded, path: Path, cancel: Cancellation | None = None
     return Restored(tokens)
 
 
-def _checked(loaded: Loaded, path: Path, cancel: Cancellation | None) -> tuple[tuple[int, ...], str]:
+def _checked(loaded: LoadedModel, path: Path, cancel: Cancellation | None) -> tuple[tuple[int, ...], str]:
     """The tokens in a file, or why it is of no use here."""
     nothing: tuple[int, ...] = ()
     with path.open("rb") as file:
@@ -137,7 +137,7 @@ def _summed(descriptor: int, size: int, cancel: Cancellation | None) -> tuple[in
     return size, checksum
 
 
-def _fingerprint(loaded: Loaded) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def _fingerprint(loaded: LoadedModel) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     """Eight numbers that differ between models, and between ways to keep their cache."""
     digest = sha256(repr((loaded.cache_type_k, loaded.cache_type_v, loaded.flash_attn, loaded.swa_full)).encode())
     with loaded.path.open("rb") as file:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.llama.vocab import LlamaVocab
 
 
 @dataclass(frozen=True, slots=True)

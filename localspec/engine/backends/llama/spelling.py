@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localspec.engine.backends.llama_vocab import LlamaVocab
+from localspec.engine.backends.llama.vocab import LlamaVocab
 
 
 def tail(tokens: Sequence[int], text: str, vocab: LlamaVocab) -> list[int]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from localspec.base.errors import InputError, ModelFileError
-from localspec.engine.backends.native import Native
+from localspec.engine.backends.llama.native import Native
 
 
 class LlamaVocab:
