@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 README = Path(__file__).parent.parent / "README.md"
-SETTINGS_PAGE = README.parent / "assets" / "SETTINGS.md"
+SETTINGS_PAGE = README.parent / "docs" / "settings.md"
 _BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
 
 

@@ -1,6 +1,6 @@
 """A race that was recorded on a pair of a real size: what the built-in pair, a toy, cannot show on any machine.
 
-The figures stand in ``tests/benchmarks/README.md``, which a test holds.
+The figures stand in ``docs/benchmarks.md``, which a test holds.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _flash_attn(options: LoadOptions, *, on_gpu: bool) -> bool | None:
 
     The CPU's fused step reads the whole cache anew for every row of a batch, the unfused one once for all of them:
     with 1,500 tokens of context a verification of 16 takes nearly four times as long fused. Reading one takes up to
-    two thirds longer unfused (tests/benchmarks/README.md).
+    two thirds longer unfused (docs/benchmarks.md).
     """
     if options.flash_attn == "auto":
         return None if on_gpu or options.cache_type_v not in _UNQUANTISED else False

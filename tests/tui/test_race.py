@@ -131,7 +131,7 @@ def test_the_verdict_says_how_far_the_texts_are_the_same() -> None:
 
 def test_the_recorded_race_is_one_that_was_measured() -> None:
     """Its figures are a row of the page of benchmarks, in the section that names its pair."""
-    page = (Path(__file__).parents[1] / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     section = page.partition("### Q4_0 with the bench draft, temperature 0\n")[2].partition("\n### ")[0]
     (row,) = re.findall(r"^\| fox \| ([\d.]+) \| ([\d.]+) \|", section, re.MULTILINE)
     assert tuple(map(float, row)) == (RECORDED.plain_per_second, RECORDED.speculative_per_second)

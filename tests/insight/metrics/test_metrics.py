@@ -26,7 +26,7 @@ from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.stats import support
 from tests.store.support import ABOUT, converse, events, round_of
 
-DOCUMENTED = Path(__file__).parents[3] / "assets" / "METRICS.md"
+DOCUMENTED = Path(__file__).parents[3] / "docs" / "metrics.md"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 

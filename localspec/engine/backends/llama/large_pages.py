@@ -2,7 +2,7 @@
 
 Most distributions of Linux give a program pages of 4 KiB unless it asks for larger ones: a gigabyte of weights then
 has 262,144 of them, far more than a CPU remembers the addresses of. Asked before anything is written, the system
-gives pages of 2 MiB from the start. llama.cpp does not ask; what that is worth stands in tests/benchmarks/README.md.
+gives pages of 2 MiB from the start. llama.cpp does not ask; what that is worth stands in docs/benchmarks.md.
 """
 
 from __future__ import annotations

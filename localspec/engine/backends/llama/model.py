@@ -29,7 +29,7 @@ _FEW = 4
 
 CUDA replays what it recorded of an evaluation as long as its shape stays the same. A draft reads one token at a time
 but after a round whose proposals were all accepted, when it reads two: as a batch these cost as much as four or five
-single ones, since recording begins anew (figures in tests/benchmarks/README.md).
+single ones, since recording begins anew (figures in docs/benchmarks.md).
 """
 
 
