@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.chat.reply_metadata import reply_about
-from localspec.engine.events import FinishReason
+from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.line.state import State
 from localspec.runtime.messages import Reply
@@ -54,7 +54,16 @@ def _summarise(state: State, old: OldTurns) -> Reply:
             recorder.receive(event)
             observer.receive(event)
     except LocalSpecError as error:
+        recorder.fail(error)
         observer.fail(error)
+        raise
+    except BaseException:
+        # Whoever read has gone, or wants to: no summary is stored, and observers are told that it has ended.
+        if not reply.done:
+            cut_off = Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings())
+            reply.receive(cut_off)
+            recorder.follow(reply)
+            observer.receive(cut_off)
         raise
     return reply
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from localspec.base.errors import EngineError
-from localspec.runtime.messages import Role
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Event
+from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.store.summaries import REQUEST
 from tests.cli.conftest import Localspec
-from tests.cli.support import FakeWorld
+from tests.cli.support import FakePair, FakeWorld
 from tests.line.test_conversations import PLAIN, asked, lines, stored
 
 FOUR = ("one", "two", "three", "four")
@@ -62,6 +68,35 @@ def test_a_summary_that_fails_changes_nothing(localspec: Localspec) -> None:
     world = FakeWorld()
     localspec(*PLAIN, "--continue", world=world, stdin=lines("five"))
     assert asked(world)[::2] == [*FOUR, "five"]
+
+
+class BreakingPair(FakePair):
+    """The program is told to end after two events of a reply."""
+
+    def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
+        for number, event in enumerate(FakePair.reply(self, prompt, options, prefix)):
+            if number == 2:
+                raise SystemExit(143)
+            yield event
+
+
+@dataclass(slots=True)
+class BreakingWorld(FakeWorld):
+    """Opens such pairs."""
+
+    def open_pair(self, options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        pair = FakeWorld.open_pair(self, options, cancel, progress)
+        return BreakingPair(pair.info, cancel)
+
+
+def test_observers_are_told_that_a_summary_was_broken_off(localspec: Localspec, tmp_path: Path) -> None:
+    """As of any reply: where the program has to end, the summary counts as cancelled."""
+    localspec(*PLAIN, stdin=lines(*FOUR))
+    log = tmp_path / "audit.ndjson"
+    done = localspec(*PLAIN, "--continue", "--audit-log", log, world=BreakingWorld(), stdin=lines("/compact"))
+    assert done.code == 143
+    entry = json.loads(log.read_text().splitlines()[-1])
+    assert (entry["event"], entry["reason"]) == ("end", "cancelled"), entry
 
 
 @pytest.mark.parametrize("command", ["/compact", "/compact many", "/compact 2"])
