@@ -48,7 +48,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "models/download/test_part_fuzz.py",
         "models/download/test_way.py",
     ),
-    "models/download/part": ("models/download/test_download.py", "models/download/test_part_fuzz.py"),
+    "models/download/partial_file": ("models/download/test_download.py", "models/download/test_part_fuzz.py"),
     "base/visible": ("base/test_visible.py", "base/test_terminal_stream.py"),
 }
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,7 +15,7 @@ from pathlib import Path
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.store import Store
 from localspec.store.adding import Added
-from localspec.store.files import apart
+from localspec.store.files import import_process
 from localspec.store.files.importing import file_meant, imported
 
 STOP = "stop"
@@ -73,7 +73,7 @@ class Importing:
         await asyncio.to_thread(self._store.add, ())  # where nothing can be stored, nothing need be read
         try:
             process = await asyncio.create_subprocess_exec(
-                *apart.command(file), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+                *import_process.command(file), stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
             )
         except OSError as error:
             raise InputError(
@@ -98,7 +98,7 @@ class Importing:
             await process.communicate()  # with what it had still to say, or it would be waited for in vain
 
     async def _take_in(self, reader: asyncio.StreamReader) -> None:
-        first = apart.unpacked(await _frame(reader))
+        first = import_process.unpacked(await _frame(reader))
         if isinstance(first, LocalSpecError):
             raise first
         self._all_n = first
@@ -113,11 +113,11 @@ class Importing:
                 held = []
 
     def _add(self, frames: Sequence[bytes]) -> Added:
-        return self._store.add([apart.unpacked(frame) for frame in frames])
+        return self._store.add([import_process.unpacked(frame) for frame in frames])
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:
-    (length,) = apart.LENGTH.unpack(await reader.readexactly(apart.LENGTH.size))
+    (length,) = import_process.LENGTH.unpack(await reader.readexactly(import_process.LENGTH.size))
     return await reader.readexactly(length)
 
 

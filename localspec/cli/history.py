@@ -42,7 +42,7 @@ def history(context: click.Context, /) -> None:
 def list_conversations(text: str | None, limit: int | None, deleted: bool, as_json: bool) -> None:
     """List the conversations: pinned ones first, then the latest."""
     from localspec.store import fuzzy
-    from localspec.store.files.ours import heading_to_dict
+    from localspec.store.files.native_json import heading_to_dict
 
     with open_history() as store:
         everything = store.conversations(deleted=deleted)

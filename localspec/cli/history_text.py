@@ -14,8 +14,8 @@ from localspec.base.visible import visible, visible_line
 from localspec.cli.tables import DIM, coloured
 from localspec.runtime.messages import Role
 from localspec.store import Hit, Node, ReplyState, StoredConversation, Tree
-from localspec.store.files.ours import heading_to_dict, node_to_dict
-from localspec.store.moments import to_iso
+from localspec.store.files.native_json import heading_to_dict, node_to_dict
+from localspec.store.timestamps import to_iso
 
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
 _ENDINGS = {

@@ -15,9 +15,9 @@ from localspec.cli.values import NumberParam
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from localspec.insight.stats.drift_watch import DriftNotice
     from localspec.insight.stats.objectives import Objectives
     from localspec.insight.stats.overview import Overview
-    from localspec.insight.stats.watch import DriftNotice
     from localspec.store import ReplyRecord
 
 BY = ("pair", "drafter", "temperature", "context", "day", "subject")
@@ -135,8 +135,8 @@ def _objectives(ttft_p95_s: float | None, min_speedup: float | None) -> Objectiv
 
 def _print_watch(runs: Iterable[ReplyRecord], since: datetime | None, objectives: Objectives, as_json: bool) -> None:
     from localspec.cli.stats_text import nothing, watch_lines
+    from localspec.insight.stats.drift_watch import DriftWatch
     from localspec.insight.stats.objectives import ObjectiveWatch
-    from localspec.insight.stats.watch import DriftWatch
 
     watch, wanted, replies_n = DriftWatch(), ObjectiveWatch(objectives), 0
     notices: list[DriftNotice] = []

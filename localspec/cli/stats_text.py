@@ -15,7 +15,7 @@ from localspec.insight.stats.page import Sheet, page
 from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_said, wanted
 
 if TYPE_CHECKING:
-    from localspec.insight.stats.watch import DriftNotice
+    from localspec.insight.stats.drift_watch import DriftNotice
 
 _LEAST_WIDTH = 40
 

@@ -9,11 +9,11 @@ from localspec.store.conversation import StoredConversation
 from localspec.store.documents import ConversationDocument, Heading, Summary
 from localspec.store.ids import abbreviated
 from localspec.store.recorder import Recorder
+from localspec.store.records import RecordFilter, ReplyRecord
 from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart, StoredReply
 from localspec.store.search import Hit
 from localspec.store.store import Store, database_file
 from localspec.store.summaries import KEPT_TURNS_N, OldTurns, Recap, SummaryRecorder, summary_options
-from localspec.store.survey import RecordFilter, ReplyRecord
 from localspec.store.titles import FuzzyMatch, fuzzy, title_of
 from localspec.store.tree import Node, ReplyState, Tree
 

@@ -13,13 +13,11 @@ from localspec.runtime.messages import Message, Role
 from localspec.store import rows
 from localspec.store.database import Database, Statement
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
+from localspec.store.heading_writer import HeadingWriter
 from localspec.store.ids import Ids
-from localspec.store.journal import Journal
-from localspec.store.keeper import HeadingWriter
-from localspec.store.moments import Clock
-from localspec.store.parts import ReplyParts
 from localspec.store.recorder import Monotonic, Recorder
 from localspec.store.replies import ReplyMetadata, StoredReply
+from localspec.store.reply_parts import ReplyParts
 from localspec.store.summaries import (
     KEPT_TURNS_N,
     OldTurns,
@@ -29,9 +27,11 @@ from localspec.store.summaries import (
     old_turns,
     recap_of,
 )
+from localspec.store.timestamps import Clock
 from localspec.store.titles import title_of
 from localspec.store.tree import Node, ReplyState, Tree
-from localspec.store.writers import Writer
+from localspec.store.write_queue import Journal
+from localspec.store.writer_lock import Writer
 
 
 class StoredConversation:

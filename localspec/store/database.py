@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import StoreError
-from localspec.store import faults
+from localspec.store import sqlite_errors
 
 Statement = tuple[str, Sequence[object]]
 Row = tuple[Any, ...]
@@ -32,7 +32,7 @@ class Database:
             try:
                 return self.connection.execute(sql, parameters).fetchall()
             except sqlite3.Error as error:
-                raise faults.translate(error, self.path) from error
+                raise sqlite_errors.translate(error, self.path) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -47,7 +47,7 @@ class Database:
             except BaseException as error:
                 self._roll_back()
                 if isinstance(error, sqlite3.Error):
-                    raise faults.translate(error, self.path) from error
+                    raise sqlite_errors.translate(error, self.path) from error
                 raise
 
     def run(self, statements: Iterable[Statement]) -> None:

@@ -19,9 +19,9 @@ from urllib.parse import quote
 
 from localspec.base.errors import OWN_FOLDER, StoreError, refused
 from localspec.base.shared_file import alone
-from localspec.store import faults
-from localspec.store.moments import Clock
+from localspec.store import sqlite_errors
 from localspec.store.schema import MIGRATIONS, Migration
+from localspec.store.timestamps import Clock
 
 APPLICATION_ID = int.from_bytes(b"LSpc", "big")
 """Tells our databases from others; see file(1)."""
@@ -46,13 +46,13 @@ def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migr
     try:
         return _open(path, busy_s, migrations)
     except sqlite3.Error as error:
-        if not faults.is_damage(error):
-            raise faults.translate(error, path) from error
+        if not sqlite_errors.is_damage(error):
+            raise sqlite_errors.translate(error, path) from error
     aside = set_aside(path, clock)
     try:
         opened = _open(path, busy_s, migrations)
     except sqlite3.Error as error:
-        raise faults.translate(error, path) from error
+        raise sqlite_errors.translate(error, path) from error
     notice = (
         f"The file of conversations was damaged. It was set aside as {aside}, and a new one begun. "
         f"Much of it can often be saved: sqlite3 {aside} .recover"
@@ -77,7 +77,7 @@ def open_again(path: Path, busy_s: float) -> sqlite3.Connection:
                 f"The file of conversations {path} is not there any more.",
                 "Put it back where it was, or export what is open to keep it.",
             ) from error
-        raise faults.translate(error, path) from error
+        raise sqlite_errors.translate(error, path) from error
 
 
 def _open(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
@@ -87,7 +87,7 @@ def _open(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
         try:
             return _open_now(path, busy_s, migrations)
         except sqlite3.Error as error:
-            if not faults.is_busy(error) or time.monotonic() >= deadline_s:
+            if not sqlite_errors.is_busy(error) or time.monotonic() >= deadline_s:
                 raise
         _pause()
 
@@ -108,7 +108,7 @@ def _open_now(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Ope
             return _open_to_read(path, busy_s, migrations)
         return _open_to_write(path, busy_s, migrations)
     except sqlite3.OperationalError as error:
-        if faults.is_busy(error) or (refusal := faults.refusal_in(path.parent)) is None:
+        if sqlite_errors.is_busy(error) or (refusal := sqlite_errors.refusal_in(path.parent)) is None:
             raise
         return _open_to_read(path, busy_s, migrations, refusal)
 
@@ -123,7 +123,7 @@ def _begin(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened
     try:
         opened = _open_to_write(path, busy_s, migrations)
     except sqlite3.Error as error:
-        if not was_there and not faults.is_busy(error) and not _size(path):
+        if not was_there and not sqlite_errors.is_busy(error) and not _size(path):
             path.unlink(missing_ok=True)  # the next start would wonder about an empty file
         raise
     return replace(opened, notice=_emptied(path)) if was_there else opened
@@ -211,7 +211,7 @@ def _reading(path: Path, busy_s: float) -> sqlite3.Connection:
         try:
             return _proved(path, mode, locking, busy_s)
         except sqlite3.OperationalError as error:
-            if faults.is_busy(error):
+            if sqlite_errors.is_busy(error):
                 raise
     return _connect(_uri(path, "ro&immutable=1"), busy_s)
 
@@ -247,7 +247,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 def _look(path: Path, busy_s: float) -> int:
     """The version, found without changing anything: of a damaged file SQLite would throw the journal away."""
     with closing(_connect(_uri(path, "ro"), busy_s)) as connection:
-        if faults.marker(path).exists():
+        if sqlite_errors.marker(path).exists():
             _check(connection, path)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return version_of(connection)
@@ -258,7 +258,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     for (finding,) in connection.execute("PRAGMA quick_check(1)"):
         if finding != "ok":
             raise sqlite3.DatabaseError(f"malformed: {finding}")
-    faults.marker(path).unlink(missing_ok=True)
+    sqlite_errors.marker(path).unlink(missing_ok=True)
 
 
 def _migrate(connection: sqlite3.Connection, path: Path | None, migrations: Sequence[Migration]) -> None:
@@ -306,7 +306,7 @@ def set_aside(path: Path, clock: Clock) -> Path:
         for companion in COMPANIONS:
             with suppress(FileNotFoundError):
                 path.with_name(path.name + companion).rename(aside.with_name(aside.name + companion))
-        faults.marker(path).unlink(missing_ok=True)
+        sqlite_errors.marker(path).unlink(missing_ok=True)
     except OSError as error:
         what = f"The file of conversations {path} is damaged and cannot be set aside"
         raise StoreError(*refused(what, error, "move it away, and start again")) from error

@@ -15,9 +15,9 @@ from localspec.engine.tally import Tally
 from localspec.runtime.messages import Reply
 from localspec.store import provenance
 from localspec.store.database import Statement, storable
-from localspec.store.journal import Journal
 from localspec.store.rows import end_part, start_part, update_content
 from localspec.store.tree import Node, ReplyState
+from localspec.store.write_queue import Journal
 
 INTERVAL_S = 0.4
 """The longest that text waits to be written, as long as somebody calls ``tick`` or events come."""

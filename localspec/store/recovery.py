@@ -8,7 +8,7 @@ from localspec.store import provenance
 from localspec.store.database import Database
 from localspec.store.rows import update_content
 from localspec.store.tree import ReplyState
-from localspec.store.writers import living
+from localspec.store.writer_lock import living
 
 
 def finish_cut_off(database: Database, path: Path | None) -> int:

@@ -14,7 +14,6 @@ from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.database import Database, Row, Statement, storable
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument, Summary
-from localspec.store.moments import from_micros, to_micros
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import (
     about_from_dict,
@@ -24,6 +23,7 @@ from localspec.store.replies_json import (
     finished_from_dict,
     started_from_dict,
 )
+from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import Node, ReplyState
 
 _HEADING = "id, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from localspec.store.database import Database, Row, storable
-from localspec.store.moments import from_micros, to_micros
 from localspec.store.snippets import Snippet, literal, pattern, snippet
+from localspec.store.timestamps import from_micros, to_micros
 
 CANDIDATES_N = 2000
 """So many of the latest hits are ranked; older ones of a word that frequent are not shown."""

@@ -17,15 +17,15 @@ from localspec.store.conversation import StoredConversation
 from localspec.store.database import Database
 from localspec.store.documents import ConversationDocument, Heading, Summary
 from localspec.store.ids import Ids, abbreviated, new_id
-from localspec.store.journal import Journal
-from localspec.store.moments import Clock, now, to_micros
 from localspec.store.opening import Opened, open_again, open_file, open_memory
 from localspec.store.recorder import Monotonic
+from localspec.store.records import FIGURES, RecordFilter, ReplyRecord, survey
 from localspec.store.recovery import finish_cut_off
 from localspec.store.search import Hit, search
-from localspec.store.survey import FIGURES, RecordFilter, ReplyRecord, survey
+from localspec.store.timestamps import Clock, now, to_micros
 from localspec.store.tree import Tree
-from localspec.store.writers import Writer
+from localspec.store.write_queue import Journal
+from localspec.store.writer_lock import Writer
 
 BUSY_S = 2.0
 """How long to wait for another program that is writing."""

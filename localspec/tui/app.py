@@ -25,7 +25,7 @@ from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.widget import MountError, Widget
 
-from localspec.base import heap
+from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
 from localspec.base.signals import ending_signals, forsake_terminal
 from localspec.base.visible import visible_line
@@ -161,7 +161,7 @@ class ChatApp(App[None], inherit_bindings=False):
         ``new_here`` says that somebody has their first conversation.
         """
         super().__init__()
-        self._tending = heap.GcScheduler(clock) if tends_heap else None
+        self._tending = gc_scheduler.GcScheduler(clock) if tends_heap else None
         self.failure: Exception | None = None
         """What ended the app, if that was a mistake of ours."""
         self.copier = Copier(self)
@@ -234,8 +234,8 @@ class ChatApp(App[None], inherit_bindings=False):
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
         if self._tending:
-            self.call_after_refresh(heap.settle)
-            self.set_interval(heap.LOOK_S, partial(self._tend, self._tending))
+            self.call_after_refresh(gc_scheduler.settle)
+            self.set_interval(gc_scheduler.LOOK_S, partial(self._tend, self._tending))
             for number in ending_signals():
                 asyncio.get_running_loop().add_signal_handler(number, self._end_by, number)
 
@@ -246,10 +246,10 @@ class ChatApp(App[None], inherit_bindings=False):
         if not self._exit:  # the first says why
             self.exit(return_code=128 + number)
 
-    def _tend(self, tending: heap.GcScheduler) -> None:
+    def _tend(self, tending: gc_scheduler.GcScheduler) -> None:
         if tending.due(busy=self.session.current is not None):
             gone_widgets.forget(self.screen_stack)
-            heap.give_back()
+            gc_scheduler.give_back()
 
     async def on_event(self, event: Event) -> None:
         """As Textual's; what the user does comes by here."""

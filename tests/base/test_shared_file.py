@@ -17,8 +17,8 @@ from localspec.chat.compose.history import PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UnsentMessages
 from localspec.config import read_config, setting
-from localspec.models.pairs.own_file import own_file, own_pairs
 from localspec.models.pairs.proofs import read_proofs
+from localspec.models.pairs.user_pairs import own_file, own_pairs
 from localspec.runtime.past_replies import PastReplies
 
 ROUNDS = 20
@@ -26,10 +26,10 @@ WRITER = f"""
 import sys
 from pathlib import Path
 from localspec.chat.compose.history import PromptHistory
-from localspec.chat.compose.message import Written
+from localspec.chat.compose.message import WrittenMessage
 from localspec.config import setting
 from localspec.config.file import write_value
-from localspec.models.pairs.own_file import append_pair, remove_pair
+from localspec.models.pairs.user_pairs import append_pair, remove_pair
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.proofs import add_proof
 from localspec.runtime.past_replies import PastReplies
@@ -46,7 +46,7 @@ for n in range({ROUNDS}):
     replies.add([me, n])
 for n, name in enumerate(names):
     append_pair(Pair(id=name, title=name, target=ModelFile(file=f"/{{name}}", path=Path(f"/{{name}}"))))
-    history.add(Written(name))
+    history.add(WrittenMessage(name))
     if n:
         remove_pair(names[n - 1])
 """

@@ -18,7 +18,7 @@ from localspec.config.file import config_file
 from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
-from localspec.models.pairs.own_file import own_file
+from localspec.models.pairs.user_pairs import own_file
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
 from tests.gguf_files import write

@@ -9,8 +9,8 @@ import pytest
 
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import find_leftovers
-from localspec.models.pairs.own_file import own_file
 from localspec.models.pairs.removal import plan_removal
+from localspec.models.pairs.user_pairs import own_file
 from tests.cli.conftest import Localspec
 from tests.cli.test_pairs_commands import on
 from tests.forbidden import forbid

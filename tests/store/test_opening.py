@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import EngineError, StoreError
-from localspec.store import Store, faults, opening
+from localspec.store import Store, opening, sqlite_errors
 from localspec.store.opening import back_up, open_file
 from localspec.store.schema import MIGRATIONS
 from tests.store.support import ABOUT, FakeTime, converse, open_store
@@ -377,7 +377,7 @@ def test_where_nothing_can_be_written_what_is_there_is_shown(
             shutil.copy(f"{path}{suffix}", f"{here}{suffix}")
     store.close()
     here.with_name("history.db-shm").symlink_to("no/where")  # as little can be made there as on a full disk
-    monkeypatch.setattr(faults, "refusal_in", lambda _: OSError(code, os.strerror(code)))
+    monkeypatch.setattr(sqlite_errors, "refusal_in", lambda _: OSError(code, os.strerror(code)))
     shown = open_store(here)
     assert shown.read_only
     assert REFUSALS[code] in shown.notice

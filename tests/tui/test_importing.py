@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from localspec.chat import importing
 from localspec.chat.session import Phase
 from localspec.store import Store
-from localspec.store.files import apart, to_json
+from localspec.store.files import import_process, to_json
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
 
@@ -63,7 +63,7 @@ async def bring_in(pilot: Pilot[Any], command: str, said: str) -> None:
 
 def reading_with(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """Have another program read the files."""
-    monkeypatch.setattr(apart, "command", lambda path: [sys.executable, "-c", script])
+    monkeypatch.setattr(import_process, "command", lambda path: [sys.executable, "-c", script])
 
 
 async def test_what_is_imported_is_there_at_once_and_only_once(store: Store, folder: Path) -> None:
@@ -245,7 +245,7 @@ async def test_a_reader_that_cannot_be_started_is_told(
     exported(folder / "old.json", "Apples")
     async with make_app(FakeEngine(), store=store).run_test(size=(140, 30)) as pilot:
         with monkeypatch.context() as patch:
-            patch.setattr(apart, "command", lambda path: [str(folder / "nothing")])
+            patch.setattr(import_process, "command", lambda path: [str(folder / "nothing")])
             await bring_in(pilot, "/import old.json", "No process can be started to read old.json: No such file")
         await bring_in(pilot, "/import old.json", "1 conversation imported.")
 

@@ -12,7 +12,7 @@ from textual.widgets import Input
 from localspec.base.errors import UsageError
 from localspec.chat.pairs.source import LocalPairs
 from localspec.config import config_file, read_config, setting
-from localspec.models.pairs.own_file import own_file
+from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.chat_config import Layer
 from localspec.store import Store
 from localspec.tui.settings.browser import SETTING, SettingsBrowser

@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from localspec.base.errors import StoreError
+from localspec.insight.stats.drift_watch import DriftNotice, DriftWatch
 from localspec.insight.stats.groups import BY, NEED_ROUNDS, NEED_TEXTS, Group
 from localspec.insight.stats.objectives import Miss, Objectives, ObjectiveWatch
 from localspec.insight.stats.overview import Overview
-from localspec.insight.stats.watch import DriftNotice, DriftWatch
 from localspec.store import RecordFilter, ReplyRecord, Store
 
 SLICE_S = 0.1

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from localspec.insight.stats.charts import bar
 from localspec.insight.stats.digest import Digest
+from localspec.insight.stats.drift_watch import WATCHED, DriftNotice
 from localspec.insight.stats.objectives import Miss
 from localspec.insight.stats.overview import Overview
-from localspec.insight.stats.watch import WATCHED, DriftNotice
 from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, wanted
 
 _BAR = GroupColumn("", lambda digest: bar(digest.acceptance or 0.0, 8).ljust(8))

@@ -10,10 +10,10 @@ from typing import Any
 
 from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.model import Cancelled
+from localspec.insight.bench.environment import Snapshot, notes, resident_bytes
 from localspec.insight.bench.measure import LeftOut, Measured, Setup, measure
 from localspec.insight.bench.result import BenchResult, PairResult
 from localspec.insight.bench.sample import Clock, Sample
-from localspec.insight.bench.surroundings import Snapshot, notes, resident_bytes
 from localspec.insight.bench.trials import Condition, schedule
 from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.chat_config import ChatConfig

@@ -22,7 +22,7 @@ from localspec.insight.stats.wording import OBJECTIVES, replies_said, wanted
 from localspec.store import RecordFilter, ReplyMetadata, ReplyRecord, Store
 
 if TYPE_CHECKING:
-    from localspec.insight.stats.watch import DriftNotice, DriftWatch
+    from localspec.insight.stats.drift_watch import DriftNotice, DriftWatch
 
 _SLICE_N = 25
 """So many replies are judged, about 5 ms, before others have the interpreter."""
@@ -129,7 +129,7 @@ class LiveWatch:
 
     def _loaded(self) -> DriftWatch:
         if self._watch is None:
-            from localspec.insight.stats.watch import DriftWatch
+            from localspec.insight.stats.drift_watch import DriftWatch
 
             self._watch = DriftWatch()
         return self._watch

@@ -24,7 +24,7 @@ from localspec.engine.events import Event, Finished, Proposal, Round, Started, T
 from localspec.engine.wire import event_to_dict
 from localspec.insight.stats.redaction import REPLACEMENT, Redaction, touches
 from localspec.store.ids import new_id
-from localspec.store.moments import Clock, now, to_iso
+from localspec.store.timestamps import Clock, now, to_iso
 
 HIDDEN_ID = -1
 """In place of the id of a token that is redacted."""

@@ -15,7 +15,7 @@ from localspec.insight.stats.redaction import Redaction, replaced, touches
 from localspec.runtime.messages import Message, Role
 from localspec.store import ConversationDocument, ReplyMetadata, ReplyPart
 from localspec.store.documents import MessageDocument
-from localspec.store.moments import to_iso
+from localspec.store.timestamps import to_iso
 from localspec.store.tree import chat_messages
 
 CONTEXT_CHARS = 2000

@@ -12,8 +12,8 @@ from localspec.config.kinds import AUTO, shown
 from localspec.config.pair_table import name_in
 from localspec.insight.trials.trial import Change, PromotedSetting, Trial
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
-from localspec.models.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.models.pairs.pair import ModelFile, Pair
+from localspec.models.pairs.user_pairs import append_pair, own_file, own_pairs, remove_pair
 
 _PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
 _OFF = "off"

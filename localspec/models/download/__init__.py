@@ -4,13 +4,13 @@
 Knows nothing of pairs; what it writes into the cache is what ``huggingface_hub`` would have written.
 """
 
+from localspec.models.download.context import DownloadContext, Stopped
 from localspec.models.download.downloader import check_space, download
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Progressed
 from localspec.models.download.hub import Hub
 from localspec.models.download.remote_file import RemoteFile, Repository
 from localspec.models.download.remote_header import read_remote_header
 from localspec.models.download.retry import Retry
-from localspec.models.download.surroundings import DownloadContext, Stopped
 
 __all__ = [
     "Delayed",

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.models.download.refusals import missing_file
 from localspec.models.download.remote_file import Repository
-from localspec.models.pairs.parts import is_later_part
+from localspec.models.pairs.split_files import is_later_part
 
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}$")
 _QUANTISATION = re.compile(r"(?i)(?:^|[-._])((?:UD[-_])?(?:I?Q\d[0-9A-Z_]*|T?Q\d_\d|MXFP4\w*|BF16|F16|F32))$")

@@ -10,11 +10,11 @@ from time import monotonic
 
 from localspec.base.amounts import amount
 from localspec.base.errors import DownloadError
+from localspec.models.download.context import DownloadContext, Stopped
 from localspec.models.download.events import DownloadEvent, Progressed
 from localspec.models.download.layout import CacheLayout
-from localspec.models.download.meter import SpeedMeter
 from localspec.models.download.remote_file import RemoteFile
-from localspec.models.download.surroundings import DownloadContext, Stopped
+from localspec.models.download.speed_meter import SpeedMeter
 from localspec.models.download.transfer import Transfer
 from localspec.models.pairs.free_space import reserve_bytes
 

@@ -9,12 +9,12 @@ from localspec.base.errors import NotFoundError
 from localspec.gguf import GgufHeader
 from localspec.models.download.checksum import is_sha256
 from localspec.models.download.choice import choose_file
+from localspec.models.download.context import DownloadContext
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.remote_header import read_remote_header
-from localspec.models.download.surroundings import DownloadContext
 from localspec.models.pairs.pair import ModelFile
-from localspec.models.pairs.parts import parts_of
 from localspec.models.pairs.references import OF_HUB, Resolved, resolve_file
+from localspec.models.pairs.split_files import parts_of
 
 
 def resolve(text: str, around: DownloadContext) -> Resolved:

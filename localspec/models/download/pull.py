@@ -13,15 +13,15 @@ from localspec.base.errors import DownloadError, LocalSpecError, ModelFileError,
 from localspec.gguf import GgufHeader, read_header
 from localspec.models.compatibility import check_match, judge_match
 from localspec.models.download.checksum import is_sha256
+from localspec.models.download.context import DownloadContext
 from localspec.models.download.downloader import download
 from localspec.models.download.events import DownloadEvent, Fetched
 from localspec.models.download.layout import CacheLayout
 from localspec.models.download.remote_file import RemoteFile, Repository
 from localspec.models.download.remote_header import read_remote_header
-from localspec.models.download.surroundings import DownloadContext
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
-from localspec.models.pairs.parts import is_later_part, parts_of
 from localspec.models.pairs.proofs import add_proof
+from localspec.models.pairs.split_files import is_later_part, parts_of
 
 
 @dataclass(frozen=True, slots=True)

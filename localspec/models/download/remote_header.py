@@ -10,11 +10,11 @@ import httpx2
 
 from localspec.gguf import GgufHeader, parse_header
 from localspec.models.download.content_range import begins_at
+from localspec.models.download.context import DownloadContext
 from localspec.models.download.layout import CacheLayout
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.source import ByteSource
-from localspec.models.download.surroundings import DownloadContext
 
 _LARGEST_BLOCK = 2**22
 

@@ -14,14 +14,14 @@ import httpx2
 
 from localspec.base.errors import DownloadError
 from localspec.models.download.content_range import begins_at
+from localspec.models.download.context import DownloadContext
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched
 from localspec.models.download.layout import CacheLayout
 from localspec.models.download.locks import held
-from localspec.models.download.part import Part, is_strong
+from localspec.models.download.partial_file import Part, is_strong
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.download.source import ByteSource
-from localspec.models.download.surroundings import DownloadContext
 
 _MAX_WRONG = 3
 """How often a file may arrive whole and wrong."""

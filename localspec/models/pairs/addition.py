@@ -11,12 +11,12 @@ from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
 from localspec.gguf import read_header
 from localspec.models.compatibility import check_match, judge_match
 from localspec.models.pairs.catalogue import Catalogue, load_catalogue
-from localspec.models.pairs.own_file import append_pair
+from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
-from localspec.models.pairs.parts import parts_of
-from localspec.models.pairs.ratio import draft_distance, is_draft_size
 from localspec.models.pairs.references import Resolved
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.stores import Found
+from localspec.models.pairs.user_pairs import append_pair
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _LEAST_NAME = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from localspec.models.pairs.disk import is_file, real
 from localspec.models.pairs.pair import Pair
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.state import state_of
 
 

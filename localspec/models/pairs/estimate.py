@@ -14,7 +14,7 @@ from localspec.base.errors import LocalSpecError
 from localspec.gguf import read_header
 from localspec.models.memory_estimate import ContextShape, footprint
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 
 N_CTX = 8192
 """Tokens of context an estimate is for: what is taken unasked."""

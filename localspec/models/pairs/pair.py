@@ -8,7 +8,7 @@ from pathlib import Path
 from localspec.base.errors import NotFoundError
 from localspec.models.pairs.disk import is_file, is_link, may_exist
 from localspec.models.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 
 DRAFT = "draft"
 """The drafter that is a smaller model of its own."""

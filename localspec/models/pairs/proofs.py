@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import alone, replace_file
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 
 
 def proofs_file() -> Path:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from math import log
 
 from localspec.models.fit import Room
+from localspec.models.pairs.draft_size import draft_distance
 from localspec.models.pairs.estimate import known_size, target_bytes
 from localspec.models.pairs.pair import Pair
-from localspec.models.pairs.ratio import draft_distance
 from localspec.models.pairs.suitability import GREEN, Suitability
 
 RULE = (

@@ -12,8 +12,8 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.gguf import GgufHeader, read_header
 from localspec.models.pairs.disk import may_exist
 from localspec.models.pairs.pair import ModelFile
-from localspec.models.pairs.parts import parts_of
 from localspec.models.pairs.scan import find_files
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.stores import Found, hub
 
 OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")

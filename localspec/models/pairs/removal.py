@@ -15,10 +15,10 @@ from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.disk import is_file, is_folder, is_link, links_below, matching, real
 from localspec.models.pairs.hub_cache import hub_cache, read_ref
 from localspec.models.pairs.leftovers import UNFINISHED, find_leftovers
-from localspec.models.pairs.own_file import own_pairs, remove_pair
 from localspec.models.pairs.pair import ModelFile, Pair
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.state import HERE, state_of
+from localspec.models.pairs.user_pairs import own_pairs, remove_pair
 
 
 @dataclass(frozen=True, slots=True)

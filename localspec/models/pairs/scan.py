@@ -13,9 +13,9 @@ from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.gguf import GgufHeader, read_header
 from localspec.models.compatibility import judge_match
 from localspec.models.pairs.disk import real
+from localspec.models.pairs.draft_size import draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
-from localspec.models.pairs.parts import parts_of
-from localspec.models.pairs.ratio import draft_distance, is_draft_size
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.stores import STORES, Found
 from localspec.models.pairs.stores.found import in_folder
 

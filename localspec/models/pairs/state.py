@@ -8,7 +8,7 @@ from pathlib import Path
 from localspec.base.errors import NotFoundError
 from localspec.models.pairs.disk import is_file, is_folder
 from localspec.models.pairs.pair import DRAFTERS, ModelFile, Pair
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 
 HERE, PARTLY, NOT_HERE = "here", "partly", "not here"
 MISSING = "file missing"

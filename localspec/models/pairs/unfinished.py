@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from localspec.models.pairs.disk import matching
 from localspec.models.pairs.hub_cache import cached_files, hub_cache
 from localspec.models.pairs.pair import ModelFile
-from localspec.models.pairs.parts import parts_of
+from localspec.models.pairs.split_files import parts_of
 
 PART_SUFFIX = ".localspec.part"
 """Behind the name of a blob: the part of it that has arrived."""

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
-from localspec.store.files.shape import Malformed, Value
+from localspec.store.files.json_reader import Malformed, Value
 from localspec.store.titles import UNTITLED
 from localspec.store.tree import Node
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
-from localspec.store.files.shape import Value
+from localspec.store.files.json_reader import Value
 from localspec.store.titles import UNTITLED, title_of
 from localspec.store.tree import Node
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from localspec.engine.wire import event_to_dict
 from localspec.store.documents import ConversationDocument, MessageDocument
-from localspec.store.files.ours import heading_to_dict, node_to_dict
+from localspec.store.files.native_json import heading_to_dict, node_to_dict
 from localspec.store.replies_json import about_to_dict, error_to_dict
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from localspec.base.bounded_file import UnfitFileError, in_megabytes, read_file
 from localspec.base.errors import InputError, NotFoundError
 from localspec.store.documents import ConversationDocument
-from localspec.store.files import chatgpt, lm_studio, ours
-from localspec.store.files.shape import Malformed, Value
-from localspec.store.moments import from_seconds
+from localspec.store.files import chatgpt, lm_studio, native_json
+from localspec.store.files.json_reader import Malformed, Value
+from localspec.store.timestamps import from_seconds
 
 _KINDS = "Files of `localspec history export --format json`, ChatGPT's conversations.json and LM Studio's are read."
 _CHATGPT_MEMBER = "conversations.json"
@@ -40,7 +40,7 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
     try:
         match _kind(whole.data):
             case "ours":
-                documents = ours.conversations_of(whole)
+                documents = native_json.conversations_of(whole)
             case "chatgpt":
                 documents = chatgpt.conversations_of(whole)
             case "lm-studio":
@@ -91,7 +91,7 @@ def _parsed(path: Path, data: bytes) -> Any:
 
 def _kind(data: Any) -> str:
     """By the fields that each of them cannot be without."""
-    if isinstance(data, dict) and data.get("format") == ours.FORMAT:
+    if isinstance(data, dict) and data.get("format") == native_json.FORMAT:
         return "ours"
     first = data[0] if isinstance(data, list) and data else data
     if isinstance(first, dict) and "mapping" in first:

@@ -12,8 +12,8 @@ import pytest
 
 from localspec.base.errors import EngineError
 from localspec.insight.observers.live_watch import LiveWatch
+from localspec.insight.stats.drift_watch import DriftWatch
 from localspec.insight.stats.objectives import Objectives
-from localspec.insight.stats.watch import DriftWatch
 from localspec.store import RecordFilter, ReplyRecord, Store
 from tests.insight.observers.support import live, make
 from tests.insight.stats.support import Kind, about_of, fill, part_of

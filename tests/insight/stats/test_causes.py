@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from localspec.insight.stats.causes import Circumstances
+from localspec.insight.stats.drift_watch import DriftWatch
 from localspec.insight.stats.subjects import Subject
-from localspec.insight.stats.watch import DriftWatch
 from localspec.store import Arm, ModelFileRecord, ReplyMetadata, ReplyRecord
 from tests.insight.stats.support import Kind, about_of
-from tests.insight.stats.test_watch import runs_of
+from tests.insight.stats.test_drift_watch import runs_of
 
 USUAL = replace(
     about_of(Kind()),

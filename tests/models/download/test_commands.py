@@ -357,7 +357,7 @@ def test_check_of_what_is_not_there(localspec: Localspec, name: str) -> None:
 def test_a_hub_that_hiccups_is_asked_again(
     localspec: Localspec, server: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("localspec.models.download.surroundings.DownloadContext.pause", lambda self, seconds: None)
+    monkeypatch.setattr("localspec.models.download.context.DownloadContext.pause", lambda self, seconds: None)
     server.api_faults = [Refuse(503), Refuse(502)]
     assert localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{SMALL}:Q8_0").code == 0
 

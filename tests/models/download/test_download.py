@@ -17,7 +17,7 @@ from huggingface_hub import hf_hub_download, scan_cache_dir
 from localspec.base.errors import DownloadError
 from localspec.models.download import Delayed, Fetched, Progressed, download
 from localspec.models.download.content_range import begins_at
-from localspec.models.download.part import Part
+from localspec.models.download.partial_file import Part
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import cached_files
 from tests.hub import Cut, Elsewhere, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
@@ -400,7 +400,7 @@ def test_a_disk_that_fills_keeps_what_fitted(world: World, monkeypatch: pytest.M
             return super().write(memoryview(data)[:room])
 
     with monkeypatch.context() as patch:
-        patch.setattr("localspec.models.download.part.FileIO", SmallDisk)
+        patch.setattr("localspec.models.download.partial_file.FileIO", SmallDisk)
         with pytest.raises(DownloadError, match="is full"):
             world.fetch()
     assert world.layout().part.stat().st_size == MIB + 7
@@ -415,14 +415,14 @@ def test_a_disk_that_takes_a_little_at_a_time(world: World, monkeypatch: pytest.
         def write(self, data: Any, /) -> int:
             return super().write(memoryview(data)[:50_000])
 
-    monkeypatch.setattr("localspec.models.download.part.FileIO", SlowDisk)
+    monkeypatch.setattr("localspec.models.download.partial_file.FileIO", SlowDisk)
     (path,) = world.fetch()
     assert path.read_bytes() == DATA
     assert world.server.sent_bytes == len(DATA)
 
 
 def test_a_disk_that_others_fill_meanwhile_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localspec.models.download.part._CHECKED_EVERY", MIB)
+    monkeypatch.setattr("localspec.models.download.partial_file._CHECKED_EVERY", MIB)
     left = iter([10**12, 10**12, 0])
     world.free_bytes = lambda _: next(left)
     with pytest.raises(DownloadError, match="is full"):

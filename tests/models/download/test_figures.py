@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.models.download.checksum import digest, is_checksum
-from localspec.models.download.meter import SpeedMeter
 from localspec.models.download.retry import Retry, asked_wait_s
+from localspec.models.download.speed_meter import SpeedMeter
 
 
 class Clock:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from localspec.models.pairs.hub_cache import hub_cache
-from localspec.models.pairs.own_file import own_file
+from localspec.models.pairs.user_pairs import own_file
 from tests.gguf_files import TOKENS, Plain, Tensor, model, write
 
 OTHER_TOKENS = (*TOKENS[:-1], "other")

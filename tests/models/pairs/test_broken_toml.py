@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import ConfigError
 from localspec.models.pairs import load_catalogue
-from localspec.models.pairs.own_file import own_file, own_pairs
+from localspec.models.pairs.user_pairs import own_file, own_pairs
 from tests.gguf_files import write
 from tests.models.pairs.support import write_own
 

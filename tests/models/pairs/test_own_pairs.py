@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from localspec.base.errors import ConfigError, InputError, ModelFileError, NotFoundError, PairMismatchError, UsageError
 from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.addition import add_pair, relatives, suggest_drafts
-from localspec.models.pairs.own_file import append_pair, own_file, own_pairs, remove_pair
 from localspec.models.pairs.references import resolve_file
 from localspec.models.pairs.scan import find_files
+from localspec.models.pairs.user_pairs import append_pair, own_file, own_pairs, remove_pair
 from tests.gguf_files import INT64, Typed, model, write
 from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes, write_own
 

@@ -14,10 +14,10 @@ from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.disk_use import disk_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
-from localspec.models.pairs.own_file import own_file
 from localspec.models.pairs.removal import carry_out, plan_removal
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS, state_of
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
+from localspec.models.pairs.user_pairs import own_file
 from tests.gguf_files import write
 from tests.models.pairs.support import hub_pair, in_hub, write_own
 

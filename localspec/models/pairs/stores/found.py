@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.models.pairs.parts import is_later_part
+from localspec.models.pairs.split_files import is_later_part
 
 _MAX_DEPTH = 6
 _MAX_FILES = 20_000

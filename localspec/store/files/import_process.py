@@ -1,4 +1,4 @@
-"""``python -m localspec.store.files.apart FILE``: conversations of a file, read in a process of its own.
+"""``python -m localspec.store.files.import_process FILE``: conversations of a file, read in a process of its own.
 
 For a screen that must not stand still: to parse JSON, Python holds its lock from beginning to end, whatever the thread,
 and 200 MB of it took 3.5 s. Writes one frame after the other, each a pickle behind its length: an error and no more, or

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from localspec.store import rows
 from localspec.store.database import Database, Statement
-from localspec.store.journal import Journal
-from localspec.store.keeper import HeadingWriter
+from localspec.store.heading_writer import HeadingWriter
 from localspec.store.recorder import Ended, Monotonic, Recorder
 from localspec.store.replies import ReplyMetadata, ReplyPart
 from localspec.store.tree import Node, ReplyState
-from localspec.store.writers import Writer
+from localspec.store.write_queue import Journal
+from localspec.store.writer_lock import Writer
 
 
 class ReplyParts:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from localspec.base.errors import EngineError
 from localspec.engine.events import FinishReason, Round
 from localspec.engine.tally import Tally
-from localspec.store import RecordFilter, ReplyRecord, ReplyState, Store, provenance, survey
+from localspec.store import RecordFilter, ReplyRecord, ReplyState, Store, provenance, records
 from tests.insight.stats.support import START, Kind, fill
 from tests.store.support import ABOUT, ROUNDS, converse, events
 
@@ -41,7 +41,7 @@ def test_a_pass_has_what_documents_have(mixed: Store, monkeypatch: pytest.Monkey
     wanted = naive(mixed)
     assert len(wanted) == 75
     for page_n in (1, 7, 75, 500):
-        monkeypatch.setattr(survey, "PAGE_N", page_n)
+        monkeypatch.setattr(records, "PAGE_N", page_n)
         assert seen(list(mixed.runs())) == wanted
     runs = list(mixed.runs(asked=EVERYTHING))
     assert seen(runs) == wanted

@@ -8,9 +8,9 @@ from localspec.base.errors import StoreError
 from localspec.store import rows
 from localspec.store.database import Statement
 from localspec.store.documents import Heading
-from localspec.store.journal import Journal
-from localspec.store.moments import Clock
+from localspec.store.timestamps import Clock
 from localspec.store.tree import Tree
+from localspec.store.write_queue import Journal
 
 
 class HeadingWriter:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base import heap
+from localspec.base import gc_scheduler
 from localspec.tui.app import ChatApp
 from tests.tui.support import LAUNCH, Clock, FakeEngine, wait_until
 from tests.tui.test_chat import answered, begin
@@ -48,7 +48,7 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
         if index % 50:
             blocks[index] = None
     before_bytes = resident_bytes()
-    heap.give_back()
+    gc_scheduler.give_back()
     assert before_bytes - resident_bytes() > BLOCKS_N * BLOCK_BYTES / 2
     assert sum(block is not None for block in blocks) == BLOCKS_N / 50
 
@@ -56,18 +56,18 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
 def test_what_there_is_when_things_have_settled_is_left_out_of_collections(thawed: None) -> None:
     """But not what comes later, which is looked at more seldom than by default."""
     early: list[object] = []
-    heap.settle()
+    gc_scheduler.settle()
     late: list[object] = [early]
     left = {id(each) for each in gc.get_objects()}
     assert gc.get_freeze_count() > 0
-    assert gc.get_threshold() == (heap.YOUNG_N, 10, 10)
+    assert gc.get_threshold() == (gc_scheduler.YOUNG_N, 10, 10)
     assert id(late) in left
     assert id(early) not in left
 
 
 def test_unused_objects_are_dropped_with_the_pages_they_leave_if_many_were_made(thawed: None) -> None:
     """But where nothing was made, nothing is looked through."""
-    heap.settle()
+    gc_scheduler.settle()
     collections: list[str] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
@@ -76,16 +76,16 @@ def test_unused_objects_are_dropped_with_the_pages_they_leave_if_many_were_made(
 
     gc.callbacks.append(note)
     try:
-        heap.give_back()
+        gc_scheduler.give_back()
         assert collections == []
         gone = weakref.ref(Knot())
-        made = [[index] for index in range(heap.YOUNG_N + 1)]
-        heap.give_back()
+        made = [[index] for index in range(gc_scheduler.YOUNG_N + 1)]
+        gc_scheduler.give_back()
     finally:
         gc.callbacks.remove(note)
     assert len(collections) == 1
     assert gone() is None
-    assert len(made) == heap.YOUNG_N + 1
+    assert len(made) == gc_scheduler.YOUNG_N + 1
 
 
 class Knot:
@@ -97,23 +97,23 @@ class Knot:
 
 def test_memory_is_given_back_now_and_then() -> None:
     clock = Clock()
-    tending = heap.GcScheduler(clock)
+    tending = gc_scheduler.GcScheduler(clock)
     due: list[bool] = []
-    for _ in range(0, 10 * heap.GIVE_BACK_S, heap.LOOK_S):
-        clock.now += heap.LOOK_S
+    for _ in range(0, 10 * gc_scheduler.GIVE_BACK_S, gc_scheduler.LOOK_S):
+        clock.now += gc_scheduler.LOOK_S
         due.append(tending.due(busy=False))
     assert due.count(True) == 10
 
 
 def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue() -> None:
     clock = Clock()
-    tending = heap.GcScheduler(clock)
-    clock.now += heap.GIVE_BACK_S
+    tending = gc_scheduler.GcScheduler(clock)
+    clock.now += gc_scheduler.GIVE_BACK_S
     tending.used()
     assert not tending.due(busy=False)
-    clock.now += heap.PAUSE_S
+    clock.now += gc_scheduler.PAUSE_S
     assert tending.due(busy=False)
-    for _ in range(heap.OVERDUE_S - 1):
+    for _ in range(gc_scheduler.OVERDUE_S - 1):
         clock.now += 1
         tending.used()
         assert not tending.due(busy=False)
@@ -124,8 +124,8 @@ def test_memory_is_given_back_when_the_user_pauses_or_it_is_overdue() -> None:
 
 def test_memory_is_not_given_back_while_the_program_is_at_work() -> None:
     clock = Clock()
-    tending = heap.GcScheduler(clock)
-    clock.now += 2 * heap.OVERDUE_S
+    tending = gc_scheduler.GcScheduler(clock)
+    clock.now += 2 * gc_scheduler.OVERDUE_S
     assert not tending.due(busy=True)
     assert tending.due(busy=False)
 
@@ -133,7 +133,7 @@ def test_memory_is_not_given_back_while_the_program_is_at_work() -> None:
 async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """It begins when it stands; and gives back while nobody waits for a token, and nobody types."""
     given: list[bool] = []
-    monkeypatch.setattr(heap, "give_back", lambda: given.append(True))
+    monkeypatch.setattr(gc_scheduler, "give_back", lambda: given.append(True))
     engine, clock = FakeEngine(), Clock()
     app = ChatApp(LAUNCH, engine, engine.inbox, clock, tends_heap=True)
     async with app.run_test() as pilot:
@@ -141,7 +141,7 @@ async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch
         tending = app._tending
         assert tending is not None
         await begin(pilot, engine)
-        clock.now += heap.GIVE_BACK_S
+        clock.now += gc_scheduler.GIVE_BACK_S
         app._tend(tending)
         assert given == []
         engine.reply("A fox.")
@@ -149,6 +149,6 @@ async def test_the_one_app_of_a_process_tends_its_heap(thawed: None, monkeypatch
         await pilot.press("a")
         app._tend(tending)
         assert given == []
-        clock.now += heap.PAUSE_S
+        clock.now += gc_scheduler.PAUSE_S
         app._tend(tending)
     assert given == [True]

@@ -11,8 +11,8 @@ from localspec.base.errors import StoreError, UsageError, refused
 from localspec.base.shared_file import new_private_file
 from localspec.store.documents import ConversationDocument
 from localspec.store.files.markdown import to_markdown
+from localspec.store.files.native_json import to_json
 from localspec.store.files.ndjson import to_ndjson
-from localspec.store.files.ours import to_json
 
 _MARKDOWN = "markdown"
 _KINDS = {

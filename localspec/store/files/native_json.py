@@ -16,11 +16,11 @@ from localspec.config.own import checked_own
 from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
-from localspec.store.files.shape import Value
+from localspec.store.files.json_reader import Value
 from localspec.store.files.typed import misfit
-from localspec.store.moments import to_iso
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import part_from_dict, part_to_dict
+from localspec.store.timestamps import to_iso
 from localspec.store.titles import UNTITLED
 from localspec.store.tree import Node, ReplyState
 

@@ -13,9 +13,9 @@ from localspec.engine.events import FinishReason, Round
 from localspec.engine.tally import Tally, Timings
 from localspec.store import provenance
 from localspec.store.database import Database, Row
-from localspec.store.moments import from_micros, to_micros
 from localspec.store.replies import ReplyMetadata
 from localspec.store.replies_json import about_from_dict, finished_from_dict, started_from_dict
+from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import ReplyState
 
 PAGE_N = 500

@@ -12,8 +12,8 @@ import pytest
 
 from localspec.engine.tally import Tally, Timings
 from localspec.insight.stats.drift import ALARM, REACH, DriftDetector
+from localspec.insight.stats.drift_watch import DriftNotice, DriftWatch
 from localspec.insight.stats.subjects import subject_of
-from localspec.insight.stats.watch import DriftNotice, DriftWatch
 from localspec.store import ReplyRecord, ReplyState
 from tests.insight.stats.support import ACCEPTANCE, START, TEXTS, Kind, about_of
 

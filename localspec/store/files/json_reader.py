@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from localspec.store.moments import from_iso, from_seconds
+from localspec.store.timestamps import from_iso, from_seconds
 
 _WORDS: dict[type, str] = {
     str: "text",
