@@ -30,8 +30,9 @@ from localspec.engine.backends.llama.native import NativeLog
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.engine.tally import Tally
-from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.worker.messages import Answer, Emitted, Failed, Generate, Load, Loaded, Request
 from localspec.store import Store

@@ -17,8 +17,8 @@ from localspec.base.paths import shipped
 from localspec.chat.inbox import AnswerQueue
 from localspec.engine.settings import Sampling
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Load
 from localspec.tui.app import ChatApp

@@ -23,8 +23,8 @@ from localspec.chat.session import Phase
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Load
 from localspec.store import Store

@@ -59,7 +59,7 @@ def telling_line(text: str) -> str | None:
 
 
 def files_being_loaded(what: str, target: Path, draft: Path | None) -> tuple[Path, ...]:
-    """The files that ``what``, as ``runtime.load.Progress`` is told it, is done to."""
+    """The files that ``what``, as ``runtime.options.Progress`` is told it, is done to."""
     if what.endswith("the target") or draft is None:
         return (target,)
     return (draft,) if what.endswith("the draft") else (target, draft)

@@ -15,7 +15,7 @@ from localspec.engine.events import Event, Finished, FinishReason, Proposal, Rou
 from localspec.insight.observers import Observer, ReplyObserver
 from localspec.insight.trials.live import Assigned, Trials
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import PairInfo
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Generate
 from localspec.store import Recorder, SummaryRecorder, summary_options
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from localspec.base.errors import LocalSpecError
 from localspec.chat.turn import Turn
 from localspec.engine.events import Proposal, Round
-from localspec.runtime.load import PairInfo
+from localspec.runtime.pair_info import PairInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localspec.chat.engine import EngineHandle
 from localspec.chat.phase import Phase
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import PairInfo
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Cancel, Load, LoadProgress
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import PairInfo
+from localspec.runtime.pair_info import PairInfo
 from localspec.store import Arm, ModelFileRecord, ReplyMetadata
 
 

@@ -10,8 +10,8 @@ from localspec.chat.reply_metadata import reply_about
 from localspec.chat.tokens.truth import TokenSource, Trace
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Generate
 from localspec.store import ModelFileRecord, Node, Recap, ReplyState, StoredConversation
 

@@ -29,8 +29,8 @@ from localspec.engine.events import Event
 from localspec.insight.observers import Everybody, Observer
 from localspec.insight.trials.live import Trials
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import (
     Answer,
     Cancel,

@@ -8,8 +8,8 @@ from localspec.chat.tokens.truth import MODES, Mode, Showing
 from localspec.chat.turn import Turn
 from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
 from localspec.runtime import figures
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Reply
+from localspec.runtime.pair_info import PairInfo
 
 _MOSTLY = 0.5
 """So large a share of guesses was accepted that what they cost must be why they do not pay."""

@@ -12,8 +12,8 @@ from functools import partial
 from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, Role
+from localspec.runtime.pair_info import PairInfo
 from localspec.store import Node, OldTurns, Recap, Recorder, ReplyMetadata, StoredConversation, SummaryRecorder
 from localspec.store.summaries import later
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from localspec.chat.tokens.truth import TokenSource, Trace
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Reply
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Inspect, Inspected, Request, Weigh, Weighed
 
 PIECE_N = 68

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from localspec.line.voice import Records
     from localspec.line.waiting import Waiting
     from localspec.runtime.chat_config import ChatConfig
-    from localspec.runtime.load import PairInfo
+    from localspec.runtime.pair_info import PairInfo
     from localspec.store import Store, StoredConversation
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -15,7 +15,7 @@ import click
 from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
 from localspec.cli.values import NumberParam, OutFileParam
 from localspec.config import setting
-from localspec.runtime.load import CACHE_TYPES, FLASH_ATTN
+from localspec.runtime.options import CACHE_TYPES, FLASH_ATTN
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -19,8 +19,8 @@ from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import ENDED_EARLY, summary_line
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Reply
+from localspec.runtime.pair_info import PairInfo
 
 
 class Output(Protocol):

@@ -11,8 +11,8 @@ from localspec.cli.sampling import resolve_sampling
 from localspec.config.personas import read_persona
 from localspec.models.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
 from localspec.runtime.chat_config import ChatConfig, Outlets
-from localspec.runtime.load import MAX_DEPTH, LoadOptions
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.options import MAX_DEPTH, LoadOptions
 
 
 def resolve(chosen: GivenOptions) -> ChatConfig:

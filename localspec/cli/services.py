@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from localspec.engine.cancel import Cancellation
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.interruptible import Opener
-    from localspec.runtime.load import LoadOptions, OpenPair, Progress
+    from localspec.runtime.load import OpenPair
+    from localspec.runtime.options import LoadOptions, Progress
 
 
 def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:

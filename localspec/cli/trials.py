@@ -13,7 +13,7 @@ from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.options import THREADS, Drafters
 from localspec.cli.values import NumberParam
-from localspec.runtime.load import FLASH_ATTN
+from localspec.runtime.options import FLASH_ATTN
 
 if TYPE_CHECKING:
     from localspec.insight.trials.comparison import Comparison

@@ -24,7 +24,8 @@ from localspec.cli.streams import erase_status
 if TYPE_CHECKING:
     from localspec.engine.cancel import Cancellation
     from localspec.runtime.interruptible import Opener
-    from localspec.runtime.load import LoadOptions, OpenPair, Progress
+    from localspec.runtime.load import OpenPair
+    from localspec.runtime.options import LoadOptions, Progress
 
 POSSIBLE = hasattr(os, "fork")
 _CHILD_VARIABLE = "LOCALSPEC_WATCHED_CHILD"

@@ -12,8 +12,8 @@ from localspec.engine.events import Event
 from localspec.line.waiting import Waiting
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.interruptible import InterruptiblePair, Opener, open_interruptibly
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.pair_info import PairInfo
 
 
 class LinePairSlot:

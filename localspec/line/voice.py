@@ -20,8 +20,8 @@ from localspec.line.streaming import Stride, Strides
 from localspec.line.waiting import Waiting
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import sentence
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Reply
+from localspec.runtime.pair_info import PairInfo
 
 LEGENDS: Mapping[Marks, str] = {
     Marks.ASCII: "Marks: [guessed by the draft and kept], {corrected by the target}, <one more from the target>; "

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from localspec.config import Config, Problem, Value
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
 
 
 class Layer(StrEnum):

@@ -24,8 +24,10 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
 from localspec.engine.model import Cancelled
 from localspec.runtime.cache_notices import KEEPING_HERE, tell_not_kept, told_if_long
-from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
 
 T = TypeVar("T")
 

@@ -34,8 +34,9 @@ from localspec.gguf import GgufHeader, read_header
 from localspec.models.compatibility import check_match
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
-from localspec.runtime.load import MAX_DEPTH, LoadOptions, PairInfo, Progress
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import MAX_DEPTH, LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.placement import Placement, make_plan
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter

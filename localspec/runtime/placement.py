@@ -18,7 +18,7 @@ from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.memory_estimate import ContextShape
-from localspec.runtime.load import DEFAULT_N_CTX, MAX_DEPTH, NO_DEVICE, LoadOptions
+from localspec.runtime.options import DEFAULT_N_CTX, MAX_DEPTH, NO_DEVICE, LoadOptions
 
 SNAPSHOTS_N = 8
 """Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a

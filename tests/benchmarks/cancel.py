@@ -18,8 +18,8 @@ from queue import SimpleQueue
 
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
 

@@ -28,8 +28,8 @@ from localspec.engine.events import Finished, Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.runtime.calibration import measure_costs, plain_round
-from localspec.runtime.load import MAX_DEPTH
 from localspec.runtime.measuring_progress import MeasuringProgress
+from localspec.runtime.options import MAX_DEPTH
 
 PAGE = """\
 The old ferry at Marrow Point crosses the channel nine times a day. Greta Lindqvist has steered it since her \

@@ -9,7 +9,7 @@ from localspec.chat.changes import LoadFailed, PairReady
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession, Phase
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Failed, Load, Unloaded
 from tests.tui.support import LAUNCH, Clock, FakeEngine, rounds_of
 

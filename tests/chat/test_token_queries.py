@@ -12,8 +12,8 @@ from localspec.chat.token_queries import PIECE_N, TokenQueries
 from localspec.chat.tokens.truth import Trace
 from localspec.engine.events import FinishReason, Origin, Round, Token
 from localspec.engine.inspection import Inspection, Opinion
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import (
     Cancel,
     Dropped,

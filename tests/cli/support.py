@@ -19,8 +19,10 @@ from localspec.engine.events import Event
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
 from tests.fakes import PieceVocab, ScriptedDrafter, TableModel
 
 PIECES = (b"", b"one ", b"two ", "drei\u00df ".encode(), b"\xf0\x9f", b"\x90\xa2", b"\n", b"end.")

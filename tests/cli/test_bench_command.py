@@ -19,8 +19,8 @@ from localspec.config import read_config
 from localspec.insight.bench.lock import alone
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Role
+from localspec.runtime.options import LoadOptions
 from localspec.store import Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done

@@ -16,7 +16,7 @@ from localspec.base.errors import ALL_ERRORS
 from localspec.cli.commands import localspec as root
 from localspec.cli.docs import COMPLETION, ENVIRONMENT, exit_code_table, exit_codes, options_table
 from localspec.cli.options import GivenOptions
-from localspec.runtime.load import MAX_DEPTH
+from localspec.runtime.options import MAX_DEPTH
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 

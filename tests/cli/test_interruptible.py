@@ -22,7 +22,8 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.model import Cancelled
 from localspec.runtime.cache_notices import KEEPING_HERE, NOT_KEPT
 from localspec.runtime.interruptible import InterruptibleThread, open_interruptibly
-from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.load import OpenPair
+from localspec.runtime.options import LoadOptions, Progress
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, info_of
 from tests.runtime.test_cache_notices import PATIENCE_S, Heard

@@ -9,7 +9,7 @@ import pytest
 
 from localspec.engine.backends.llama import devices as llama_devices
 from localspec.engine.backends.llama.load import CACHE_TYPES as LOADABLE
-from localspec.runtime.load import CACHE_TYPES, NO_DEVICE, LoadOptions
+from localspec.runtime.options import CACHE_TYPES, NO_DEVICE, LoadOptions
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.messages import Load
 from tests.cli.conftest import Localspec

@@ -17,7 +17,8 @@ from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook, trials_file
 from localspec.insight.trials.trial import End, Outcome, PromotedSetting
 from localspec.models.pairs.user_pairs import own_file, own_pairs
-from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.load import OpenPair
+from localspec.runtime.options import LoadOptions, Progress
 from localspec.store import Arm, ConversationDocument, RecordFilter, Store
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld

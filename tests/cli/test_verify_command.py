@@ -18,7 +18,8 @@ from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.doctor.native_probe import NativeReport
 from localspec.engine.cancel import Cancellation
-from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.load import OpenPair
+from localspec.runtime.options import LoadOptions, Progress
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done
 from tests.insight.losslessness.support import PLANTED, TablePair

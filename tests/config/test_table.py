@@ -19,7 +19,7 @@ from localspec.config.table import SECTIONS
 from localspec.engine.drafters import drafter_names
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID
-from localspec.runtime.load import CACHE_TYPES, DEFAULT_N_CTX, FLASH_ATTN
+from localspec.runtime.options import CACHE_TYPES, DEFAULT_N_CTX, FLASH_ATTN
 from localspec.tui.keys.keymap import KEYMAPS
 
 NOT_SETTINGS = {"target", "draft"}

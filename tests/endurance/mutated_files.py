@@ -34,8 +34,8 @@ from localspec.cli.docs import exit_codes
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
 from localspec.gguf import parse_header
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Emitted, Failed, Generate, Load
 from tests.builtin import DRAFT, TARGET

@@ -32,8 +32,10 @@ from localspec.engine.events import (
 )
 from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair, LoadOptions, PairInfo, Progress
+from localspec.runtime.load import InspectablePair
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
 from tests.runtime.worker.scripted_engine import ScriptedInspector, ScriptedPair, paper_info
 
 ROUNDS_PER_S = "PACED_ROUNDS_PER_S"

@@ -12,8 +12,9 @@ import pytest
 from localspec.base.errors import EngineError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
-from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions, Progress
 from localspec.store.summaries import REQUEST
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, FakeWorld

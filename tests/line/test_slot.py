@@ -11,8 +11,9 @@ from localspec.engine.cancel import Cancellation
 from localspec.line.slot import LinePairSlot
 from localspec.line.waiting import Waiting
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions, OpenPair, Progress
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, Role
+from localspec.runtime.options import LoadOptions, Progress
 from tests.cli.support import FakeWorld
 
 ASKED = [Message(Role.USER, "hello")]

@@ -23,8 +23,9 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Round
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.settings import BANNED, Sampling
-from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Reply, ReplyOptions
+from localspec.runtime.options import LoadOptions
 from tests.tiny_models import N_VOCAB, WINDOW, Weights, write_tiny
 
 DEPTH = 6

@@ -19,8 +19,9 @@ from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
-from localspec.runtime.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.messages import TOUR_DEPTH, Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompting import Prompter
 from localspec.tui.keys.tour import QUESTION
 from localspec.tui.widgets.welcome import TOUR_EXAMPLES

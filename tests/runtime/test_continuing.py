@@ -12,8 +12,9 @@ from localspec.base.errors import UsageError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished, FinishReason, Round, Started
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import InspectablePair, LoadOptions, open_pair
+from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)

@@ -13,8 +13,9 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Round, Started
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import InspectablePair, LoadOptions, open_pair
+from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 
 QUESTION = (Message(Role.USER, "Tell me a story about a fox."),)

@@ -23,9 +23,10 @@ from localspec.engine.events import Event, Finished, Origin, Round, Started
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
-from localspec.runtime.load import MAX_DEPTH, LoadOptions, OpenPair, open_pair
+from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import MAX_DEPTH, LoadOptions
 from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters
 from tests.gguf_files import model as gguf_model

@@ -16,8 +16,9 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished, Started
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompt_cache import KeptCaches
 from tests.builtin import DRAFT, TARGET
 

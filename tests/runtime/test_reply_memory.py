@@ -9,8 +9,9 @@ import pytest
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Round
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from tests.builtin import TARGET
 
 QUESTION = [Message(Role.USER, "Tell me a story about a fox.")]

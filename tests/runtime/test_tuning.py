@@ -18,8 +18,9 @@ from localspec.engine.costs import Costs, LookCost
 from localspec.engine.model import Cancelled, Logits
 from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
-from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.load import open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.tuning import Tuning
 from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters

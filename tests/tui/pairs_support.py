@@ -17,7 +17,7 @@ from localspec.models.pairs.estimate import Estimate
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, WAITS
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, Suitability
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
+from localspec.runtime.options import LoadOptions
 
 GB = 10**9
 MB = 10**6

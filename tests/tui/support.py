@@ -26,7 +26,8 @@ from localspec.engine.events import (
 )
 from localspec.engine.tally import Tally
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions, PairInfo
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded, LoadProgress, Request
 from localspec.store import Store
 from localspec.tui.app import ChatApp

@@ -22,7 +22,7 @@ from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.models.pairs.state import HERE, NOT_HERE, PARTLY, WAITS
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.store import Arm, ModelFileRecord, ReplyMetadata
 from localspec.tui.controllers.pairs import PairController
 from tests.tui.pairs_support import (

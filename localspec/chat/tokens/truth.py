@@ -17,7 +17,7 @@ from localspec.engine.events import Origin, Proposal, Round, Token
 
 if TYPE_CHECKING:
     from localspec.engine.inspection import Inspection
-    from localspec.runtime.load import LoadOptions
+    from localspec.runtime.options import LoadOptions
     from localspec.runtime.worker.messages import Generate
 
 

@@ -18,7 +18,9 @@ from localspec.insight.bench.trials import Condition, schedule
 from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.interruptible import InterruptibleThread, Opener
-from localspec.runtime.load import OpenPair, PairInfo, Progress
+from localspec.runtime.load import OpenPair
+from localspec.runtime.options import Progress
+from localspec.runtime.pair_info import PairInfo
 
 INTERRUPTED = "stopped by Ctrl-C"
 OUT_OF_TIME = "its time was up"

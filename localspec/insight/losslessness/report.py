@@ -15,7 +15,7 @@ from localspec import __version__
 from localspec.engine.settings import BANNED, Sampling
 from localspec.insight.losslessness.check import Check, CheckOutcome, verdict_of
 from localspec.insight.losslessness.examination import FALSE_ALARM, ExaminationPlan
-from localspec.runtime.load import PairInfo
+from localspec.runtime.pair_info import PairInfo
 
 _BLOCK_BYTES = 2**22
 _VERDICTS = {

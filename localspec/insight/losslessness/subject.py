@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.pair_info import PairInfo
 
 Asked = Sequence[Message] | str
 

@@ -26,7 +26,8 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair, LoadOptions, Progress
+from localspec.runtime.load import InspectablePair
+from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.worker.codec import decode_request, encode
 from localspec.runtime.worker.inbox import RequestQueue, Work
 from localspec.runtime.worker.messages import (

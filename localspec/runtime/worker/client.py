@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from types import TracebackType
 
 from localspec.base.errors import EngineError
-from localspec.runtime.load import LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import (
     KEEP_S,
     Answer,

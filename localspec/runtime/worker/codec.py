@@ -17,8 +17,9 @@ from localspec.base.errors import EngineError
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.wire import event_from_dict, event_to_dict
-from localspec.runtime.load import LoadOptions, PairInfo
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import (
     Answer,
     Cancel,

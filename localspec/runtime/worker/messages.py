@@ -25,8 +25,9 @@ from dataclasses import dataclass
 
 from localspec.engine.events import Event
 from localspec.engine.inspection import Inspection
-from localspec.runtime.load import LoadOptions, PairInfo
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.pair_info import PairInfo
 
 KEEP_S = 30.0
 """How long a pair may take to keep its caches once the app is gone; those of a large model are gigabytes."""

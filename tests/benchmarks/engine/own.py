@@ -13,8 +13,9 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.drafters import drafter_names
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Started
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import LoadOptions, OpenPair, open_pair
+from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import LoadOptions
 from tests.benchmarks.engine.case import Case, Pair, Run
 
 PREFIX = "own:"

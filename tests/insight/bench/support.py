@@ -17,8 +17,10 @@ from localspec.insight.bench.run import Bench, Orders
 from localspec.insight.bench.trials import conditions
 from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions, OpenPair, PairInfo, Progress
+from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
 from tests.cli.support import info_of
 
 

@@ -19,8 +19,8 @@ from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.verify import Verdict, verify
 from localspec.insight.prompt_sets import BenchPrompt
-from localspec.runtime.load import PairInfo
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.pair_info import PairInfo
 from tests.cli.support import info_of
 from tests.fakes import SamplingDrafter, TableModel, letters
 
@@ -108,7 +108,7 @@ class TablePair:
 
     @property
     def info(self) -> PairInfo:
-        from localspec.runtime.load import LoadOptions
+        from localspec.runtime.options import LoadOptions
 
         return info_of(LoadOptions(Path("big.gguf"), Path("small.gguf")))
 

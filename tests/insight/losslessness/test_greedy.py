@@ -19,8 +19,9 @@ from localspec.insight.losslessness.likelihood import LikelihoodProof
 from localspec.insight.losslessness.sampled import SampledProof
 from localspec.insight.losslessness.subject import Asked, Way
 from localspec.insight.prompt_sets import BenchPrompt
-from localspec.runtime.load import LoadOptions, PairInfo
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.pair_info import PairInfo
 from tests.cli.support import info_of
 
 PLAIN_TOKEN, OTHER_TOKEN = 2, 3

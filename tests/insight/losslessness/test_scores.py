@@ -5,8 +5,9 @@ from __future__ import annotations
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
 from localspec.insight.losslessness.subject import PLAIN, Examined, ask
-from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Message, Role
+from localspec.runtime.options import LoadOptions
 from tests.builtin import TARGET
 
 PROMPT = (Message(Role.USER, "Tell me a story about a fox."),)

@@ -12,7 +12,7 @@ from localspec.insight.trials.book import TrialBook, trials_file
 from localspec.insight.trials.records import trial_from_dict, trial_to_dict
 from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial, changes_between, in_words
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.store import Arm
 from tests.insight.trials.support import NOW, TRIAL
 

@@ -17,7 +17,7 @@ from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import compared
 from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.load import LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Generate, Load
 from localspec.store import Arm, RecordFilter, ReplyRecord, Store
 from tests.insight.trials.support import NOW, TRIAL

@@ -11,8 +11,9 @@ from localspec.engine.events import Finished
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.state import HERE, PARTLY, state_of
-from localspec.runtime.load import LoadOptions, open_pair
+from localspec.runtime.load import open_pair
 from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
 from tests.cli.conftest import Localspec
 from tests.hub import HubServer
 from tests.models.download.support import BIG, SMALL

@@ -26,8 +26,10 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Promp
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
-from localspec.runtime.load import InspectablePair, LoadOptions, PairInfo, Progress
+from localspec.runtime.load import InspectablePair
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_info import PairInfo
 
 LAST_WORDS = "scripted.cpp:1: GGML_ASSERT(n_tokens <= n_batch) failed"
 NOISE = "llama_model_loader: loaded meta data with 21 key-value pairs"

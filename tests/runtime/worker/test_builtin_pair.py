@@ -11,8 +11,8 @@ from queue import SimpleQueue
 from localspec.base.paths import shipped
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Cancel, Emitted, Failed, Generate, Load, Loaded
 from tests.runtime.worker.test_client import Talk, signal_engine

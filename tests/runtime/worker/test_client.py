@@ -19,8 +19,8 @@ import pytest
 
 from localspec.base.errors import EngineError, ModelFileError, NotFoundError
 from localspec.engine.events import Finished, FinishReason, Round
-from localspec.runtime.load import LoadOptions
 from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import (
     Answer,

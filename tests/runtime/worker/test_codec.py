@@ -14,8 +14,9 @@ from localspec.engine.events import Finished, FinishReason, Origin, PromptProgre
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Timings
-from localspec.runtime.load import LoadOptions, PairInfo
 from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.codec import decode_answer, decode_request, encode
 from localspec.runtime.worker.messages import (
     Answer,

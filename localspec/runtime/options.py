@@ -1,0 +1,58 @@
+"""The options of loading a pair, as they were asked for: nothing is checked against files or devices yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_DEPTH = 16
+"""The deepest draft a context is prepared for."""
+DEFAULT_N_CTX = 8192
+"""The longest context taken unasked: its cache costs memory for every token."""
+CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+"""What the keys and values of a context may be kept as, in llama.cpp's words."""
+FLASH_ATTN = ("auto", "on", "off")
+NO_DEVICE = "none"
+"""The device that stands for the CPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """What to load, and how."""
+
+    target: Path
+    draft: Path | None = None
+    n_ctx: int | None = None
+    """Tokens of context; None takes what the model was trained for, at most 8192."""
+    threads: int | None = None
+    """CPU threads; None takes as many as measured fastest, up to one for each physical core; one for a toy."""
+    draft_threads: int | None = None
+    """None takes what ``threads`` says."""
+    gpu_layers: int | None = None
+    """Layers of the target offloaded to a GPU; None offloads all where there is one."""
+    draft_gpu_layers: int | None = None
+    """None offloads all of the draft where there is a GPU for it."""
+    device: str | None = None
+    """Names of devices as llama.cpp lists them, commas between, or ``NO_DEVICE``; None leaves it to llama.cpp."""
+    draft_device: str | None = None
+    """None takes the target's."""
+    require_gpu: bool = False
+    """Fail instead of evaluating the target on the CPU."""
+    cache_type_k: str = "f16"
+    """One of ``CACHE_TYPES``, for the keys of both models' contexts."""
+    cache_type_v: str = "f16"
+    flash_attn: str = "auto"
+    """One of ``FLASH_ATTN``."""
+    mmap: bool | None = None
+    """Whether weights are mapped from their file instead of copied; None leaves it to llama.cpp."""
+    remember_replies: bool = False
+    """Keep replies on disk, as tokens, for the suffix drafter to propose from in other conversations."""
+    keep_caches: bool = False
+    """Keep the caches of long conversations on disk, so that going back to one does not mean reading it again."""
+    mlock: bool = False
+    """Keep the weights in RAM, so that the system cannot swap them out."""
+
+
+Progress = Callable[[str, float], None]
+"""Called with a fraction 0..1 and what is being done: "loading the target", "measuring this machine (threads)"."""
