@@ -31,7 +31,7 @@ class Changed:
 
     own: Mapping[str, Value]
     chat_config: ChatConfig
-    said: str
+    sentence: str
     """A sentence about it."""
 
 
@@ -61,7 +61,7 @@ def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chang
     if not text.strip():
         raise UsageError("/unset needs the name of a setting, or all.", told(own))
     if text.strip().lower() == ALL:
-        return Changed({}, settings.settle(settings.config, {}), "The conversation sets nothing for itself any more.")
+        return Changed({}, settings.resolve(settings.config, {}), "The conversation sets nothing for itself any more.")
     named = find_own(text)
     if named.name not in own:
         raise UsageError(f"This conversation does not set {named.title}.", told(own))
@@ -83,9 +83,9 @@ def schema_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chan
 def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
     """One setting more, or less for None. Raises UsageError if it cannot stand with the rest."""
     changed = with_own(own, named, value)
-    chat_config = settings.settle(settings.config, changed)
+    chat_config = settings.resolve(settings.config, changed)
     if refused := _refused(settings, named.name):
-        settings.settle(settings.config, own)
+        settings.resolve(settings.config, own)
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
     return Changed(changed, chat_config, _said(settings, named, value))
 
@@ -101,8 +101,8 @@ def told(own: Mapping[str, Value]) -> str:
 def told_of(settings: Settings, own: Mapping[str, Value], named: Setting) -> str:
     """What holds for one setting, and why, in a sentence."""
     title = named.title.capitalize()
-    if named.key in settings.said:
-        return f"{title} is {settings.said[named.key]}, by the command line."
+    if named.key in settings.overrides:
+        return f"{title} is {settings.overrides[named.key]}, by the command line."
     match settings.layers(settings.config, own).get(named.name):
         case Layer.CONVERSATION:
             return f"{title} is {short(own[named.name])} in this conversation."
@@ -155,12 +155,12 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
     pair = _pair(settings)
     before = settings.config.of_pair(pair).get(named.name)
     config = write_value(named, value, pair)
-    chat_config = settings.settle(config, own)
+    chat_config = settings.resolve(config, own)
     if refused := _refused(settings, name_in(named, pair)):
-        settings.settle(write_value(named, before, pair), own)
+        settings.resolve(write_value(named, before, pair), own)
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
     what = f"no longer set for {pair}" if value is None else f"{short(value)} for {pair}, in {config.path.name}"
-    if named.key in settings.said:
+    if named.key in settings.overrides:
         also = "the command line has the say"
     elif named.name in own:
         also = "this conversation has its own"
@@ -177,7 +177,7 @@ def _pair(settings: Settings) -> str:
 
 
 def _said(settings: Settings, named: Setting, value: Value | None) -> str:
-    if named.key in settings.said:
+    if named.key in settings.overrides:
         return f"The command line names {named.title}, which beats what a conversation sets."
     if value is None:
         return f"{told_of(settings, {}, named)[:-1]}, from the next reply on."

@@ -12,7 +12,7 @@ import click
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
 from localspec.cli.bench_orders import orders_of
 from localspec.cli.bench_save import check_save, save
-from localspec.cli.borrowed import LOADING, borrow, settle
+from localspec.cli.borrowed import LOADING, borrow, resolve_options
 from localspec.cli.options import Drafters
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
@@ -162,8 +162,8 @@ def _launches(given: dict[str, Any]) -> list[ChatConfig]:
         chosen = {**given, "pair": name}
         for spec in given["specs"] or (None,):
             for depth in given["depths"] or (None,):
-                settle({**chosen, "spec": spec, "depth": depth}, LOADING, quiet=True)
-        launches.append(settle(chosen, LOADING, quiet=number > 0))
+                resolve_options({**chosen, "spec": spec, "depth": depth}, LOADING, quiet=True)
+        launches.append(resolve_options(chosen, LOADING, quiet=number > 0))
     return launches
 
 

@@ -46,7 +46,7 @@ def borrow(names: Iterable[str]) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-def settle(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = False) -> ChatConfig:
+def resolve_options(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = False) -> ChatConfig:
     """What is to be loaded; of the user's file only these ``settings`` count, each an option of the command.
 
     ``quiet`` says nothing of what in the file is left out. Raises what ``resolve`` does.
@@ -57,7 +57,7 @@ def settle(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = F
     defaults = {field.name: field.default for field in fields(GivenOptions)}
     options = defaults | {name: value for name, value in given.items() if name in defaults}
     layers = lay(options, without=frozenset(defaults) - frozenset(settings))
-    chat_config = layers.settle(read_config())
+    chat_config = layers.resolve(read_config())
     if not quiet:
         print_problems(layers)
     return chat_config

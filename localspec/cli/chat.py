@@ -121,7 +121,7 @@ def open_chat(
     )
     options.check(screen=screen)
     layers = lay(given)
-    chat_config = layers.settle(read_config())
+    chat_config = layers.resolve(read_config())
     if screen:
         services.open_screen(replace(chat_config, conversation=_stored(options)))
     else:
@@ -153,7 +153,7 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
         print_news(observers)
         thread = _conversation(store, chat_config, options)
         if thread.settings and chat_config.settings is not None:
-            chat_config = chat_config.settings.settle(chat_config.settings.config, thread.settings)
+            chat_config = chat_config.settings.resolve(chat_config.settings.config, thread.settings)
         waiting = Waiting(lambda text: print(text, file=sys.stderr, flush=True))
         with LinePairSlot(services.open_pair, chat_config, waiting) as slot:
             state = State(store, thread, slot, _voice(options, waiting), observers)
@@ -185,7 +185,7 @@ def _conversation(store: Store, chat_config: ChatConfig, options: LineOptions) -
     if found is None:
         return store.begin(chat_config.system)
     thread = store.open_conversation(found)
-    said = chat_config.settings.said if chat_config.settings else {}
+    said = chat_config.settings.overrides if chat_config.settings else {}
     if "system" in said or "persona" in said:
         thread.set_system(chat_config.system)
     return thread

@@ -105,12 +105,12 @@ def problems_of(config: Config) -> list[Problem]:
     from localspec.tui.keys.keymap import resolve_keymap
 
     layers = bare_layers()
-    layers.settle(config)
+    layers.resolve(config)
     found = [*layers.problems, *resolve_keymap(config).problems]
     for pair in config.pairs:
         of_pair = layers.for_pair(pair)
         try:
-            of_pair.settle(config)
+            of_pair.resolve(config)
         except LocalSpecError:
             continue
         found += of_pair.problems

@@ -98,7 +98,7 @@ class SettingsResolver:
         return self._last.config
 
     @property
-    def said(self) -> Mapping[str, str]:
+    def overrides(self) -> Mapping[str, str]:
         """The settings that the command line has the say over, with the value it gives them, in words."""
         below = _values(self._stacked(self.config, {}, _NONE_REFUSED, self.pair_id))
         said = dict.fromkeys(_displaced(self._said, below), "not used")
@@ -124,7 +124,7 @@ class SettingsResolver:
         of_screen = (name for name in config.values if not setting(_key(name)).option)
         return dict.fromkeys(of_screen, Layer.ALL) | {setting(key).name: each.layer for key, each in held.items()}
 
-    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
+    def resolve(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
         """What is to be loaded and replied with.
 
         What of the file cannot be used with the rest is left out, and added to ``problems``. Raises

@@ -66,7 +66,7 @@ def run(
 
     prompt = read_prompt(words)
     layers = lay(given, without=frozenset(("system", "persona") if raw else ()))
-    chat_config = layers.settle(read_config())
+    chat_config = layers.resolve(read_config())
     print_problems(layers)
     if _reply(services, chat_config, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)

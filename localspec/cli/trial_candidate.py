@@ -52,7 +52,7 @@ def _chat_config(said: Mapping[str, Any]) -> ChatConfig:
         given = {name: value for name, value in context.params.items() if name not in _OF_RUN_ALONE}
         for name in said:
             context.set_parameter_source(name, ParameterSource.COMMANDLINE)
-        return SettingsResolver(context, given | dict(said)).settle(read_config())
+        return SettingsResolver(context, given | dict(said)).resolve(read_config())
 
 
 def _of_pair(incumbent: ChatConfig, pair_id: str) -> Path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
-from localspec.cli.borrowed import LOADING, borrow, sampling_names, settle
+from localspec.cli.borrowed import LOADING, borrow, resolve_options, sampling_names
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.cli.values import NumberParam
@@ -81,7 +81,7 @@ def verify(
 
     if given["temperature"] is None and given["preset"] is None:
         given["temperature"] = _DEFAULT_TEMPERATURE
-    chat_config = settle(given, (*LOADING, *sampling_names(), "pair", "spec"))
+    chat_config = resolve_options(given, (*LOADING, *sampling_names(), "pair", "spec"))
     asked = read_prompts(prompts) if prompts else shipped_prompts()
     check_writable(out)
     report, interrupted = _report(services, chat_config, _plan(chat_config, asked, given["depth"], tokens, samples))

@@ -20,7 +20,7 @@ def pair(state: State, argument: str) -> None:
     if not argument:
         state.voice.say(_pairs(state.slot.chat_config))
         return
-    chat_config = _settings(state).for_pair(argument).settle(_settings(state).config, state.thread.settings)
+    chat_config = _settings(state).for_pair(argument).resolve(_settings(state).config, state.thread.settings)
     if chat_config.load == state.slot.chat_config.load:
         state.voice.say(f"You are talking to {visible_line(chat_config.title)} already.")
         return
@@ -44,7 +44,7 @@ def persona(state: State, argument: str) -> None:
         return
     check_persona(argument, folder)
     _take(state, change(settings, state.thread.settings, _PERSONA, argument))
-    if "system" in settings.said:
+    if "system" in settings.overrides:
         state.voice.say("The command line names a system prompt, which stands in place of a persona.")
     else:
         who = "No persona" if argument == NONE else argument
@@ -59,21 +59,21 @@ def set_(state: State, argument: str) -> None:
         return
     changed = set_from(_settings(state), own, argument)
     _take(state, changed)
-    state.voice.say(changed.said, settings=dict(changed.own))
+    state.voice.say(changed.sentence, settings=dict(changed.own))
 
 
 def unset(state: State, argument: str) -> None:
     """Leave a setting to the file again, or all of them; or take one from the pair."""
     changed = unset_from(_settings(state), state.thread.settings, argument)
     _take(state, changed)
-    state.voice.say(changed.said, settings=dict(changed.own))
+    state.voice.say(changed.sentence, settings=dict(changed.own))
 
 
 def schema(state: State, argument: str) -> None:
     """Hold the replies of this conversation to the JSON Schema in a file, or no more."""
     changed = schema_from(_settings(state), state.thread.settings, argument)
     _take(state, changed)
-    state.voice.say(changed.said, settings=dict(changed.own))
+    state.voice.say(changed.sentence, settings=dict(changed.own))
 
 
 def _take(state: State, changed: Changed) -> None:

@@ -46,4 +46,4 @@ class State:
         changed = thread.settings != self.thread.settings
         self.thread, self.last = thread, None
         if changed and (settings := self.slot.chat_config.in_use) is not None:
-            self.slot.adopt(settings.settle(settings.config, thread.settings))
+            self.slot.adopt(settings.resolve(settings.config, thread.settings))

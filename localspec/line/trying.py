@@ -26,4 +26,4 @@ def adopt_promoted(state: State) -> None:
     """Reply from now on as a promotion has it set, if there was one."""
     settings = state.slot.chat_config.in_use
     if state.trials.wrote_settings() and settings is not None:
-        state.slot.adopt(settings.settle(read_config(), state.thread.settings))
+        state.slot.adopt(settings.resolve(read_config(), state.thread.settings))

@@ -41,7 +41,7 @@ class Settings(Protocol):
         ...
 
     @property
-    def said(self) -> Mapping[str, str]:
+    def overrides(self) -> Mapping[str, str]:
         """The keys of settings that the command line has the say over, with the value it gives them, in words."""
         ...
 
@@ -61,7 +61,7 @@ class Settings(Protocol):
         """The same, but for this pair, whatever the command line and the file name."""
         ...
 
-    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
+    def resolve(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
         """The launch that the file makes now, and, by ``section.key``, what a conversation has of its own.
 
         Raises LocalSpecError.

@@ -348,7 +348,7 @@ class ChatApp(App[None], inherit_bindings=False):
         theme = self._settings.preferences.theme
         self._settings.apply(config)
         if (settings := self.session.chat_config.settings) is not None:
-            self._observers.use(settings.settle(config), strict=True)
+            self._observers.use(settings.resolve(config), strict=True)
         self._look(recolour=self._settings.preferences.theme != theme)
         self._prefer()
 

@@ -30,7 +30,7 @@ def layers(*arguments: str, without: frozenset[str] = frozenset()) -> SettingsRe
 def chat_config(*arguments: str) -> ChatConfig:
     """What a command line makes of the file, with nothing left out."""
     made = layers(*arguments)
-    settled = made.settle(read_config())
+    settled = made.resolve(read_config())
     assert not made.problems, made.problems
     return settled
 
@@ -103,7 +103,7 @@ def test_a_conversation_stands_between() -> None:
     """Above the file, below the command line."""
     configure("[sampling]\ntemperature = 0.1\nmin_p = 0.2\n[reply]\nseed = 1\n")
     made = layers("--seed", "3")
-    reply = made.settle(read_config(), {"sampling.preset": "creative", "reply.seed": 2}).reply
+    reply = made.resolve(read_config(), {"sampling.preset": "creative", "reply.seed": 2}).reply
     assert (reply.sampling.temperature, reply.sampling.min_p, reply.seed) == (1.2, 0.05, 3)
     assert not made.problems
 
@@ -130,7 +130,7 @@ def test_the_table_of_the_pair_stands_between_conversation_and_file() -> None:
     recommended = chat_config().reply.sampling
     configure(PAIRS)
     made = layers("--seed", "3", "--ctx", "128")
-    settled = made.settle(read_config(), {"sampling.temperature": 0.1})
+    settled = made.resolve(read_config(), {"sampling.temperature": 0.1})
     assert not made.problems
     reply = settled.reply
     assert (reply.spec, reply.depth, reply.seed) == (("draft",), 6, 3)
@@ -147,7 +147,7 @@ def test_what_is_set_for_a_pair_is_not_for_files(tmp_path: Path) -> None:
     assert (chat_config(*FILES).load.n_ctx, chat_config(*FILES).reply.depth) == (None, 2)
     configure('[model]\npair = "other"\n' + PAIRS)
     made = layers()
-    assert made.settle(read_config()).load.n_ctx == 512, "there is no such pair, so it is the built-in one"
+    assert made.resolve(read_config()).load.n_ctx == 512, "there is no such pair, so it is the built-in one"
     assert [problem.what.partition(":")[0] for problem in made.problems] == ["model.pair"]
 
 
@@ -175,11 +175,11 @@ def test_a_depth_leaves_the_drafters_that_are_set() -> None:
     """Only where they are off is there no place for it."""
     configure('[speculation]\nspec = "suffix"\n')
     assert chat_config("--depth", "4").reply.spec == ("suffix",)
-    assert "spec" not in layers("--depth", "4").said
+    assert "spec" not in layers("--depth", "4").overrides
     configure('[speculation]\nspec = "off"\n')
     made = layers("--depth", "4")
-    assert made.settle(read_config()).reply.spec is None
-    assert made.said["spec"] == "not used"
+    assert made.resolve(read_config()).reply.spec is None
+    assert made.overrides["spec"] == "not used"
 
 
 def test_who_has_the_say() -> None:
@@ -187,7 +187,7 @@ def test_who_has_the_say() -> None:
     configure(PAIRS + '[screen]\ntheme = "dark"\n')
     made = layers("--depth", "4")
     config = read_config()
-    made.settle(config)
+    made.resolve(config)
     assert made.pair_id == "builtin"
     own: dict[str, Value] = {"sampling.preset": "precise", "reply.seed": 1}
     assert dict(made.layers(config, own)) == {
@@ -205,7 +205,7 @@ def test_a_mistake_in_the_table_of_a_pair_is_told_with_its_line() -> None:
     """What cannot stand with the rest is left out there, and what is set for all counts again."""
     configure("[sampling]\ndry_multiplier = 1\n[pair.builtin]\ngrammar = 'nonsense'\nctx = 512\ndepth = 4\n")
     made = layers()
-    settled = made.settle(read_config())
+    settled = made.resolve(read_config())
     (problem,) = made.problems
     assert problem.line == 4
     assert problem.what.startswith("pair.builtin.grammar: ")
@@ -215,14 +215,14 @@ def test_a_mistake_in_the_table_of_a_pair_is_told_with_its_line() -> None:
 def test_for_a_pair_it_stays_for_that_pair() -> None:
     """Whatever the file names by now; what the command line calls the pair is still known."""
     configure('[model]\npair = "nowhere"\n' + PAIRS)
-    settled = layers("--pair", "builtin").settle(read_config())
+    settled = layers("--pair", "builtin").resolve(read_config())
     in_use = settled.in_use
     assert in_use is not None
-    again = in_use.settle(read_config())
+    again = in_use.resolve(read_config())
     assert again == settled
     assert again.in_use is again.settings
-    assert in_use.said["pair"] == "builtin"
-    assert "pair" not in layers().for_pair("builtin").said
+    assert in_use.overrides["pair"] == "builtin"
+    assert "pair" not in layers().for_pair("builtin").overrides
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_what_cannot_stand_with_the_rest_is_left_out(settings: str, name: str, h
     """One setting, named with its line; the others hold."""
     configure(settings)
     made = layers()
-    load = made.settle(read_config()).load
+    load = made.resolve(read_config()).load
     (problem,) = made.problems
     key = name.rpartition(".")[2]
     assert problem.what.startswith(f"{name}: ")
@@ -250,7 +250,7 @@ def test_several_mistakes_are_all_told() -> None:
     """Whatever each hides of the others."""
     configure('[model]\npair = "nowhere"\n[sampling]\ndry_base = 2\nxtc_threshold = 0.2\n')
     made = layers()
-    made.settle(read_config())
+    made.resolve(read_config())
     assert sorted(problem.line or 0 for problem in made.problems) == [2, 4, 5]
 
 
@@ -285,7 +285,7 @@ def test_a_persona_is_a_system_prompt(localspec: Localspec) -> None:
     configure('[reply]\nsystem = "Be brief."\n')
     assert chat_config("--persona", "pirate").system == "Talk like a pirate."
     assert chat_config("--persona", "none").system is None
-    assert layers("--system", "a", "--persona", "pirate").settle(read_config()).system == "a"
+    assert layers("--system", "a", "--persona", "pirate").resolve(read_config()).system == "a"
     done = localspec("run", *FILES, "--system", "a", "--persona", "pirate", "hello")
     assert "--system stands in place of --persona" in done.err
 
@@ -323,17 +323,17 @@ def test_another_pair_keeps_the_rest() -> None:
     """As the screen asks for it: neither --target nor the pair of the file stands in its way."""
     configure('[model]\npair = "nowhere"\nctx = 512\n[sampling]\nlogit_bias = ["3=ban"]\n')
     made = layers(*FILES, "--threads", "3")
-    made.settle(read_config())
-    other = made.for_pair("builtin").settle(made.config)
+    made.resolve(read_config())
+    other = made.for_pair("builtin").resolve(made.config)
     assert other.pair_id == "builtin"
     assert (other.load.n_ctx, other.load.threads) == (512, 3)
     assert other.reply.sampling.logit_bias == ((3, BANNED),)
-    assert made.said["target"] == "big.gguf"
+    assert made.overrides["target"] == "big.gguf"
 
 
 def test_what_the_command_line_says_is_known() -> None:
     """So that a screen can show why a setting has no effect."""
-    said = layers("--threads", "3", "--mlock", "--spec", "off", "--preset", "creative").said
+    said = layers("--threads", "3", "--mlock", "--spec", "off", "--preset", "creative").overrides
     assert (said["threads"], said["mlock"], said["spec"]) == ("3", "true", "off")
     assert said["temperature"] == "not used"
     assert "ctx" not in said

@@ -25,7 +25,7 @@ def chat_config(text: str | None = None, *arguments: str) -> ChatConfig:
         configure(text)
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
         layers = SettingsResolver(context, {field.name: context.params[field.name] for field in fields(GivenOptions)})
-        return layers.settle(read_config())
+        return layers.resolve(read_config())
 
 
 def settings_app(engine: FakeEngine, text: str | None = None, *arguments: str) -> Any:

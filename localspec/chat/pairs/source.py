@@ -87,7 +87,7 @@ class LocalPairs:
         return str(hub_cache())
 
     def chat_config(self, pair_id: str) -> ChatConfig:
-        return self._settings.for_pair(pair_id).settle(self._settings.config)
+        return self._settings.for_pair(pair_id).resolve(self._settings.config)
 
     def remember(self, pair_id: str) -> None:
         from localspec.config import setting

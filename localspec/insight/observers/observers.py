@@ -158,7 +158,7 @@ def _limits(chat_config: ChatConfig) -> tuple[Value, ...]:
 
 def _said(chat_config: ChatConfig) -> Container[str]:
     """The keys of settings that the command line has the say over."""
-    return chat_config.settings.said if chat_config.settings is not None else ()
+    return chat_config.settings.overrides if chat_config.settings is not None else ()
 
 
 def _values(chat_config: ChatConfig) -> dict[str, Value]:

@@ -23,7 +23,7 @@ _THEME = setting("theme")
 class NoSettings:
     """Stands where a launch was made of nothing: the file has the screen's settings alone."""
 
-    said: Mapping[str, str] = {}
+    overrides: Mapping[str, str] = {}
     problems = ()
     pair_id = None
 
@@ -37,7 +37,7 @@ class NoSettings:
     def for_pair(self, pair_id: str) -> NoSettings:
         return self
 
-    def settle(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
+    def resolve(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
         self.config = config
         return self._chat_config
 
@@ -85,8 +85,8 @@ class SettingsController:
     def apply(self, config: Config) -> None:
         """Put into force what needs no loading. Raises LocalSpecError."""
         self.preferences = preferences(config)
-        self._settings.settle(config)
-        self._adopt(self.settings.settle(config, self.own))
+        self._settings.resolve(config)
+        self._adopt(self.settings.resolve(config, self.own))
         self.pace()
 
     def adopt_promoted(self) -> None:
@@ -106,23 +106,23 @@ class SettingsController:
         named = self.config.values.get(_PAIR)
         changed, self._pair = named != self._pair, named
         settings = self._settings if changed else self.settings
-        return settings.settle(self.config, self.own)
+        return settings.resolve(self.config, self.own)
 
     def for_conversation(self, chat_config: ChatConfig) -> ChatConfig:
         """A launch made for no conversation, with what the one that is open sets. Raises LocalSpecError."""
         self._in_force = self.own
-        return chat_config.settings.settle(self.config, self.own) if self.own and chat_config.settings else chat_config
+        return chat_config.settings.resolve(self.config, self.own) if self.own and chat_config.settings else chat_config
 
     # Of the conversation's own
 
     def turn_to(self, *, begun: bool) -> None:
         """Another conversation is open; if it was not ``begun`` now, its system prompt stays. Raises LocalSpecError."""
         if self.own != self._in_force:
-            self._adopt(self.settings.settle(self.config, self.own), keep_system=not begun)
+            self._adopt(self.settings.resolve(self.config, self.own), keep_system=not begun)
 
     def use_system_said(self) -> None:
         """Have the system prompt or persona of the command line, if it names one, hold for what is open."""
-        if {"system", "persona"} & set(self.settings.said):
+        if {"system", "persona"} & set(self.settings.overrides):
             self._session.thread.stored.set_system(self._session.chat_config.system)
 
     def told(self) -> str:
@@ -153,7 +153,7 @@ class SettingsController:
         """Speak as this persona in this conversation, or as none; what to say about it. Raises LocalSpecError."""
         check_persona(name, self.config.path.parent)
         self.give(_PERSONA, name)
-        if "system" in self._settings.said:
+        if "system" in self._settings.overrides:
             return "The command line names a system prompt, which beats a persona."
         return "No persona from the next reply on." if name == NONE else f"{name} speaks from the next reply on."
 
@@ -163,13 +163,13 @@ class SettingsController:
         if not there:
             return no_personas()
         chosen = self.own.get(_PERSONA.name, NONE)
-        speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in self._settings.said else ""
+        speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in self._settings.overrides else ""
         return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."
 
     def _change(self, changed: Changed) -> str:
         self._session.thread.stored.set_settings(changed.own)
         self._adopt(changed.chat_config)
-        return changed.said
+        return changed.sentence
 
     def _adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
         self._in_force = self.own

@@ -205,7 +205,7 @@ class SettingsScreen(RowScreen[None]):
         except LocalSpecError as error:
             self._say(str(error), refused=True)
         else:
-            self._say(self._browser.said(setting, labels_of(self, SETTING_ACTIONS)["setting-load"]))
+            self._say(self._browser.describe_change(setting, labels_of(self, SETTING_ACTIONS)["setting-load"]))
         self._draw()
 
     # What is shown

@@ -90,7 +90,7 @@ class _Found:
 
     basis: object
     layers: Mapping[str, Layer]
-    said: Mapping[str, str]
+    overrides: Mapping[str, str]
 
 
 class SettingsBrowser:
@@ -288,7 +288,7 @@ class SettingsBrowser:
             self._config = self._file.read()
         return changed
 
-    def said(self, setting: Setting, load_key: str) -> str:
+    def describe_change(self, setting: Setting, load_key: str) -> str:
         """What to say once the setting was changed."""
         value = self._in_scope(setting)
         what = f"{setting.title}: {short(value) if value is not None else _UNSET[self.scope]}"
@@ -353,14 +353,14 @@ class SettingsBrowser:
     @property
     def _by_line(self) -> Mapping[str, str]:
         """What the command line has the say over, with its values in words."""
-        return self._found_out().said
+        return self._found_out().overrides
 
     def _found_out(self) -> _Found:
         """Anew, if what it follows from has changed since."""
         settings = self._settings
         basis = (settings.pair_id, self._config, dict(self.own))
         if self._found is None or self._found.basis != basis:
-            self._found = _Found(basis, settings.layers(self._config, self.own), settings.said)
+            self._found = _Found(basis, settings.layers(self._config, self.own), settings.overrides)
         return self._found
 
     def _held(self, setting: Setting) -> Value | None:
