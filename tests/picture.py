@@ -45,8 +45,8 @@ async def take(chat_config: ChatConfig, log_file: Path) -> str:
 
 
 def _answered(app: ChatApp, n: int) -> bool:
-    exchanges = app.session.thread.exchanges
-    return len(exchanges) == n and exchanges[-1].reply.done and not app.session.busy
+    turns = app.session.thread.turns
+    return len(turns) == n and turns[-1].reply.done and not app.session.busy
 
 
 async def _until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:

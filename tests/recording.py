@@ -68,7 +68,7 @@ def _ready(app: ChatApp) -> bool:
 
 
 def _answered(app: ChatApp) -> bool:
-    return _ready(app) and bool(app.session.thread.exchanges) and app.session.thread.exchanges[-1].reply.done
+    return _ready(app) and bool(app.session.thread.turns) and app.session.thread.turns[-1].reply.done
 
 
 def _raced(app: ChatApp) -> bool:

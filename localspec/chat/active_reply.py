@@ -24,10 +24,10 @@ class ActiveReply:
     """One run of the engine."""
 
     def __init__(
-        self, asked: Generate, exchange: Turn, recorder: Recorder | SummaryRecorder, observer: ReplyObserver
+        self, asked: Generate, turn: Turn, recorder: Recorder | SummaryRecorder, observer: ReplyObserver
     ) -> None:
         self.asked = asked
-        self.exchange = exchange
+        self.turn = turn
         self.phase = Phase.READING
         """READING or WRITING."""
         self._recorder = recorder
@@ -36,7 +36,7 @@ class ActiveReply:
     @property
     def over(self) -> bool:
         """Whether the last event has come."""
-        return self.exchange.reply.done
+        return self.turn.reply.done
 
     def feed(self, events: Sequence[Event]) -> list[Wrote]:
         """Take in the next events; what they wrote becomes one change."""
@@ -54,10 +54,10 @@ class ActiveReply:
         return changes
 
     def _wrote(self, rounds: Sequence[Round], rejected: tuple[Proposal, ...]) -> Wrote:
-        return Wrote(self.exchange, tuple(rounds), rejected)
+        return Wrote(self.turn, tuple(rounds), rejected)
 
     def _receive(self, event: Event) -> None:
-        self.exchange.receive(event)
+        self.turn.receive(event)
         self._recorder.receive(event)
         self._observer.receive(event)
         if isinstance(event, Round):
@@ -65,14 +65,14 @@ class ActiveReply:
 
     def fail(self, error: LocalSpecError) -> None:
         """The reply ends here; what came of it stays."""
-        self.exchange.reply.fail(error)
+        self.turn.reply.fail(error)
         self._recorder.fail(error)
         self._observer.fail(error)
 
     def cut_short(self) -> None:
         """End the reply where the reader saw it end, whatever the engine has made since."""
-        reply = self.exchange.reply
-        self.exchange.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
+        reply = self.turn.reply
+        self.turn.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
         self._recorder.follow(reply)
         self._observer.receive(Finished(FinishReason.CANCELLED, reply.text, reply.timings))
 
@@ -83,7 +83,7 @@ class ActiveReply:
 
 def begin(
     request_id: int,
-    exchange: Turn,
+    turn: Turn,
     thread: Thread,
     chat_config: ChatConfig,
     info: PairInfo | None,
@@ -91,22 +91,22 @@ def begin(
     observer: Observer,
 ) -> ActiveReply:
     """Say the message, if it has not been said, and begin its reply, or go on with it; ``asked`` is to be sent."""
-    assigned = _assigned(exchange, thread, chat_config, trials)
+    assigned = _assigned(turn, thread, chat_config, trials)
     chat_config = assigned.chat_config
     about = reply_about(chat_config, info, trial=assigned.trial, arm=assigned.arm)
-    recorder = thread.begin(exchange, about)
+    recorder = thread.begin(turn, about)
     recorder.keeps_figures = chat_config.keeps_figures
-    exchange.reply.tally.plain_per_second = about.plain_per_second
-    exchange.asked = Generate(request_id, tuple(thread.messages(exchange)), chat_config.reply, exchange.text)
-    if not exchange.continued:
-        exchange.trace.begin(exchange.asked, chat_config.load)
-    return ActiveReply(exchange.asked, exchange, recorder, observer.begin(about, recorder.message))
+    turn.reply.tally.plain_per_second = about.plain_per_second
+    turn.asked = Generate(request_id, tuple(thread.messages(turn)), chat_config.reply, turn.text)
+    if not turn.continued:
+        turn.trace.begin(turn.asked, chat_config.load)
+    return ActiveReply(turn.asked, turn, recorder, observer.begin(about, recorder.message))
 
 
-def _assigned(exchange: Turn, thread: Thread, chat_config: ChatConfig, trials: Trials) -> Assigned:
+def _assigned(turn: Turn, thread: Thread, chat_config: ChatConfig, trials: Trials) -> Assigned:
     """How the reply is to be made: a summary counts for no trial, nor what no message stands above."""
-    if exchange.old is not None:
+    if turn.old is not None:
         return Assigned(replace(chat_config, reply=summary_options(chat_config.reply)))
-    if exchange.continued and exchange.question is None:
+    if turn.continued and turn.question is None:
         return Assigned(chat_config)
-    return trials.assign(chat_config, thread.stored.id, thread.say(exchange))
+    return trials.assign(chat_config, thread.stored.id, thread.say(turn))

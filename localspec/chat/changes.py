@@ -14,14 +14,14 @@ from localspec.runtime.pair_info import PairInfo
 class Began:
     """A message that waited is being answered."""
 
-    exchange: Turn
+    turn: Turn
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
     """The reply grew."""
 
-    exchange: Turn
+    turn: Turn
     rounds: tuple[Round, ...]
     rejected: tuple[Proposal, ...]
     """What the last round threw away, as long as it is news."""
@@ -31,7 +31,7 @@ class Wrote:
 class Ended:
     """The reply is complete, stopped or broken off: see its ``finished`` and ``error``."""
 
-    exchange: Turn
+    turn: Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class TokenCountAnswered:
 class Learned:
     """More is known about the tokens of a reply, or it cannot be known: see ``Session.token_queries``."""
 
-    exchange: Turn
+    turn: Turn
 
 
 Change = Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | Learned

@@ -18,24 +18,24 @@ class PendingMessages:
 
     def ask(self, written: WrittenMessage) -> Turn:
         """Send a message."""
-        exchange = self._session.ask(written.content)
-        exchange.shown = written.shown
-        self._written[exchange] = written
-        return exchange
+        turn = self._session.ask(written.content)
+        turn.shown = written.shown
+        self._written[turn] = written
+        return turn
 
-    def waits(self, exchange: Turn) -> bool:
+    def waits(self, turn: Turn) -> bool:
         """Whether another reply comes first."""
-        return self._session.current is not None and exchange in self._session.waiting
+        return self._session.current is not None and turn in self._session.waiting
 
-    def begun(self, exchange: Turn) -> None:
+    def begun(self, turn: Turn) -> None:
         """It is being answered."""
-        self._written.pop(exchange, None)
+        self._written.pop(turn, None)
 
     def withdraw(self) -> tuple[Turn, WrittenMessage] | None:
         """Take back the message that was sent last, if it still waits."""
-        exchange = self._session.withdraw()
-        return None if exchange is None else (exchange, self._written.pop(exchange, WrittenMessage(exchange.prompt)))
+        turn = self._session.withdraw()
+        return None if turn is None else (turn, self._written.pop(turn, WrittenMessage(turn.prompt)))
 
-    def taken_back(self, exchanges: Iterable[Turn]) -> list[WrittenMessage]:
+    def taken_back(self, turns: Iterable[Turn]) -> list[WrittenMessage]:
         """As they were written; what was not written as a message of its own is left out."""
-        return [self._written.pop(exchange) for exchange in exchanges if exchange in self._written]
+        return [self._written.pop(turn) for turn in turns if turn in self._written]

@@ -1,4 +1,4 @@
-"""Exchanges of an earlier day: made of what is stored, their replies read when they are wanted, and let go again."""
+"""Turns of an earlier day: made of what is stored, their replies read when they are wanted, and let go again."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ def restored_summary(recap: Recap) -> Turn:
     return Turn("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
 
 
-def read_reply(exchange: Turn, stored: StoredConversation) -> None:
+def read_reply(turn: Turn, stored: StoredConversation) -> None:
     """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
-    if exchange.loaded or exchange.answer is None:
+    if turn.loaded or turn.answer is None:
         return
-    exchange.loaded = True
+    turn.loaded = True
     try:
-        found = stored.reply(exchange.answer)
+        found = stored.reply(turn.answer)
     except (StoreError, ValueError):
         return
     if found is None:
         return
     reply = found.to_reply()
-    if exchange.lead.endswith(reply.text):
-        exchange.lead = exchange.lead.removesuffix(reply.text)
-        exchange.reply, exchange.trace = reply, Trace(reply.rounds)
-        exchange.continued = len(found.parts) > 1
-        exchange.about = found.parts[0].about if len(found.parts) == 1 and not exchange.lead else None
+    if turn.lead.endswith(reply.text):
+        turn.lead = turn.lead.removesuffix(reply.text)
+        turn.reply, turn.trace = reply, Trace(reply.rounds)
+        turn.continued = len(found.parts) > 1
+        turn.about = found.parts[0].about if len(found.parts) == 1 and not turn.lead else None
 
 
 def recall_source(
-    exchange: Turn, messages: Callable[[], Sequence[Message]], chat_config: ChatConfig, info: PairInfo | None
+    turn: Turn, messages: Callable[[], Sequence[Message]], chat_config: ChatConfig, info: PairInfo | None
 ) -> None:
     """Know again that a restored reply was asked for with these messages, if the pair that wrote it is loaded now."""
-    about, now = exchange.about, reply_about(chat_config, info)
-    if about is None or exchange.trace.sources or now.target is None or exchange.is_summary:
+    about, now = turn.about, reply_about(chat_config, info)
+    if about is None or turn.trace.sources or now.target is None or turn.is_summary:
         return
     if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
         asked = Generate(0, tuple(messages()), about.options)
-        exchange.trace.sources.append(TokenSource(0, asked, chat_config.load))
+        turn.trace.sources.append(TokenSource(0, asked, chat_config.load))
 
 
 def _agree(one: ModelFileRecord | None, other: ModelFileRecord | None) -> bool:

@@ -71,7 +71,7 @@ class ChatSession:
         self.waiting: deque[Turn] = deque()
         """Messages not yet answered, oldest first."""
         self.last: Turn | None = None
-        """The exchange answered last."""
+        """The turn answered last."""
         self._active_reply: ActiveReply | None = None
         self.trials = trials or Trials(self.store)
         """Which replies are made otherwise, to see whether that is better."""
@@ -106,8 +106,8 @@ class ChatSession:
 
     @property
     def current(self) -> Turn | None:
-        """The exchange being answered."""
-        return self._active_reply.exchange if self._active_reply is not None else None
+        """The turn being answered."""
+        return self._active_reply.turn if self._active_reply is not None else None
 
     @property
     def info(self) -> PairInfo | None:
@@ -142,17 +142,17 @@ class ChatSession:
         """Whether no reply is being written or waited for, so that what was said can be changed."""
         return self.current is None and not self.waiting
 
-    def recall(self, exchange: Turn) -> None:
+    def recall(self, turn: Turn) -> None:
         """Before looking into a reply. As ``Thread.recall``."""
-        self.thread.recall(exchange, self.chat_config, self.info)
+        self.thread.recall(turn, self.chat_config, self.info)
 
-    def queue(self, exchange: Turn) -> Turn:
+    def queue(self, turn: Turn) -> Turn:
         """Have it answered, or continued, after those before it: as ``Thread`` made it, or a summary of old turns."""
-        self.waiting.append(exchange)
+        self.waiting.append(turn)
         if self.phase is Phase.BROKEN:
             self._slot.retry()
         self._send_next()
-        return exchange
+        return turn
 
     def switch(self, chat_config: ChatConfig) -> None:
         """Go on with another pair, as soon as the reply under way is done; messages that wait are for that one."""
@@ -261,13 +261,13 @@ class ChatSession:
             self._end(active_reply)
 
     def _end(self, active_reply: ActiveReply) -> None:
-        """The current exchange is over."""
-        self._changes.append(Ended(active_reply.exchange))
+        """The current turn is over."""
+        self._changes.append(Ended(active_reply.turn))
         self._active_reply = None
-        if active_reply.exchange.is_summary:
+        if active_reply.turn.is_summary:
             self.thread.refresh()
         else:
-            self.last = active_reply.exchange
+            self.last = active_reply.turn
         self.pacer.drop()
         self._change_pair()
         self._send_next()
@@ -285,13 +285,13 @@ class ChatSession:
         if tried.load != self.chat_config.load:
             self.switch(tried)
             return
-        exchange = self.waiting.popleft()
+        turn = self.waiting.popleft()
         self._active_reply = begin(
-            next(self._ids), exchange, self.thread, self.chat_config, self.info, self.trials, self.observer
+            next(self._ids), turn, self.thread, self.chat_config, self.info, self.trials, self.observer
         )
         self.token_queries.withdraw()
         self._engine.send(self._active_reply.asked)
-        self._changes.append(Began(exchange))
+        self._changes.append(Began(turn))
 
     def _change_pair(self) -> None:
         """Load the pair that is to come, if there is one and no reply is being written."""

@@ -22,34 +22,34 @@ def live_state(session: ChatSession, mode: Mode = Mode.ORIGIN) -> Activity | Fig
         return Activity(session.load_progress.what, session.load_progress.fraction, detail)
     if session.phase is Phase.BROKEN:
         return Activity("the engine is not running", detail="the next message starts it again")
-    exchange = session.current or session.last
-    if exchange is None:
+    turn = session.current or session.last
+    if turn is None:
         return Activity("ready", detail=_about(session.info))
-    progress = exchange.reply.progress
+    progress = turn.reply.progress
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    why_off = session.chat_config.why_no_speculation or _why_fallen_back(exchange.reply)
-    return _figures(exchange, mode, why_off, toy=session.chat_config.tour)
+    why_off = session.chat_config.why_no_speculation or _why_fallen_back(turn.reply)
+    return _figures(turn, mode, why_off, toy=session.chat_config.tour)
 
 
 def pace_note(session: ChatSession) -> str:
     """Where the screen is slower than the engine, both speeds; otherwise empty."""
-    pacer, exchange = session.pacer, session.current
-    if exchange is None or not pacer.limited or not pacer.waiting:
+    pacer, turn = session.pacer, session.current
+    if turn is None or not pacer.limited or not pacer.waiting:
         return ""
-    made = figures.speed(exchange.reply.timings.predicted_per_second)
+    made = figures.speed(turn.reply.timings.predicted_per_second)
     return f"shown at {pacer.tokens_per_second:.0f} tokens/s; the engine made {made}/s"
 
 
 def pause_note(session: ChatSession) -> str:
     """That the depth policy has the draft pause, while it does, or that one of several drafters failed."""
-    exchange = session.current
-    if exchange is not None and (failed := failure_said(exchange.reply)):
-        return "" if _why_fallen_back(exchange.reply) else failed
-    if exchange is None or session.chat_config.why_no_speculation or not paused(exchange.reply.rounds):
+    turn = session.current
+    if turn is not None and (failed := failure_said(turn.reply)):
+        return "" if _why_fallen_back(turn.reply) else failed
+    if turn is None or session.chat_config.why_no_speculation or not paused(turn.reply.rounds):
         return ""
-    accepted = exchange.reply.timings.draft_acceptance_rate or 0.0
+    accepted = turn.reply.timings.draft_acceptance_rate or 0.0
     why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"
     return f"no guesses for now: {why}; tried again within 64 tokens"
 
@@ -92,8 +92,8 @@ def showing_note(showing: Showing, *, one: bool) -> str:
     return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
 
 
-def _figures(exchange: Turn, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
-    reply, rounds = exchange.reply, exchange.reply.rounds
+def _figures(turn: Turn, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
+    reply, rounds = turn.reply, turn.reply.rounds
     return Figures(
         reply.timings,
         depth=rounds[-1].depth if rounds else None,
@@ -102,7 +102,7 @@ def _figures(exchange: Turn, mode: Mode, why_off: str | None, *, toy: bool) -> F
         paused=paused(rounds),
         toy=toy,
         mode=mode,
-        counts=exchange.trace.counts(mode),
+        counts=turn.trace.counts(mode),
         latest=latest_of(rounds),
     )
 

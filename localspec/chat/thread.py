@@ -1,4 +1,4 @@
-"""A stored conversation as the exchanges that the reader sees, and what can be done to them.
+"""A stored conversation as the turns that the reader sees, and what can be done to them.
 
 What a change leaves in place stays the same object, so that nobody has to draw it again. Nothing is ever
 destroyed: what is answered anew, edited or deleted stays in the tree.
@@ -19,30 +19,30 @@ from localspec.store.summaries import later
 
 
 class Thread:
-    """Works on the conversation's own path; its exchanges follow."""
+    """Works on the conversation's own path; its turns follow."""
 
     def __init__(self, stored: StoredConversation) -> None:
         self.stored = stored
-        self.exchanges: list[Turn] = []
+        self.turns: list[Turn] = []
         """Those that have been said, oldest first; what waits is not among them."""
         self._recap: Recap | None = None
         self.refresh()
 
     def refresh(self) -> None:
         """See what the path is now."""
-        known = {(exchange.question, exchange.answer): exchange for exchange in self.exchanges}
-        self.exchanges, self._recap = [], self.stored.recap
+        known = {(turn.question, turn.answer): turn for turn in self.turns}
+        self.turns, self._recap = [], self.stored.recap
         if self._recap is not None:
-            self.exchanges.append(known.get((None, self._recap.node.id)) or restored_summary(self._recap))
+            self.turns.append(known.get((None, self._recap.node.id)) or restored_summary(self._recap))
         for question, answer in pairs_of(later(self.stored.path, self._recap)):
             ids = (question.id if question else None, answer.id if answer else None)
-            self.exchanges.append(known.get(ids) or restored(question, answer))
+            self.turns.append(known.get(ids) or restored(question, answer))
 
     def holding(self, message: str) -> Turn | None:
-        """The exchange on the path that a message belongs to, or the summary that stands for it."""
+        """The turn on the path that a message belongs to, or the summary that stands for it."""
         if self._recap is not None and any(node.id == message for node in self._recap.covered):
-            return self.exchanges[0]
-        return next((e for e in self.exchanges if message in (e.question, e.answer)), None)
+            return self.turns[0]
+        return next((e for e in self.turns if message in (e.question, e.answer)), None)
 
     def came_later(self, one: Turn, other: Turn) -> bool:
         """Whether a reply was begun after another one."""
@@ -51,12 +51,12 @@ class Thread:
             return False
         return tree.node(one.answer).created > tree.node(other.answer).created
 
-    def deleted_since(self, exchange: Turn) -> int:
+    def deleted_since(self, turn: Turn) -> int:
         """Characters of the messages that led to a reply when it was begun and have been deleted since."""
         tree = self.stored.tree
-        if exchange.answer is None or exchange.answer not in tree:
+        if turn.answer is None or turn.answer not in tree:
             return 0
-        reply = node = tree.node(exchange.answer)
+        reply = node = tree.node(turn.answer)
         chars_n = 0
         while node.parent is not None:
             node = tree.node(node.parent)
@@ -64,123 +64,123 @@ class Thread:
                 chars_n += len(node.content)
         return chars_n
 
-    def load(self, exchange: Turn) -> None:
+    def load(self, turn: Turn) -> None:
         """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
-        read_reply(exchange, self.stored)
+        read_reply(turn, self.stored)
 
-    def recall(self, exchange: Turn, chat_config: ChatConfig, info: PairInfo | None) -> None:
+    def recall(self, turn: Turn, chat_config: ChatConfig, info: PairInfo | None) -> None:
         """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
-        recall_source(exchange, partial(self.messages, exchange), chat_config, info)
+        recall_source(turn, partial(self.messages, turn), chat_config, info)
 
-    def unload(self, exchange: Turn) -> None:
+    def unload(self, turn: Turn) -> None:
         """Forget a reply that can be read again."""
-        stays = exchange.looked_into or self.stored.trouble is not None or exchange.answer is None
-        if not stays and exchange in self.exchanges:
-            exchange.unload()
+        stays = turn.looked_into or self.stored.trouble is not None or turn.answer is None
+        if not stays and turn in self.turns:
+            turn.unload()
 
     # What is to be answered
 
-    def begin(self, exchange: Turn, about: ReplyMetadata) -> Recorder | SummaryRecorder:
+    def begin(self, turn: Turn, about: ReplyMetadata) -> Recorder | SummaryRecorder:
         """Say the message, if it has not been said, and begin or go on with its reply."""
-        if exchange.old is not None:
-            return self._begin_summary(exchange, exchange.old, about)
-        if exchange.continued and exchange.answer is not None:
-            recorder = self.stored.continue_reply(exchange.answer, about)
+        if turn.old is not None:
+            return self._begin_summary(turn, turn.old, about)
+        if turn.continued and turn.answer is not None:
+            recorder = self.stored.continue_reply(turn.answer, about)
         else:
-            recorder = self.stored.begin_reply(about, under=self.say(exchange))
-            exchange.answer = recorder.node.id
-        if exchange not in self.exchanges:
-            self.exchanges.append(exchange)
+            recorder = self.stored.begin_reply(about, under=self.say(turn))
+            turn.answer = recorder.node.id
+        if turn not in self.turns:
+            self.turns.append(turn)
         self.refresh()
         return recorder
 
-    def say(self, exchange: Turn) -> str:
+    def say(self, turn: Turn) -> str:
         """Say the message, if it has not been said; its id."""
-        if exchange.question is None:
-            exchange.question = self.stored.ask(exchange.prompt).id
-        return exchange.question
+        if turn.question is None:
+            turn.question = self.stored.ask(turn.prompt).id
+        return turn.question
 
     @property
     def begun(self) -> bool:
         """Whether anything was replied in this conversation."""
         return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
 
-    def _begin_summary(self, exchange: Turn, old: OldTurns, about: ReplyMetadata) -> SummaryRecorder:
+    def _begin_summary(self, turn: Turn, old: OldTurns, about: ReplyMetadata) -> SummaryRecorder:
         recorder = self.stored.begin_summary(old, about)
-        exchange.answer = recorder.message
+        turn.answer = recorder.message
         return recorder
 
-    def messages(self, exchange: Turn) -> Sequence[Message]:
+    def messages(self, turn: Turn) -> Sequence[Message]:
         """What the model is to be asked for this reply."""
-        if exchange.old is not None:
-            return exchange.old.asked
-        above = exchange.question
-        if above is None and exchange.answer is not None:
-            above = self.stored.tree.parent(exchange.answer)
+        if turn.old is not None:
+            return turn.old.asked
+        above = turn.question
+        if above is None and turn.answer is not None:
+            above = self.stored.tree.parent(turn.answer)
         return self.stored.messages(above) if above else ()
 
-    def again(self, exchange: Turn) -> Turn:
+    def again(self, turn: Turn) -> Turn:
         """An empty reply beside the one there is. Raises ValueError for a reply without a question."""
-        if exchange.question is None:
+        if turn.question is None:
             raise ValueError("nothing was asked")
-        self.stored.go_to(exchange.question)
+        self.stored.go_to(turn.question)
         self.refresh()
-        return self.exchanges[-1]
+        return self.turns[-1]
 
-    def resend(self, exchange: Turn, text: str) -> Turn:
+    def resend(self, turn: Turn, text: str) -> Turn:
         """Another version of a question, not answered yet. Raises ValueError for a reply without a question."""
-        if exchange.question is None:
+        if turn.question is None:
             raise ValueError("nothing was asked")
-        self.stored.edit(exchange.question, text)
+        self.stored.edit(turn.question, text)
         self.refresh()
-        return self.exchanges[-1]
+        return self.turns[-1]
 
-    def rewrite(self, exchange: Turn, text: str) -> Turn:
+    def rewrite(self, turn: Turn, text: str) -> Turn:
         """Another version of a reply, by hand. Raises ValueError if there is no reply."""
-        if exchange.answer is None:
+        if turn.answer is None:
             raise ValueError("nothing was answered")
-        self.stored.edit(exchange.answer, text)
+        self.stored.edit(turn.answer, text)
         self.refresh()
-        return self.exchanges[-1]
+        return self.turns[-1]
 
-    def carry_on(self, exchange: Turn) -> Turn:
+    def carry_on(self, turn: Turn) -> Turn:
         """The same reply, to be gone on with; what followed it becomes a branch. Raises ValueError without a reply."""
-        if exchange.answer is None:
+        if turn.answer is None:
             raise ValueError("nothing was answered")
-        self.load(exchange)
-        exchange.go_on()
-        self.stored.go_to(exchange.answer)
+        self.load(turn)
+        turn.go_on()
+        self.stored.go_to(turn.answer)
         self.refresh()
-        return exchange
+        return turn
 
     # What is shown
 
-    def versions(self, exchange: Turn) -> tuple[tuple[int, int], tuple[int, int]]:
+    def versions(self, turn: Turn) -> tuple[tuple[int, int], tuple[int, int]]:
         """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
-        if exchange.is_summary:
+        if turn.is_summary:
             return (1, 1), (1, 1)
-        question = self.stored.tree.position(exchange.question) if exchange.question else (1, 1)
-        replies, at = self._replies(exchange)
+        question = self.stored.tree.position(turn.question) if turn.question else (1, 1)
+        replies, at = self._replies(turn)
         # A question that is answered anew has replies beside the one to come.
         return question, (at + 1, max(at + 1, len(replies)))
 
-    def turn_to(self, exchange: Turn, step: int) -> Turn | None:
+    def turn_to(self, turn: Turn, step: int) -> Turn | None:
         """Show the reply before or after this one, or past the last of them the question; None if there is neither."""
-        replies, at = self._replies(exchange)
+        replies, at = self._replies(turn)
         if self._show_one_of(replies, at + step):
-            return self.holding(exchange.question or replies[at + step])
-        if exchange.question is None:
+            return self.holding(turn.question or replies[at + step])
+        if turn.question is None:
             return None
-        questions = [node.id for node in self.stored.tree.siblings(exchange.question)]
-        place = questions.index(exchange.question) + step
+        questions = [node.id for node in self.stored.tree.siblings(turn.question)]
+        place = questions.index(turn.question) + step
         return self.holding(questions[place]) if self._show_one_of(questions, place) else None
 
-    def _replies(self, exchange: Turn) -> tuple[list[str], int]:
+    def _replies(self, turn: Turn) -> tuple[list[str], int]:
         """All versions of the reply, and the place of this one; one that has not begun stands behind them.
 
         Where a question was left without a reply, what was said next is the last version.
         """
-        tree, question, answer = self.stored.tree, exchange.question, exchange.answer
+        tree, question, answer = self.stored.tree, turn.question, turn.answer
         below = tree.children(question) if question else tree.siblings(answer) if answer else ()
         replies = [node.id for node in below if node.role is Role.ASSISTANT]
         said_next = [node.id for node in below if node.role is Role.USER]
@@ -204,9 +204,9 @@ class Thread:
 
     # Deleting
 
-    def delete(self, exchange: Turn) -> None:
+    def delete(self, turn: Turn) -> None:
         """Delete the turn; ``undo`` brings it back."""
-        node = exchange.answer or exchange.question
+        node = turn.answer or turn.question
         if node is not None:
             self.stored.delete(node)
             self.refresh()

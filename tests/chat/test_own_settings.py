@@ -18,7 +18,7 @@ from localspec.tui.settings.browser import SettingsBrowser
 from tests.config.support import add_persona
 from tests.tui.settings_support import chat_config, details, open_settings, rows, screen
 from tests.tui.settings_support import said as said_there
-from tests.tui.support import Clock, FakeEngine, chat, make_app, notice_text, send, session, turns, wait_until
+from tests.tui.support import Clock, FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
 from tests.tui.test_conversations import ready, say
 from tests.tui.test_settings import controller
 
@@ -187,7 +187,7 @@ async def test_the_screen_begins_with_the_conversation_asked_for(store: Store) -
         engine = FakeEngine()
         made = replace(chat_config("", *arguments), conversation=stored.id)
         async with make_app(engine, made, Clock(), store).run_test(size=(100, 30)) as pilot:
-            await wait_until(pilot, lambda: session(pilot).thread.stored.id == stored.id and turns(pilot))
+            await wait_until(pilot, lambda: session(pilot).thread.stored.id == stored.id and views(pilot))
             await pilot.pause()
             assert session(pilot).chat_config.reply.seed == 7
             assert session(pilot).thread.stored.system == system

@@ -17,11 +17,11 @@ def test_what_is_sent_is_the_content_and_what_comes_back_is_what_was_written() -
     first = enclosures.written("Hello")
     second = enclosures.written(f"See {enclosures.fold(LONG)}")
     assert not pending.waits(pending.ask(first))
-    exchange = pending.ask(second)
-    assert pending.waits(exchange)
-    assert LONG.strip() in exchange.prompt
-    assert exchange.shown == second.shown
-    assert pending.withdraw() == (exchange, second)
+    turn = pending.ask(second)
+    assert pending.waits(turn)
+    assert LONG.strip() in turn.prompt
+    assert turn.shown == second.shown
+    assert pending.withdraw() == (turn, second)
     assert pending.withdraw() is None
     assert [request.prompt[-1].content for request in engine.prompts] == ["Hello"]  # type: ignore[union-attr]
 
@@ -32,13 +32,13 @@ def test_stopping_gives_back_all_that_waited_in_the_order_it_was_sent() -> None:
     pending = PendingMessages(session)
     enclosures = Enclosures()
     messages = [enclosures.written(text) for text in ("One", "Two", "Three")]
-    exchanges = [pending.ask(message) for message in messages]
+    turns = [pending.ask(message) for message in messages]
     engine.start()
-    for exchange in exchanges[:1]:
-        pending.begun(exchange)
+    for turn in turns[:1]:
+        pending.begun(turn)
     hear(session, engine)
     withdrawn = session.stop()
-    assert pending.taken_back([exchanges[0], *withdrawn]) == messages[1:]
+    assert pending.taken_back([turns[0], *withdrawn]) == messages[1:]
     assert pending.taken_back(withdrawn) == []
 
 

@@ -1,4 +1,4 @@
-"""A stored conversation as exchanges: versions, deletions and what was stored, without a screen."""
+"""A stored conversation as turns: versions, deletions and what was stored, without a screen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.store import ReplyMetadata, Store
-from localspec.tui.conversation.turn import PROMPT_ROWS
+from localspec.tui.conversation.turn_view import PROMPT_ROWS
 from tests.tui.support import INFO, LAUNCH, rounds_of
 
 
@@ -29,21 +29,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def say(
     thread: Thread,
-    exchange: Turn,
+    turn: Turn,
     text: str,
     reason: FinishReason = FinishReason.STOP,
     about: ReplyMetadata = ReplyMetadata(),  # noqa: B008 - it cannot be changed
 ) -> Turn:
-    """Have an exchange answered in these words."""
-    recorder = thread.begin(exchange, about)
+    """Have a turn answered in these words."""
+    recorder = thread.begin(turn, about)
     events: list[Event] = [Started(5, 0, 1), *rounds_of(text)]
     for event in events:
-        exchange.receive(event)
+        turn.receive(event)
         recorder.receive(event)
-    finished = Finished(reason, "", exchange.reply.tally.timings())
-    exchange.receive(finished)
+    finished = Finished(reason, "", turn.reply.tally.timings())
+    turn.receive(finished)
     recorder.receive(finished)
-    return exchange
+    return turn
 
 
 def two_turns(store: Store) -> Thread:
@@ -54,7 +54,7 @@ def two_turns(store: Store) -> Thread:
 
 
 def said(thread: Thread) -> list[tuple[str, str]]:
-    return [(exchange.prompt, exchange.text) for exchange in thread.exchanges]
+    return [(turn.prompt, turn.text) for turn in thread.turns]
 
 
 def test_a_restored_question_is_shown_without_the_text_of_its_files(store: Store) -> None:
@@ -62,7 +62,7 @@ def test_a_restored_question_is_shown_without_the_text_of_its_files(store: Store
     thread = store.begin()
     thread.ask("File: a.py\n```py\nprint(1)\n```\n\nWhat is this?")
     thread.ask("line\n" * 100)
-    files, long = Thread(thread).exchanges
+    files, long = Thread(thread).turns
     assert files.shown == "[a.py  0.1 kB]\nWhat is this?"
     assert "print(1)" in files.prompt
     assert files.rows(80) == 2 + 4
@@ -76,8 +76,8 @@ def test_what_was_said_is_restored_with_its_tokens(store: Store) -> None:
     """Another Talk on the same conversation shows the same texts, tokens and figures."""
     thread = two_turns(store)
     again = Thread(thread.stored)
-    assert len(again.exchanges) == 2
-    for restored, first in zip(again.exchanges, thread.exchanges, strict=True):
+    assert len(again.turns) == 2
+    for restored, first in zip(again.turns, thread.turns, strict=True):
         assert restored.text == first.text
         assert not restored.loaded
         again.load(restored)
@@ -94,14 +94,14 @@ def test_a_restored_reply_can_be_asked_about_if_its_pair_is_loaded(store: Store)
     thread = Thread(store.begin("Be kind."))
     say(thread, Turn("First"), "One.", about=replace(reply_about(LAUNCH, INFO), options=options))
     restored = Thread(thread.stored)
-    (exchange,) = restored.exchanges
-    restored.load(exchange)
+    (turn,) = restored.turns
+    restored.load(turn)
     for info in (None, other):
-        restored.recall(exchange, LAUNCH, info)
-        assert exchange.trace.source(0) is None
+        restored.recall(turn, LAUNCH, info)
+        assert turn.trace.source(0) is None
     for _ in range(2):
-        restored.recall(exchange, LAUNCH, INFO)
-    (source,) = exchange.trace.sources
+        restored.recall(turn, LAUNCH, INFO)
+    (source,) = turn.trace.sources
     assert (source.start, source.pair) == (0, LAUNCH.load)
     assert source.asked.options == options
     assert [message.content for message in source.asked.prompt if isinstance(message, Message)] == ["Be kind.", "First"]
@@ -109,72 +109,72 @@ def test_a_restored_reply_can_be_asked_about_if_its_pair_is_loaded(store: Store)
 
 def test_a_reply_that_is_let_go_is_read_again(store: Store) -> None:
     thread = two_turns(store)
-    exchange = thread.exchanges[0]
-    tokens = list(exchange.trace.tokens)
-    exchange.looked_into = True
-    thread.unload(exchange)
-    assert exchange.trace.tokens == tokens
-    exchange.looked_into = False
-    thread.unload(exchange)
-    assert (exchange.text, exchange.trace.tokens) == ("One.", [])
-    thread.load(exchange)
-    assert (exchange.text, exchange.trace.tokens) == ("One.", tokens)
+    turn = thread.turns[0]
+    tokens = list(turn.trace.tokens)
+    turn.looked_into = True
+    thread.unload(turn)
+    assert turn.trace.tokens == tokens
+    turn.looked_into = False
+    thread.unload(turn)
+    assert (turn.text, turn.trace.tokens) == ("One.", [])
+    thread.load(turn)
+    assert (turn.text, turn.trace.tokens) == ("One.", tokens)
 
 
 def test_answering_anew_keeps_the_first_reply(store: Store) -> None:
     """The new one is the second of two, and the first can be gone back to with what followed it."""
     thread = two_turns(store)
-    first = thread.exchanges[0]
+    first = thread.turns[0]
     waiting = thread.again(first)
     assert said(thread) == [("First", "")]
     assert thread.versions(waiting) == ((1, 1), (2, 2))
     say(thread, waiting, "Uno.")
     assert thread.versions(waiting) == ((1, 1), (2, 2))
-    assert thread.turn_to(waiting, -1) is thread.exchanges[0]
+    assert thread.turn_to(waiting, -1) is thread.turns[0]
     assert said(thread) == [("First", "One."), ("Second", "Two.")]
-    assert thread.turn_to(thread.exchanges[0], -1) is None
+    assert thread.turn_to(thread.turns[0], -1) is None
 
 
 def test_asking_in_other_words_is_a_branch(store: Store) -> None:
     thread = two_turns(store)
-    waiting = thread.resend(thread.exchanges[1], "Third")
+    waiting = thread.resend(thread.turns[1], "Third")
     assert [message.content for message in thread.messages(waiting)] == ["First", "One.", "Third"]
     say(thread, waiting, "Three.")
     assert said(thread) == [("First", "One."), ("Third", "Three.")]
-    assert thread.versions(thread.exchanges[1]) == ((2, 2), (1, 1))
-    assert thread.turn_to(thread.exchanges[1], -1) is thread.exchanges[1]
+    assert thread.versions(thread.turns[1]) == ((2, 2), (1, 1))
+    assert thread.turn_to(thread.turns[1], -1) is thread.turns[1]
     assert said(thread)[1] == ("Second", "Two.")
 
 
 def test_what_stays_in_place_stays_the_same_object(store: Store) -> None:
     """So that nothing of it has to be drawn again."""
     thread = two_turns(store)
-    first = thread.exchanges[0]
-    thread.resend(thread.exchanges[1], "Third")
-    assert thread.exchanges[0] is first
+    first = thread.turns[0]
+    thread.resend(thread.turns[1], "Third")
+    assert thread.turns[0] is first
 
 
 def test_a_reply_that_is_gone_on_with_joins_exactly(store: Store) -> None:
     """The engine is given what stands there; text, tokens and counts are those of both runs, stored and shown."""
     thread = Thread(store.begin())
-    exchange = say(thread, Turn("Count"), "One, two,", FinishReason.LENGTH)
-    before_n = len(exchange.trace.tokens)
-    assert thread.carry_on(exchange) is exchange
-    assert exchange.text == "One, two,"
-    say(thread, exchange, " three.")
-    assert exchange.text == "One, two, three."
-    assert len(exchange.trace.tokens) == exchange.reply.timings.predicted_n > before_n
-    assert sum(exchange.trace.counts(Mode.ORIGIN).values()) == len(exchange.trace.tokens)
+    turn = say(thread, Turn("Count"), "One, two,", FinishReason.LENGTH)
+    before_n = len(turn.trace.tokens)
+    assert thread.carry_on(turn) is turn
+    assert turn.text == "One, two,"
+    say(thread, turn, " three.")
+    assert turn.text == "One, two, three."
+    assert len(turn.trace.tokens) == turn.reply.timings.predicted_n > before_n
+    assert sum(turn.trace.counts(Mode.ORIGIN).values()) == len(turn.trace.tokens)
     again = Thread(thread.stored)
-    again.load(again.exchanges[0])
-    assert again.exchanges[0].text == "One, two, three."
-    assert again.exchanges[0].trace.tokens == exchange.trace.tokens
+    again.load(again.turns[0])
+    assert again.turns[0].text == "One, two, three."
+    assert again.turns[0].trace.tokens == turn.trace.tokens
 
 
 def test_a_reply_that_was_edited_by_hand_can_be_gone_on_with(store: Store) -> None:
     thread = Thread(store.begin())
-    exchange = say(thread, Turn("Count"), "One, two.")
-    edited = thread.rewrite(exchange, "One, zwei,")
+    turn = say(thread, Turn("Count"), "One, two.")
+    edited = thread.rewrite(turn, "One, zwei,")
     assert (edited.text, thread.versions(edited)) == ("One, zwei,", ((1, 1), (2, 2)))
     thread.carry_on(edited)
     say(thread, edited, " drei.")
@@ -185,7 +185,7 @@ def test_a_reply_that_was_edited_by_hand_can_be_gone_on_with(store: Store) -> No
 def test_a_deleted_turn_comes_back(store: Store) -> None:
     """Where it was, with what followed it."""
     thread = two_turns(store)
-    thread.delete(thread.exchanges[0])
+    thread.delete(thread.turns[0])
     assert said(thread) == [("Second", "Two.")]
     back = thread.undo()
     assert back is not None
@@ -196,10 +196,10 @@ def test_a_deleted_turn_comes_back(store: Store) -> None:
 def test_a_conversation_that_begins_with_a_reply_is_shown(store: Store) -> None:
     """As some imported ones do: the reply stands alone, and cannot be asked for anew."""
     thread = two_turns(store)
-    first = thread.exchanges[0]
+    first = thread.turns[0]
     assert first.question is not None
     thread.stored.edit(first.question, "")
-    alone = Turn("", None, thread.exchanges[0].answer, lead="Hello")
+    alone = Turn("", None, thread.turns[0].answer, lead="Hello")
     with pytest.raises(ValueError, match="nothing was asked"):
         thread.again(alone)
     with pytest.raises(ValueError, match="nothing was asked"):
@@ -216,8 +216,8 @@ def test_text_whose_tokens_cannot_be_read_is_still_text(store: Store, monkeypatc
         raise StoreError("locked", "later")
 
     monkeypatch.setattr(thread.stored, "reply", refuse)
-    again.load(again.exchanges[0])
-    assert (again.exchanges[0].text, again.exchanges[0].trace.tokens) == ("One.", [])
+    again.load(again.turns[0])
+    assert (again.turns[0].text, again.turns[0].trace.tokens) == ("One.", [])
 
 
 def test_roles_are_paired(store: Store) -> None:
@@ -226,5 +226,5 @@ def test_roles_are_paired(store: Store) -> None:
     thread.stored.ask("First")
     thread.stored.ask("Second")
     thread.refresh()
-    assert [(exchange.prompt, exchange.answer) for exchange in thread.exchanges] == [("First", None), ("Second", None)]
+    assert [(turn.prompt, turn.answer) for turn in thread.turns] == [("First", None), ("Second", None)]
     assert [node.role for node in thread.stored.path] == [Role.USER, Role.USER]

@@ -32,7 +32,7 @@ from localspec.runtime.worker.messages import Emitted, Failed, Generate, Loaded,
 from localspec.store import Store
 from localspec.tui.app import ChatApp
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.widgets.live_line import LiveLine
@@ -208,8 +208,8 @@ def session(pilot: Pilot[Any]) -> Any:
     return app.session
 
 
-def turns(pilot: Pilot[Any]) -> list[TurnView]:
-    return chat(pilot).query_one(Transcript).turns
+def views(pilot: Pilot[Any]) -> list[TurnView]:
+    return chat(pilot).query_one(Transcript).views
 
 
 def shown(pilot: Pilot[Any], selector: str) -> str:

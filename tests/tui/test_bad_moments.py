@@ -12,7 +12,7 @@ from localspec.runtime.worker.messages import Load
 from localspec.store import Store
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.transcript import Transcript
-from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, views, wait_until
 
 MANY_WORDS = "word " * 400
 
@@ -48,7 +48,7 @@ async def test_a_message_that_waits_when_the_engine_dies_is_answered_after() -> 
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         engine.reply("Here I am.")
         await wait_until(pilot, lambda: session(pilot).free)
-        assert [exchange.text for exchange in session(pilot).thread.exchanges] == ["Some words", "Here I am."]
+        assert [turn.text for turn in session(pilot).thread.turns] == ["Some words", "Here I am."]
 
 
 async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> None:
@@ -63,8 +63,8 @@ async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> N
             await wait_until(pilot, lambda: session(pilot).free)
         transcript = chat(pilot).query_one(Transcript)
         async with transcript.near.held():
-            for turn in turns(pilot):
-                transcript.settle(turn)
+            for view in views(pilot):
+                transcript.settle(view)
             await pilot.pause()
         await wait_until(pilot, lambda: not pilot.app.workers._workers)
 
@@ -79,13 +79,13 @@ async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:
         engine.reply("A word.")
         await wait_until(pilot, lambda: session(pilot).free)
         transcript = chat(pilot).query_one(Transcript)
-        page, exchange = transcript.near.pages[-1], turns(pilot)[0].exchange
+        page, turn = transcript.near.pages[-1], views(pilot)[0].turn
         async with transcript.near.held():
-            opening = asyncio.gather(transcript.near.open(page), transcript.remake(exchange))
+            opening = asyncio.gather(transcript.near.open(page), transcript.remake(turn))
             await pilot.pause()
         await opening
-        assert [turn.exchange for turn in turns(pilot)] == [exchange]
-        assert transcript.view(exchange) is turns(pilot)[0]
+        assert [view.turn for view in views(pilot)] == [turn]
+        assert transcript.view(turn) is views(pilot)[0]
 
 
 async def test_a_long_conversation_opens_at_its_end(store: Store) -> None:
@@ -96,9 +96,9 @@ async def test_a_long_conversation_opens_at_its_end(store: Store) -> None:
         await chat(pilot)._go_to(long)
         transcript = chat(pilot).query_one(Transcript)
         await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.near.wanted is None)
-        assert turns(pilot)[-1].exchange.prompt.startswith("Question 259")
-        assert turns(pilot)[-1].region.height > 3
-        assert all(int(turn.exchange.prompt.split()[1]) > 230 for turn in turns(pilot))
+        assert views(pilot)[-1].turn.prompt.startswith("Question 259")
+        assert views(pilot)[-1].region.height > 3
+        assert all(int(view.turn.prompt.split()[1]) > 230 for view in views(pilot))
 
 
 async def test_far_pages_are_no_part_of_the_layout(store: Store) -> None:
@@ -124,7 +124,7 @@ async def test_conversations_are_changed_while_pages_come(store: Store) -> None:
             transcript.scroll_to(y=300 * n, animate=False)
             await pilot.pause(0)
         await wait_until(pilot, lambda: transcript.near.wanted is None)
-        assert {turn.exchange.prompt.split()[0] for turn in turns(pilot)} == {"Two"}
+        assert {view.turn.prompt.split()[0] for view in views(pilot)} == {"Two"}
         assert not shown(pilot, "#counts")
 
 
@@ -136,12 +136,12 @@ async def test_a_screen_of_five_rows_loses_nothing() -> None:
         await send(pilot, "First")
         await wait_until(pilot, lambda: len(engine.prompts) == 1)
         engine.reply("Some words.")
-        await wait_until(pilot, lambda: session(pilot).free and session(pilot).thread.exchanges[0].reply.done)
+        await wait_until(pilot, lambda: session(pilot).free and session(pilot).thread.turns[0].reply.done)
         for key in ("f1", "escape", "f7", "escape", "f9", "escape", "pageup", "pagedown"):
             await pilot.press(key)
         await pilot.resize_terminal(100, 30)
-        await wait_until(pilot, lambda: turns(pilot)[0].region.height > 3)
-        assert session(pilot).thread.exchanges[0].text == "Some words."
+        await wait_until(pilot, lambda: views(pilot)[0].region.height > 3)
+        assert session(pilot).thread.turns[0].text == "Some words."
 
 
 @pytest.mark.parametrize("key", ["f1", "f9", "ctrl+l", "ctrl+s"])

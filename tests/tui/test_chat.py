@@ -36,7 +36,7 @@ from tests.tui.support import (
     send,
     session,
     shown,
-    turns,
+    views,
     wait_until,
 )
 
@@ -62,7 +62,7 @@ async def answered(pilot: Pilot[Any], n: int = 1) -> None:
     transcript = chat(pilot).query_one(Transcript)
 
     def settled() -> bool:
-        view = transcript.view(transcript.exchanges[n - 1])
+        view = transcript.view(transcript.turns[n - 1])
         return (view is not None and bool(view.query(Markdown))) or not transcript.following
 
     await wait_until(pilot, settled)
@@ -89,7 +89,7 @@ async def test_the_counts_on_the_line_are_the_tokens_marked(seed: int) -> None:
         engine.write(rounds)
         engine.finish()
         await answered(pilot)
-        marked = turns(pilot)[0].reply.counts
+        marked = views(pilot)[0].reply.counts
         sent = Counter(token.origin for round_ in rounds for token in round_.tokens)
         assert marked == {origin: sent[origin] for origin in Origin}
         words = live_text(pilot).split()
@@ -105,12 +105,12 @@ async def test_a_message_written_while_the_pair_loads_is_answered_after() -> Non
         await wait_until(pilot, lambda: "40%" in live_text(pilot))
         await pilot.press(*"Hello", "enter")
         await pilot.pause()
-        assert "queued" in str(turns(pilot)[0].query(".prompt").first().render())
+        assert "queued" in str(views(pilot)[0].query(".prompt").first().render())
         assert engine.prompts == []
         engine.load()
         await wait_until(pilot, lambda: engine.prompts)
         assert engine.prompts[0].prompt[0].content == "Hello"  # type: ignore[union-attr]
-        assert "queued" not in str(turns(pilot)[0].query(".prompt").first().render())
+        assert "queued" not in str(views(pilot)[0].query(".prompt").first().render())
 
 
 async def test_enter_sends_letters_typed_just_before() -> None:
@@ -119,7 +119,7 @@ async def test_enter_sends_letters_typed_just_before() -> None:
     async with make_app(engine).run_test() as pilot:
         for key, character in (("a", "a"), ("b", "b"), ("enter", "\r")):
             pilot.app.post_message(Key(key, character))
-        await wait_until(pilot, lambda: turns(pilot))
+        await wait_until(pilot, lambda: views(pilot))
         assert chat(pilot).query_one(Prompt).text == ""
         assert session(pilot).waiting[0].prompt == "ab"
 
@@ -143,7 +143,7 @@ async def test_newlines_grow_the_prompt_up_to_ten_lines() -> None:
         prompt = chat(pilot).query_one(Prompt)
         await pilot.press("enter", "space", "enter")
         assert session(pilot).waiting.maxlen is None
-        assert not turns(pilot)
+        assert not views(pilot)
         await pilot.press("a", "ctrl+j", "b")
         await pilot.pause()
         assert prompt.text.strip() == "a\nb"
@@ -160,11 +160,11 @@ async def test_a_message_sent_during_a_reply_waits_its_turn() -> None:
         engine.write(rounds_of("Some words."))
         await written(pilot, 3)
         await send(pilot, "Second")
-        assert [turn.has_class("-queued") for turn in turns(pilot)] == [False, True]
+        assert [view.has_class("-queued") for view in views(pilot)] == [False, True]
         engine.finish()
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert [m.content for m in engine.prompts[1].prompt] == ["First", "Some words.", "Second"]  # type: ignore[union-attr]
-        assert not turns(pilot)[1].has_class("-queued")
+        assert not views(pilot)[1].has_class("-queued")
 
 
 async def test_escape_stops_the_reply_and_keeps_its_text() -> None:
@@ -178,8 +178,8 @@ async def test_escape_stops_the_reply_and_keeps_its_text() -> None:
         assert engine.sent[-1] == Cancel()
         engine.finish(FinishReason.CANCELLED)
         await answered(pilot)
-        assert turns(pilot)[0].reply.query_one(TokenView)._layout.text == "Once upon a time"
-        assert "stopped" in str(turns(pilot)[0].query_one(".note").render())
+        assert views(pilot)[0].reply.query_one(TokenView)._layout.text == "Once upon a time"
+        assert "stopped" in str(views(pilot)[0].query_one(".note").render())
 
 
 async def test_escape_gives_queued_messages_back() -> None:
@@ -194,7 +194,7 @@ async def test_escape_gives_queued_messages_back() -> None:
         engine.finish(FinishReason.CANCELLED)
         await wait_until(pilot, lambda: session(pilot).last is not None)
         assert len(engine.prompts) == 1
-        assert len(turns(pilot)) == 1
+        assert len(views(pilot)) == 1
 
 
 async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
@@ -210,10 +210,10 @@ async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
         await written(pilot, 6)
         await pilot.press("escape")
         await answered(pilot)
-        reply = session(pilot).thread.exchanges[0].reply
+        reply = session(pilot).thread.turns[0].reply
         assert reply.finished is FinishReason.CANCELLED
         assert 6 <= len(reply.tokens) < 30
-        assert sum(turns(pilot)[0].reply.counts.values()) == len(reply.tokens) == reply.timings.predicted_n
+        assert sum(views(pilot)[0].reply.counts.values()) == len(reply.tokens) == reply.timings.predicted_n
 
 
 async def test_full_speed_shows_everything_at_once() -> None:
@@ -248,9 +248,9 @@ async def test_scrolling_back_stays_while_the_reply_goes_on() -> None:
         await wait_until(pilot, lambda: session(pilot).current is None)
         assert transcript.scroll_y == place
         assert "↓ new" in notice_text(pilot)
-        assert not turns(pilot)[0].query(Markdown), "Markdown would move what the reader looks at"
+        assert not views(pilot)[0].query(Markdown), "Markdown would move what the reader looks at"
         await pilot.press("ctrl+end")
-        await wait_until(pilot, lambda: transcript.following and turns(pilot)[0].query(Markdown))
+        await wait_until(pilot, lambda: transcript.following and views(pilot)[0].query(Markdown))
         assert transcript.scroll_y == transcript.max_scroll_y
         assert "↓ new" not in notice_text(pilot)
 
@@ -262,7 +262,7 @@ async def test_short_conversations_begin_at_the_top() -> None:
         await begin(pilot, engine)
         engine.write(rounds_of("One.\nTwo.\n")[:-1])
         await written(pilot, 4)
-        assert turns(pilot)[0].region.y == 1
+        assert views(pilot)[0].region.y == 1
 
 
 async def test_a_finished_reply_is_markdown_and_can_be_seen_as_tokens() -> None:
@@ -273,7 +273,7 @@ async def test_a_finished_reply_is_markdown_and_can_be_seen_as_tokens() -> None:
         engine.write(rounds_of("Some **bold** words."))
         engine.finish()
         await answered(pilot)
-        reply = turns(pilot)[0].reply
+        reply = views(pilot)[0].reply
         await wait_until(pilot, lambda: reply.query_one(Markdown).display)
         assert not reply.tokens.display
         await pilot.press("ctrl+t")
@@ -289,7 +289,7 @@ async def test_ghosts_are_brief_and_no_part_of_the_text() -> None:
         await begin(pilot, engine)
         engine.write([make_round(["Once", " upon"], rejected=[" there", " was"])])
         await written(pilot, 2)
-        view = turns(pilot)[0].reply.tokens
+        view = views(pilot)[0].reply.tokens
         assert [ghost.text for ghost in view.ghosts] == [" there", " was"]
         assert "Once upon there was" in view.render_line(0).text
         assert view.get_selection(_everything()) == ("Once upon", "\n")
@@ -307,7 +307,7 @@ async def test_without_animations_there_are_no_ghosts() -> None:
         await begin(pilot, engine)
         engine.write([make_round(["Once"], rejected=[" there"])])
         await written(pilot, 1)
-        assert turns(pilot)[0].reply.tokens.ghosts == ()
+        assert views(pilot)[0].reply.tokens.ghosts == ()
 
 
 async def test_an_engine_that_dies_costs_a_sentence() -> None:
@@ -319,9 +319,9 @@ async def test_an_engine_that_dies_costs_a_sentence() -> None:
         await written(pilot, 2)
         engine.die()
         await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN)
-        error = str(turns(pilot)[0].query_one(".error").render())
+        error = str(views(pilot)[0].query_one(".error").render())
         assert error == "The engine process stopped unexpectedly. Send your message again to start it anew."
-        assert session(pilot).thread.exchanges[0].reply.text == "Some words"
+        assert session(pilot).thread.turns[0].reply.text == "Some words"
         await send(pilot, "Again")
         assert isinstance(engine.sent[-1], Load)
         engine.load()
@@ -388,7 +388,7 @@ async def test_a_new_conversation_forgets_the_old_one() -> None:
         await send(pilot, "Hello")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert [m.content for m in engine.prompts[1].prompt] == ["Hello"]  # type: ignore[union-attr]
-        assert len(turns(pilot)) == 1
+        assert len(views(pilot)) == 1
 
 
 async def test_commands_act_and_unknown_ones_are_named() -> None:
@@ -446,7 +446,7 @@ async def test_a_line_more_lays_the_screen_out_once(monkeypatch: pytest.MonkeyPa
         await begin(pilot, engine)
         engine.write(rounds_of(LONG))
         await written(pilot, 300)
-        view = turns(pilot)[0].reply.tokens
+        view = views(pilot)[0].reply.tokens
         for text, expected in (("word", 0), (" word", 0), ("\n", 1), ("word", 0)):
             await pilot.pause()
             layouts.clear()
@@ -474,9 +474,9 @@ async def test_old_turns_fold_away_and_come_back() -> None:
         assert not pages[-1].folded
         height = transcript.virtual_size.height
         transcript.scroll_home(animate=False)
-        await wait_until(pilot, lambda: not pages[0].folded and turns(pilot)[0].region.height > 3)
+        await wait_until(pilot, lambda: not pages[0].folded and views(pilot)[0].region.height > 3)
         assert transcript.virtual_size.height == height
-        assert len(turns(pilot)) == 13
+        assert len(views(pilot)) == 13
 
 
 async def test_a_narrower_screen_wraps_again() -> None:
@@ -486,7 +486,7 @@ async def test_a_narrower_screen_wraps_again() -> None:
         await begin(pilot, engine)
         engine.write(rounds_of("word " * 60)[:-1])
         await written(pilot, 60)
-        view = turns(pilot)[0].reply.tokens
+        view = views(pilot)[0].reply.tokens
         wide = view.size.height
         await pilot.resize_terminal(60, 15)
         await wait_until(pilot, lambda: view.size.height > wide)

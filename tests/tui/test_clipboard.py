@@ -27,7 +27,7 @@ from localspec.tui.screens.links import LinksScreen, copied_link
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.terminal import clipboard as clipboards
 from localspec.tui.terminal.clipboard import Arrival, Clipboard, copied, copy
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, views, wait_until
 from tests.tui.test_conversations import ready, say
 from tests.tui.test_every_action import ELSEWHERE
 
@@ -151,7 +151,7 @@ async def test_what_is_marked_with_the_mouse_is_copied(tokens: bool, monkeypatch
         if tokens:
             await send(pilot, "/tokens")
             await pilot.press("f4")
-        view = turns(pilot)[0].reply
+        view = views(pilot)[0].reply
         await wait_until(pilot, lambda: view.tokens.display is tokens)
         place = view.tokens if tokens else chat(pilot).query_one("MarkdownParagraph")
         await pilot.mouse_down(place, offset=(5, 0))
@@ -271,7 +271,7 @@ async def test_whatever_is_copied_goes_each_way_once(
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "Hello", REPLY)
-        await wait_until(pilot, lambda: not turns(pilot)[0].reply.tokens.display)
+        await wait_until(pilot, lambda: not views(pilot)[0].reply.tokens.display)
         taken = watch(app, monkeypatch)
         text = await way(pilot)
         await wait_until(pilot, lambda: taken.program)

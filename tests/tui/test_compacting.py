@@ -16,11 +16,11 @@ from localspec.runtime.messages import Role
 from localspec.runtime.worker.messages import Failed
 from localspec.store import Store
 from localspec.store.summaries import REQUEST, SUMMARY_TOKENS_N
-from localspec.tui.conversation.summary import SummaryView
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.turn_notes import context_note
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.prompt.prompt import Prompt
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, views, wait_until
 from tests.tui.test_conversations import asked, ready, say, shown
 
 WORDS = ("One", "Two", "Three", "Four")
@@ -61,12 +61,12 @@ async def summarise(pilot: Pilot[Any], engine: FakeEngine, text: str, command: s
 
 def is_summarised(pilot: Pilot[Any]) -> bool:
     """Whether the summary stands where the turns did, and all that follows it is drawn."""
-    views = turns(pilot)
-    return bool(views) and isinstance(views[0], SummaryView) and session(pilot).current is None
+    drawn = views(pilot)
+    return bool(drawn) and isinstance(drawn[0], SummaryView) and session(pilot).current is None
 
 
 def summary_of(pilot: Pilot[Any]) -> SummaryView:
-    view = turns(pilot)[0]
+    view = views(pilot)[0]
     assert isinstance(view, SummaryView)
     return view
 
@@ -105,7 +105,7 @@ async def test_the_summary_can_be_read_and_copied(store: Store) -> None:
         view = await summarise(pilot, engine, "They counted.")
         for _ in range(3):
             await pilot.press("alt+up")
-        assert session(pilot).thread.exchanges[0] is chat(pilot)._turns.chosen
+        assert session(pilot).thread.turns[0] is chat(pilot)._turns.chosen
         await pilot.press("z")
         assert view.reply.display
         await pilot.press("y")
@@ -135,8 +135,8 @@ async def test_a_summary_that_fails_leaves_everything_as_it_was(store: Store, en
     async with make_app(engine, store=store).run_test(size=(100, 40)) as pilot:
         await four_turns(pilot, engine)
         await begin(pilot, engine)
-        await wait_until(pilot, lambda: len(turns(pilot)) == 5)
-        assert "summarising 2 turns" in row(turns(pilot)[-1])
+        await wait_until(pilot, lambda: len(views(pilot)) == 5)
+        assert "summarising 2 turns" in row(views(pilot)[-1])
         engine.start()
         engine.write(rounds_of("They" if end != "empty" else " ")[:1])
         match end:
@@ -185,7 +185,7 @@ async def test_the_row_is_there_when_the_conversation_is_opened_again(store: Sto
     async with make_app(again, store=store).run_test(size=(100, 40)) as pilot:
         await ready(pilot, again)
         await chat(pilot)._go_to(summary.heading.id)
-        await wait_until(pilot, lambda: len(turns(pilot)) == 3)
+        await wait_until(pilot, lambda: len(views(pilot)) == 3)
         assert "2 turns summarised" in row(summary_of(pilot))
         await send(pilot, "/undo ")
         await wait_until(pilot, lambda: shown(pilot) == WHOLE)
@@ -289,7 +289,7 @@ async def test_a_turn_that_is_deleted_is_no_longer_counted(store: Store) -> None
         await send(pilot, "/undo")
         await wait_until(pilot, lambda: context_note(session(pilot)) == before)
         await pilot.press("alt+up", "alt+up", "d", "d")
-        await wait_until(pilot, lambda: len(turns(pilot)) == 2)
+        await wait_until(pilot, lambda: len(views(pilot)) == 2)
         await say(pilot, engine, "Five?", "Five it is.")
         assert "~" not in context_note(session(pilot))
 

@@ -27,7 +27,7 @@ from localspec.tui.screens.search import SearchScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
 from localspec.tui.textual_fixes.compositor import RowCompositor, RowScreen
-from tests.tui.support import FakeEngine, chat, make_app, make_round, session, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, make_round, session, views, wait_until
 from tests.tui.test_chat import answered, begin, written
 
 REPLY = "# Foxes\n\n" + "".join(f"- fox **{n}** 東京\n" for n in range(30)) + "\n```py\nprint(1)\n```\n"
@@ -75,7 +75,7 @@ async def test_a_word_more_asks_nobody_else(monkeypatch: pytest.MonkeyPatch) -> 
     asked: list[object] = []
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await a_screen_full(pilot, engine)
-        screen, tokens = chat(pilot), turns(pilot)[1].reply.tokens
+        screen, tokens = chat(pilot), views(pilot)[1].reply.tokens
         screen._timer.pause()
         await pilot.pause()
         for widget in screen._compositor.visible_widgets:
@@ -127,7 +127,7 @@ async def test_what_was_taken_away_is_blank_until_the_next_arrangement() -> None
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await a_screen_full(pilot, engine)
-        screen, tokens = chat(pilot), turns(pilot)[1].reply.tokens
+        screen, tokens = chat(pilot), views(pilot)[1].reply.tokens
         parent, row = tokens._parent, tokens.region.bottom - 1
         rows = Region(0, row - 2, 100, 3)
         before = drawn(screen._compositor, rows)
@@ -145,7 +145,7 @@ async def test_a_click_at_what_was_taken_away_is_one_at_nothing() -> None:
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await a_screen_full(pilot, engine)
-        screen, tokens = chat(pilot), turns(pilot)[1].reply.tokens
+        screen, tokens = chat(pilot), views(pilot)[1].reply.tokens
         parent, place = tokens._parent, (tokens.region.x, tokens.region.bottom - 1)
         assert screen.get_widget_at(*place)[0] is tokens
         assert parent is not None

@@ -15,7 +15,7 @@ from localspec.tui.screens.search import HitList
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.widgets import sidebar
 from tests.tui.looks import LARGE, MEDIUM, SMALL, hold_still, name_of
-from tests.tui.support import FakeEngine, make_app, turns, wait_until
+from tests.tui.support import FakeEngine, make_app, views, wait_until
 from tests.tui.test_conversations import answer, ready, say
 
 NOW = datetime(2026, 5, 15, 12, tzinfo=UTC)
@@ -74,7 +74,7 @@ def test_looks(
         await say(pilot, engine, "And then?", "She slept.")
         await pilot.press("alt+r")
         await answer(pilot, engine, 2, "She sang to the heron until the moon came up.")
-        await wait_until(pilot, lambda: len(turns(pilot)) == 2 and all(turn.query(Markdown) for turn in turns(pilot)))
+        await wait_until(pilot, lambda: len(views(pilot)) == 2 and all(view.query(Markdown) for view in views(pilot)))
         for key in KEYS[scene]:
             await pilot.press(key)
         await pilot.pause()

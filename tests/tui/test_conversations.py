@@ -40,7 +40,7 @@ from tests.tui.support import (
     rounds_of,
     send,
     session,
-    turns,
+    views,
     wait_until,
 )
 
@@ -72,7 +72,7 @@ async def answer(pilot: Pilot[Any], engine: FakeEngine, asked_n: int, reply: str
 
 def shown(pilot: Pilot[Any]) -> list[tuple[str, str]]:
     """What stands on the screen: each message and its reply."""
-    return [(turn.exchange.prompt, turn.exchange.text) for turn in turns(pilot)]
+    return [(view.turn.prompt, view.turn.text) for view in views(pilot)]
 
 
 def asked(engine: FakeEngine) -> list[str]:
@@ -161,10 +161,10 @@ async def test_the_last_reply_is_answered_anew_by_one_key(store: Store) -> None:
         await answer(pilot, engine, 1, "Uno.")
         assert asked(engine) == ["First"]
         assert shown(pilot) == [("First", "Uno.")]
-        assert "reply 2/2" in str(turns(pilot)[0].query_one(".note").render())
+        assert "reply 2/2" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == [("First", "One.")])
-        assert "reply 1/2" in str(turns(pilot)[0].query_one(".note").render())
+        assert "reply 1/2" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("right")
         await wait_until(pilot, lambda: shown(pilot) == [("First", "Uno.")])
 
@@ -184,7 +184,7 @@ async def test_a_turn_is_edited_and_asked_again(store: Store) -> None:
         await answer(pilot, engine, 2, "Three.")
         assert asked(engine) == ["First!"]
         assert shown(pilot) == [("First!", "Three.")]
-        assert "2/2" in str(turns(pilot)[0].query_one(".prompt").render())
+        assert "2/2" in str(views(pilot)[0].query_one(".prompt").render())
         assert prompt_of(pilot).text == "unsent"
         await pilot.press("alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
@@ -220,7 +220,7 @@ async def test_a_question_is_edited_without_its_files(
         await pilot.press("question_mark", "enter")
         await answer(pilot, engine, 1, "Still a file.")
         assert asked(engine) == ["File: notes.txt\n```txt\nOld.\n```\n\nWhat is @notes.txt about?"]
-        question = str(turns(pilot)[0].query_one(".prompt").render())
+        question = str(views(pilot)[0].query_one(".prompt").render())
         assert "[notes.txt  0.1 kB]" in question
         assert "What is @notes.txt about?   2/2" in question
         assert "Old." not in question
@@ -273,7 +273,7 @@ async def test_escape_leaves_editing_and_choosing(store: Store) -> None:
         assert len(engine.prompts) == 1
         await pilot.press("escape")
         await pilot.press("alt+up")
-        assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert transcript_of(pilot).selected is views(pilot)[0]
         await pilot.press("escape")
         assert transcript_of(pilot).selected is None
         assert prompt_of(pilot).area.has_focus
@@ -290,16 +290,16 @@ async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
         engine.write(rounds_of("One, two,")[:-1])
         engine.finish(FinishReason.CANCELLED)
         await wait_until(pilot, lambda: session(pilot).last is not None)
-        assert "/continue goes on" in str(turns(pilot)[0].query_one(".note").render())
+        assert "/continue goes on" in str(views(pilot)[0].query_one(".note").render())
         await send(pilot, "/continue")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, two,")
         await answer(pilot, engine, 1, " three.")
-        exchange = session(pilot).last
+        turn = session(pilot).last
         assert shown(pilot) == [("Count", "One, two, three.")]
-        marked = sum(turns(pilot)[0].reply.counts.values())
-        assert marked == len(exchange.trace.tokens) == exchange.reply.timings.predicted_n
-        await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
+        marked = sum(views(pilot)[0].reply.counts.values())
+        assert marked == len(turn.trace.tokens) == turn.reply.timings.predicted_n
+        await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
         await send(pilot, "/continue")
         assert "complete" in notice_text(pilot)
     thread = store.open_conversation(store.conversations()[0].heading.id)
@@ -320,7 +320,7 @@ async def test_a_reply_that_was_changed_by_hand_is_gone_on_with(store: Store) ->
         await pilot.press("enter")
         await wait_until(pilot, lambda: shown(pilot) == [("Count", "One, zwei,")])
         assert len(engine.prompts) == 1, "nothing is asked until the reader says so"
-        assert "reply 2/2" in str(turns(pilot)[0].query_one(".note").render())
+        assert "reply 2/2" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("alt+up", "c")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, zwei,")
@@ -353,7 +353,7 @@ async def test_nothing_is_changed_under_a_reply(store: Store) -> None:
         for command in ("/again", "/edit", "/delete", "/undo", "/continue"):
             await send(pilot, command)
             assert "Esc stops it" in notice_text(pilot), command
-        assert [exchange.prompt for exchange in session(pilot).thread.exchanges] == ["First", "Second"]
+        assert [turn.prompt for turn in session(pilot).thread.turns] == ["First", "Second"]
 
 
 async def test_replies_and_code_are_copied(store: Store) -> None:
@@ -378,8 +378,8 @@ async def test_thoughts_are_folded_and_counted(store: Store) -> None:
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "Think", "<think>\nHm hm.\n</think>\n\nYes.")
-        await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
-        thought = turns(pilot)[0].query_one(Thought)
+        await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
+        thought = views(pilot)[0].query_one(Thought)
         await wait_until(pilot, lambda: thought.display)
         assert "thought, " in str(thought.render())
         assert "Hm" not in str(thought.render())
@@ -403,9 +403,9 @@ async def test_another_conversation_is_opened_from_the_list(store: Store) -> Non
         await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Red **ones**.")])
         assert not chat(pilot).query(Sidebar)
         assert prompt_of(pilot).text == ""
-        await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown))
+        await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
         tokens_n = sum(len(round_.tokens) for round_ in rounds_of("Red **ones**."))
-        assert sum(turns(pilot)[0].reply.counts.values()) == tokens_n
+        assert sum(views(pilot)[0].reply.counts.values()) == tokens_n
         await say(pilot, engine, "More", "No.")
         assert asked(engine) == ["Apples?", "Red **ones**.", "More"]
         await pilot.press("ctrl+n")
@@ -424,9 +424,9 @@ async def test_turns_of_the_conversation_before_can_still_be_drawn(store: Store)
     async with make_app(engine, store=store).run_test() as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "First?", "One.")
-        (before,) = turns(pilot)
+        (before,) = views(pilot)
         session(pilot).turn_to(store.begin(None))
-        await transcript_of(pilot).remake(before.exchange)
+        await transcript_of(pilot).remake(before.turn)
         assert shown(pilot) == [("First?", "One.")]
 
 
@@ -491,7 +491,7 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)
         await pilot.press("enter")
         await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Some are scarlet.")])
-        assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert transcript_of(pilot).selected is views(pilot)[0]
         assert "e edit" in hints(pilot), "the keys of a turn count there"
         await wait_until(pilot, lambda: transcript_of(pilot).following)
         assert "↓ new" not in notice_text(pilot), "all of it is in view"
@@ -661,19 +661,19 @@ async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Stor
         await chat(pilot)._go_to(thread.id)
         transcript = transcript_of(pilot)
         await wait_until(pilot, lambda: transcript.max_scroll_y > 400)
-        assert len(transcript.exchanges) == 300
-        assert 0 < len(turns(pilot)) < 40
-        assert turns(pilot)[-1].exchange.prompt == "Question 299"
+        assert len(transcript.turns) == 300
+        assert 0 < len(views(pilot)) < 40
+        assert views(pilot)[-1].turn.prompt == "Question 299"
         transcript.scroll_home(animate=False)
-        await wait_until(pilot, lambda: turns(pilot)[0].exchange.prompt == "Question 0")
-        await wait_until(pilot, lambda: len(turns(pilot)) < 60)
+        await wait_until(pilot, lambda: views(pilot)[0].turn.prompt == "Question 0")
+        await wait_until(pilot, lambda: len(views(pilot)) < 60)
         assert transcript.scroll_y == 0
         for _ in range(12):
             before = transcript.scroll_y
             await pilot.press("pagedown")
             await wait_until(pilot, lambda before=before: transcript.scroll_y > before)  # type: ignore[misc]
             await wait_until(pilot, lambda: transcript.near.wanted is None)
-        assert len(turns(pilot)) < 80
+        assert len(views(pilot)) < 80
         assert any(page.empty for page in chat(pilot).query(Page))
 
 

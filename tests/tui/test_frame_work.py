@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from localspec.chat.tokens.truth import Mode
 from localspec.tui.tokens.token_view import TokenView
-from tests.tui.support import FakeEngine, chat, make_app, make_round, session, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, make_round, session, views, wait_until
 from tests.tui.test_chat import begin, written
 
 LINE = ["x = ", "count", "(stones)", "\n"]
@@ -45,7 +45,7 @@ async def frame_calls(pilot: Pilot[Any], engine: FakeEngine, tokens_n: int) -> i
     await written(pilot, tokens_n)
     await pilot.pause()
     chat(pilot)._timer.pause()
-    view: TokenView = turns(pilot)[0].reply.tokens
+    view: TokenView = views(pilot)[0].reply.tokens
     draw(view)  # whether the screen has come to it or not
     return min(round_calls(pilot, engine, view) for _ in range(5))
 
@@ -73,7 +73,7 @@ async def test_a_frame_costs_the_same_however_long_the_reply_is(mode: Mode) -> N
         await written(pilot, 3)
         if mode is Mode.ROUNDS:
             await pilot.press("f2", "f2", "f2")
-        await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.mode is mode)
+        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is mode)
         short = await frame_calls(pilot, engine, 1_003)
         long = await frame_calls(pilot, engine, 8_003)
         assert short > 100

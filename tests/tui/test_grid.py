@@ -30,7 +30,7 @@ from tests.tui.cells import cells, faint, looks, text
 from tests.tui.pairs_support import FakeWorld
 from tests.tui.settings_support import settings_app
 from tests.tui.stats_support import full_store, open_stats
-from tests.tui.support import FakeEngine, chat, make_app, send, session, shown, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, send, session, shown, views, wait_until
 from tests.tui.test_conversation_snapshots import NOW, filled
 from tests.tui.test_pairs import app_of
 from tests.tui.test_pairs_snapshots import pairs as pairs_scene
@@ -97,7 +97,7 @@ async def _links(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await welcome(engine, pilot)
     await send(pilot, "Where is it written?")
     engine.reply("See [the page](https://a.org/x) and https://b.org.")
-    await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown) and not turns(pilot)[0].reply.tokens.display)
+    await wait_until(pilot, lambda: views(pilot)[0].query(Markdown) and not views(pilot)[0].reply.tokens.display)
     await wait_until(pilot, lambda: not session(pilot).busy)
     await pilot.press("alt+l")
     await wait_until(pilot, lambda: isinstance(pilot.app.screen, LinksScreen))

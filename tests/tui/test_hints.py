@@ -117,9 +117,9 @@ async def race(app: ChatApp, pilot: Pilot[Any]) -> str:
 
 
 async def inspector(app: ChatApp, pilot: Pilot[Any]) -> str:
-    exchange = Turn("Hello")
-    exchange.trace.extend([make_round(["One", " two"])])
-    app.push_screen(InspectorScreen(exchange, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None))
+    turn = Turn("Hello")
+    turn.trace.extend([make_round(["One", " two"])])
+    app.push_screen(InspectorScreen(turn, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None))
     return "#inspector-hints"
 
 

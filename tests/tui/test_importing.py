@@ -17,7 +17,7 @@ from localspec.chat.session import Phase
 from localspec.store import Store
 from localspec.store.files import import_process, to_json
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, views, wait_until
 
 SILENT = "import time; time.sleep(1000)"
 """A reader that never comes to an end."""
@@ -188,13 +188,13 @@ async def test_the_reply_goes_on_beside_it(store: Store, folder: Path, monkeypat
             await bring_in(pilot, "/import old.json", "Reading old.json; /import says how far it is")
             await wait_until(pilot, lambda: chat(pilot)._importing._process)
         engine.write(rounds_of("Once upon a time there was a fox."))
-        await wait_until(pilot, lambda: "there was a fox." in turns(pilot)[0].exchange.text)
+        await wait_until(pilot, lambda: "there was a fox." in views(pilot)[0].turn.text)
         for command in ("/import", "/import other.json"):
             await bring_in(pilot, command, "old.json is still being read; /import stop ends it.")
         await bring_in(pilot, "/import stop", "Importing old.json was stopped. The same command goes on with it.")
         engine.finish()
         await wait_until(pilot, lambda: not session(pilot).busy)
-        assert turns(pilot)[0].exchange.text == "Once upon a time there was a fox."
+        assert views(pilot)[0].turn.text == "Once upon a time there was a fox."
         await bring_in(pilot, "/import old.json", "1 conversation imported.")
     assert titles(store) == {"Apples", "Tell me a story about a fox"}
 

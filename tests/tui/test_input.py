@@ -23,7 +23,7 @@ from tests.tui.support import (
     send,
     session,
     shown,
-    turns,
+    views,
     wait_until,
 )
 
@@ -58,7 +58,7 @@ async def test_the_model_reads_what_the_transcript_shows_as_a_chip(tmp_path: Pat
         (content,) = asked(engine)
         assert content.startswith(f"File: {tmp_path}/notes.txt\n```txt\nRemember the milk.\n```\n\nCompare @")
         assert content.endswith("line\nline")
-        question = str(turns(pilot)[0].query(".prompt").first().render())
+        question = str(views(pilot)[0].query(".prompt").first().render())
         assert f"[{tmp_path}/notes.txt  0.1 kB]" in question
         assert "[pasted text: 25 kB, 5,000 lines]" in question
         assert "milk" not in question
@@ -76,10 +76,10 @@ async def test_up_takes_back_a_message_that_waits(tmp_path: Path) -> None:
         await send(pilot, "Second")
         assert "Up takes it back" in notice_text(pilot)
         await pilot.press("up")
-        await wait_until(pilot, lambda: len(turns(pilot)) == 1)
+        await wait_until(pilot, lambda: len(views(pilot)) == 1)
         assert prompt.text == "Second"
         await pilot.press("!", "enter")
-        await wait_until(pilot, lambda: len(turns(pilot)) == 2)
+        await wait_until(pilot, lambda: len(views(pilot)) == 2)
         engine.finish(FinishReason.STOP)
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert asked(engine)[-1] == "Second!"

@@ -177,11 +177,9 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         screen._hint("race-again", "race-end", "race-close")
         assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
         await pilot.press("escape")
-        exchange = Turn("Hello")
-        exchange.trace.extend([make_round(["One", " two"])])
-        app.push_screen(
-            InspectorScreen(exchange, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None)
-        )
+        turn = Turn("Hello")
+        turn.trace.extend([make_round(["One", " two"])])
+        app.push_screen(InspectorScreen(turn, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None))
         await pilot.pause()
         hints = str(app.screen.query_one("#inspector-hints").render())
         assert hints == "←→ token  ↑↓ line  [] round  F11 rejection  Esc"

@@ -15,7 +15,7 @@ from localspec.chat.text.links import Link, can_be_opened, links_of
 from localspec.store import Store
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.widgets.linked import linked
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
 from tests.tui.test_conversations import ready, say, transcript_of
 
 REPLY = "See [the page](https://a.org/x) and https://b.org, or ask <someone@c.org>."
@@ -125,7 +125,7 @@ async def test_a_click_on_a_link_opens_the_list_there(store: Store) -> None:
         markdown.post_message(Markdown.LinkClicked(markdown, "https://b.org"))
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, LinksScreen))
         assert pilot.app.screen.query_one(OptionList).highlighted == 1
-        assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert transcript_of(pilot).selected is views(pilot)[0]
 
 
 async def test_blocks_of_code_are_gone_to_across_turns(store: Store) -> None:
@@ -141,7 +141,7 @@ async def test_blocks_of_code_are_gone_to_across_turns(store: Store) -> None:
         for _ in range(3):
             await pilot.press("alt+pageup")
             await pilot.pause()
-            marked = [fence for turn in turns(pilot) for fence in turn.reply.fences() if fence.has_class("-marked")]
+            marked = [fence for view in views(pilot) for fence in view.reply.fences() if fence.has_class("-marked")]
             assert len(marked) == 1
             assert transcript_of(pilot).region.overlaps(marked[0].region)
             await pilot.press("o")

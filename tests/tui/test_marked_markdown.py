@@ -25,7 +25,7 @@ from localspec.tui.tokens.marked_markdown import MarkedMarkdown
 from localspec.tui.tokens.palette import palette_for
 from tests.tui.cells import cells, faint
 from tests.tui.looks import NO_COLOR, hold_still, theme_of
-from tests.tui.support import chat, make_app, make_round, notice_text, rounds_of, send, session, turns, wait_until
+from tests.tui.support import chat, make_app, make_round, notice_text, rounds_of, send, session, views, wait_until
 from tests.tui.test_chat import answered, begin
 from tests.tui.test_truth_view import LookingEngine, numbered
 
@@ -58,7 +58,7 @@ async def reply(pilot: Pilot[Any], engine: LookingEngine, text: str = SAMPLE) ->
     engine.write(numbered(rounds_of(text)))
     engine.finish()
     await answered(pilot)
-    await wait_until(pilot, lambda: not turns(pilot)[-1].reply.tokens.display)
+    await wait_until(pilot, lambda: not views(pilot)[-1].reply.tokens.display)
 
 
 async def marked(pilot: Pilot[Any], mode: Mode, turn: int = 0) -> MarkedMarkdown:
@@ -69,7 +69,7 @@ async def marked(pilot: Pilot[Any], mode: Mode, turn: int = 0) -> MarkedMarkdown
 
 
 def markdown_of(pilot: Pilot[Any], turn: int = 0) -> MarkedMarkdown:
-    return turns(pilot)[turn].reply.query_one(MarkedMarkdown)
+    return views(pilot)[turn].reply.query_one(MarkedMarkdown)
 
 
 async def press_until(pilot: Pilot[Any], mode: Mode) -> None:
@@ -83,7 +83,7 @@ async def press_until(pilot: Pilot[Any], mode: Mode) -> None:
 
 def looks(pilot: Pilot[Any]) -> dict[str, list[tuple[object, bool, bool, bool]]]:
     """Each character of each word of the reply: its colour, and whether it is bold, underlined, reversed."""
-    region = turns(pilot)[0].reply.region
+    region = views(pilot)[0].reply.region
     found: dict[str, list[tuple[object, bool, bool, bool]]] = {}
     for line in cells(pilot.app)[region.y : region.bottom]:
         for word in re.finditer(r"\w+", "".join(cell.character for cell in line)):
@@ -102,7 +102,7 @@ def _colour(name: str) -> object:
 
 
 def picture(pilot: Pilot[Any]) -> list[Any]:
-    region = turns(pilot)[0].reply.region
+    region = views(pilot)[0].reply.region
     return cells(pilot.app)[region.y : region.bottom]
 
 
@@ -158,7 +158,7 @@ async def test_a_mark_reads_as_in_the_token_view(mode: Mode, look: str, monkeypa
         await hold_still(pilot)
         in_markdown = looks(pilot)
         await pilot.press("ctrl+t")
-        await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
         in_tokens = looks(pilot)
         assert {word: in_markdown[word] for word in ONCE} == {word: in_tokens[word] for word in ONCE}
 
@@ -188,7 +188,7 @@ async def test_markdown_is_clean_until_marks_are_asked_for_and_again_without_the
             await pilot.press("f2")
             await marked(pilot, mode)
             seen.append(picture(pilot))
-            assert not turns(pilot)[0].reply.tokens.display
+            assert not views(pilot)[0].reply.tokens.display
         assert seen[-1] == clean
         assert all(one != other for n, one in enumerate(seen) for other in seen[:n])
         text = [["".join(cell.character for cell in line) for line in drawn] for drawn in seen]
@@ -204,10 +204,10 @@ async def test_the_view_is_switched_with_the_mode_kept() -> None:
         for expected in (Mode.OFF, Mode.DRAFTER):
             assert (await marked(pilot, expected)).display
             await pilot.press("ctrl+t")
-            await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+            await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
             assert transcript.showing.marks is not Mode.OFF
             await pilot.press("ctrl+t")
-            await wait_until(pilot, lambda: not turns(pilot)[0].reply.tokens.display)
+            await wait_until(pilot, lambda: not views(pilot)[0].reply.tokens.display)
             assert (await marked(pilot, expected)).display
             await pilot.press("f2", "f2")
 
@@ -221,7 +221,7 @@ async def test_a_chosen_reply_is_marked_alone() -> None:
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         engine.reply("Two.")
         await answered(pilot, 2)
-        await wait_until(pilot, lambda: not turns(pilot)[1].reply.tokens.display)
+        await wait_until(pilot, lambda: not views(pilot)[1].reply.tokens.display)
         await pilot.press("alt+up", "alt+up", "f2", "f2")
         await marked(pilot, Mode.DRAFTER)
         assert "This reply is marked by drafter" in notice_text(pilot)
@@ -255,7 +255,7 @@ async def test_markdown_that_was_broken_off_is_made_anew() -> None:
         engine.write(numbered(rounds_of(SAMPLE)))
         engine.finish()
         await wait_until(pilot, lambda: session(pilot).current is None)
-        view = turns(pilot)[0].reply
+        view = views(pilot)[0].reply
         for turns_n in range(12):
             making = asyncio.create_task(view.show(Showing(marked=True), Ghosts.BRIEF))
             for _ in range(turns_n):
@@ -274,14 +274,14 @@ async def test_what_does_not_map_is_shown_as_tokens() -> None:
     async with make_app(engine).run_test(size=SIZE) as pilot:
         await reply(pilot, engine, "So &amp;&lt;&gt;&quot;&amp;&lt;&gt;&quot;.")
         await pilot.press("f2")
-        await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
         await press_until(pilot, Mode.OFF)
-        await wait_until(pilot, lambda: not turns(pilot)[0].reply.tokens.display)
+        await wait_until(pilot, lambda: not views(pilot)[0].reply.tokens.display)
         assert markdown_of(pilot).mode is Mode.OFF
 
 
 async def test_a_reply_too_long_for_markdown_is_shown_as_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localspec.tui.conversation.reply.MARKDOWN_CHARACTERS", 10)
+    monkeypatch.setattr("localspec.tui.conversation.reply_view.MARKDOWN_CHARACTERS", 10)
     engine = LookingEngine()
     async with make_app(engine).run_test(size=SIZE) as pilot:
         await begin(pilot, engine)
@@ -289,7 +289,7 @@ async def test_a_reply_too_long_for_markdown_is_shown_as_tokens(monkeypatch: pyt
         engine.finish()
         await wait_until(pilot, lambda: session(pilot).current is None)
         await pilot.press("f2", "f2")
-        view = turns(pilot)[0].reply
+        view = views(pilot)[0].reply
         await wait_until(pilot, lambda: view.tokens.display and view.tokens.mode is Mode.DRAFTER)
         assert not view.query(Markdown)
 
@@ -345,12 +345,12 @@ async def test_links_and_selection_are_as_in_clean_markdown() -> None:
 )
 async def test_tokens_are_counted_from_where_the_answer_begins(lead: str, rounds: list[str], words: list[str]) -> None:
     """Thoughts are cut off, and what was written before by somebody else is nobody's."""
-    exchange = Turn("?", lead=lead)
-    exchange.receive(make_round(rounds, Origin.PLAIN))
-    thought = Reasoning.find(exchange.text)
-    answer = exchange.text[thought.end :].lstrip() if thought else exchange.text
+    turn = Turn("?", lead=lead)
+    turn.receive(make_round(rounds, Origin.PLAIN))
+    thought = Reasoning.find(turn.text)
+    answer = turn.text[thought.end :].lstrip() if thought else turn.text
     palette = palette_for(Color.parse("#000000"), dark=True)
-    markdown = MarkedMarkdown(lambda: palette, exchange)
+    markdown = MarkedMarkdown(lambda: palette, turn)
 
     class Alone(App[None]):
         def compose(self) -> ComposeResult:

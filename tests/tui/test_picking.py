@@ -16,7 +16,7 @@ from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.tokens.runs import writer
 from tests.tui.looks import hold_still
-from tests.tui.support import chat, make_app, session, turns, wait_until
+from tests.tui.support import chat, make_app, session, views, wait_until
 from tests.tui.test_marked_markdown import SAMPLE, marked, reply
 from tests.tui.test_truth_view import LookingEngine
 
@@ -71,7 +71,7 @@ def picks(pilot: Pilot[Any]) -> list[tuple[str, int | None, Offset]]:
 
 
 def _rows(pilot: Pilot[Any]) -> range:
-    region = turns(pilot)[0].reply.region
+    region = views(pilot)[0].reply.region
     return range(max(0, region.y), min(region.bottom, chat(pilot).query_one("Transcript").region.bottom))
 
 

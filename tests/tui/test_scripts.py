@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from localspec.chat.tokens.truth import Showing
 from localspec.store import Store
-from tests.tui.support import FakeEngine, chat, make_app, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, views, wait_until
 from tests.tui.test_conversations import ready, say, transcript_of
 
 TEXTS = {
@@ -37,7 +37,7 @@ async def test_text_is_what_was_written(store: Store, script: str, width: int) -
     async with make_app(engine, store=store).run_test(size=(width, 24)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, question, reply)
-        (turn,) = turns(pilot)
+        (turn,) = views(pilot)
         for markdown in (False, True):
             transcript_of(pilot).show(Showing(markdown=markdown))
             await wait_until(pilot, lambda: turn.reply.tokens.display is not markdown)  # noqa: B023 - awaited here

@@ -25,10 +25,10 @@ def test_whatever_is_done_the_chosen_turn_alone_shows_it(steps: list[int], turns
     selection: Selection[Turn] = Selection()
     for step in steps:
         if step:
-            assert selection.step(turns, step) is selection.turn
+            assert selection.step(turns, step) is selection.view
         else:
             selection.clear()
-        assert [turn for turn in turns if turn.chosen] == ([selection.turn] if selection.turn else [])
+        assert [turn for turn in turns if turn.chosen] == ([selection.view] if selection.view else [])
 
 
 def test_steps_begin_at_the_newest_stay_at_the_first_and_leave_behind_the_last() -> None:
@@ -46,4 +46,4 @@ def test_one_that_is_gone_counts_as_none() -> None:
     selection.choose(Turn())
     assert selection.step(turns, -1) is turns[-1]
     selection.forget()
-    assert selection.turn is None
+    assert selection.view is None

@@ -20,7 +20,7 @@ from tests.tui.support import (
     rounds_of,
     send,
     session,
-    turns,
+    views,
     wait_until,
 )
 
@@ -60,8 +60,8 @@ async def streaming(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await send(pilot, "Tell me a story about a fox")
     engine.start()
     engine.write(rounds_of(STORY)[:16])
-    await wait_until(pilot, lambda: turns(pilot) and turns(pilot)[0].reply.tokens.ghosts)
-    marked = sum(turns(pilot)[0].reply.counts.values())
+    await wait_until(pilot, lambda: views(pilot) and views(pilot)[0].reply.tokens.ghosts)
+    marked = sum(views(pilot)[0].reply.counts.values())
     await wait_until(pilot, lambda: session(pilot).current.reply.tally.predicted_n == marked)
     chat(pilot)._wake()
     await send(pilot, "And what did she find?")
@@ -71,14 +71,14 @@ async def finished(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await welcome(engine, pilot)
     await send(pilot, "Tell me a story about a fox")
     engine.reply(STORY)
-    await wait_until(pilot, lambda: turns(pilot)[0].query(Markdown) and not turns(pilot)[0].reply.tokens.display)
+    await wait_until(pilot, lambda: views(pilot)[0].query(Markdown) and not views(pilot)[0].reply.tokens.display)
     await wait_until(pilot, lambda: not pilot.app._background_screens and not session(pilot).busy)
 
 
 async def tokens(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await finished(engine, pilot)
     await pilot.press("ctrl+t")
-    await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+    await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
 
 
 async def died(engine: FakeEngine, pilot: Pilot[Any]) -> None:
@@ -87,7 +87,7 @@ async def died(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     engine.start()
     engine.write(rounds_of(STORY)[:4])
     engine.die()
-    await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN and turns(pilot)[0].query(Markdown))
+    await wait_until(pilot, lambda: session(pilot).phase is Phase.BROKEN and views(pilot)[0].query(Markdown))
 
 
 async def refused(engine: FakeEngine, pilot: Pilot[Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.geometry import Region
 
-from localspec.tui.conversation.reply import ReplyView
+from localspec.tui.conversation.reply_view import ReplyView
 from tests.tui.support import FakeEngine, chat, make_app, send, session, wait_until
 
 

@@ -15,7 +15,7 @@ from localspec.tui.screens.race import RaceScreen
 from localspec.tui.theme import DARK, LIGHT
 from localspec.tui.tokens.marked_markdown import MarkedMarkdown
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
-from tests.tui.support import make_app, make_round, rounds_of, send, session, turns, wait_until
+from tests.tui.support import make_app, make_round, rounds_of, send, session, views, wait_until
 from tests.tui.test_chat import answered, begin
 from tests.tui.test_truth_view import LookingEngine, mark, numbered, open_inspector
 
@@ -50,14 +50,14 @@ async def story(engine: LookingEngine, pilot: Pilot[Any]) -> None:
 async def heat(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await story(engine, pilot)
     await mark(pilot, Mode.HEAT)
-    await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display and not session(pilot).busy)
+    await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display and not session(pilot).busy)
 
 
 async def rounds_with_ghosts(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await story(engine, pilot)
     await mark(pilot, Mode.ROUNDS)
     await pilot.press("f4")
-    await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
+    await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
 
 
 async def markdown(engine: LookingEngine, pilot: Pilot[Any]) -> None:
@@ -66,7 +66,7 @@ async def markdown(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     engine.finish()
     await answered(pilot)
     await pilot.press("f2")
-    await wait_until(pilot, lambda: turns(pilot)[0].reply.query_one(MarkedMarkdown).mode is Mode.ORIGIN)
+    await wait_until(pilot, lambda: views(pilot)[0].reply.query_one(MarkedMarkdown).mode is Mode.ORIGIN)
 
 
 async def inspector(engine: LookingEngine, pilot: Pilot[Any]) -> None:

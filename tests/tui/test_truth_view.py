@@ -32,7 +32,7 @@ from tests.tui.support import (
     rounds_of,
     send,
     session,
-    turns,
+    views,
     wait_until,
 )
 from tests.tui.test_chat import answered, begin, rounds_at_random, written
@@ -90,7 +90,7 @@ async def mark(pilot: Pilot[Any], mode: Mode) -> None:
             break
         await pilot.press("f2")
     assert transcript.showing.marks is mode
-    await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.mode is mode and not session(pilot).busy)
+    await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is mode and not session(pilot).busy)
 
 
 def expected_kinds(mode: Mode, rounds: list[Round]) -> Counter[str]:
@@ -127,7 +127,7 @@ async def test_in_every_mode_the_line_counts_what_is_marked(mode: Mode, seed: in
             number, _, rest = line.partition(kind)
             assert int(number) == expected[kind], kind
             line = rest
-        tokens = turns(pilot)[0].reply.tokens
+        tokens = views(pilot)[0].reply.tokens
         trace, owners = session(pilot).last.trace, set()
         for y, drawn in enumerate(tokens._layout.lines):
             tokens.render_line(y)
@@ -151,7 +151,7 @@ async def test_one_key_goes_through_the_modes() -> None:
             await pilot.pause()
             seen.append(transcript.showing.marks)
             assert transcript.showing.markdown
-            assert not turns(pilot)[0].reply.tokens.display
+            assert not views(pilot)[0].reply.tokens.display
             assert transcript.showing.mode in notice_text(pilot) or "Markdown" in notice_text(pilot)
         order = [Mode.ORIGIN, Mode.DRAFTER, Mode.HEAT, Mode.ROUNDS, Mode.OFF, Mode.SUBTLE]
         assert seen == order
@@ -167,15 +167,15 @@ async def test_a_chosen_turn_is_marked_alone() -> None:
         engine.reply("Two.")
         await answered(pilot, 2)
         await pilot.press("alt+up", "alt+up")
-        assert chat(pilot).query_one(Transcript).selected is turns(pilot)[0]
+        assert chat(pilot).query_one(Transcript).selected is views(pilot)[0]
         await pilot.press("ctrl+t", "f2")
-        await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.mode is Mode.DRAFTER)
+        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is Mode.DRAFTER)
         assert "This reply" in notice_text(pilot)
-        await wait_until(pilot, lambda: turns(pilot)[0].reply.tokens.display)
-        assert not turns(pilot)[1].reply.tokens.display
+        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
+        assert not views(pilot)[1].reply.tokens.display
         await pilot.press("escape", "ctrl+t")
-        await wait_until(pilot, lambda: turns(pilot)[1].reply.tokens.display)
-        assert [turn.reply.tokens.mode for turn in turns(pilot)] == [Mode.ORIGIN, Mode.ORIGIN]
+        await wait_until(pilot, lambda: views(pilot)[1].reply.tokens.display)
+        assert [view.reply.tokens.mode for view in views(pilot)] == [Mode.ORIGIN, Mode.ORIGIN]
 
 
 async def test_kept_ghosts_stand_where_they_were_made() -> None:
@@ -186,7 +186,7 @@ async def test_kept_ghosts_stand_where_they_were_made() -> None:
         await reply(pilot, engine, rounds)
         await pilot.press("f4", "ctrl+t")
         assert chat(pilot).query_one(Transcript).ghosts is Ghosts.KEEP
-        view = turns(pilot)[0].reply.tokens
+        view = views(pilot)[0].reply.tokens
         await wait_until(pilot, lambda: "there" in view.render_line(0).text)
         assert view.render_line(0).text.rstrip() == "Once there was upon a time."
         assert view.get_selection(SELECT_ALL) == ("Once upon a time.", "\n")
@@ -220,7 +220,7 @@ async def test_somebody_new_is_told_once_where_the_colours_go(new_here: bool, sa
         assert ("F2 shows them in the text again." in notice_text(pilot)) == bool(said_n)
         await send(pilot, "Again")
         engine.reply(TEXT)
-        await wait_until(pilot, lambda: len(turns(pilot)) == 2 and not session(pilot).busy)
+        await wait_until(pilot, lambda: len(views(pilot)) == 2 and not session(pilot).busy)
         assert "F2 shows them" not in notice_text(pilot)
 
 
@@ -244,7 +244,7 @@ async def test_heat_comes_when_the_reply_is_done_and_waits_for_messages() -> Non
         engine.answers_looks = True
         engine.reply("Yes.")
         await wait_until(pilot, lambda: session(pilot).current is None and not session(pilot).busy)
-        first = turns(pilot)[0].reply.tokens._trace
+        first = views(pilot)[0].reply.tokens._trace
         await wait_until(pilot, lambda: first.counts(Mode.HEAT)[UNKNOWN] == 0)
 
 
@@ -299,7 +299,7 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         await reply(pilot, engine, numbered(rounds_of(TEXT)))
         await mark(pilot, Mode.ORIGIN)
-        view = turns(pilot)[0].reply.tokens
+        view = views(pilot)[0].reply.tokens
         await wait_until(pilot, lambda: view.display)
         await pilot.click(view, offset=(TEXT.index("time") + 1, 0))
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
@@ -316,13 +316,13 @@ async def test_a_click_on_a_reply_that_has_just_left_the_screen_opens_nothing() 
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
         await mark(pilot, Mode.ORIGIN)
-        view = turns(pilot)[0].reply.tokens
+        view = views(pilot)[0].reply.tokens
         await pilot.press("ctrl+n")
-        await wait_until(pilot, lambda: not turns(pilot))
+        await wait_until(pilot, lambda: not views(pilot))
         await send(pilot, "And then?")
         engine.write(numbered(rounds_of("A fox.")))
         engine.finish()
-        await wait_until(pilot, lambda: bool(turns(pilot)) and not session(pilot).busy)
+        await wait_until(pilot, lambda: bool(views(pilot)) and not session(pilot).busy)
         chat(pilot).post_message(TokenView.Picked(view, len(tokens) - 1))
         await wait_until(pilot, lambda: "left the screen" in notice_text(pilot))
         assert pilot.app.screen is chat(pilot)
@@ -333,24 +333,24 @@ async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> 
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
-        exchange = session(pilot).thread.exchanges[0]
+        turn = session(pilot).thread.turns[0]
         await send(pilot, "And then?")
         engine.write(numbered(rounds_of("Another.")))
         engine.finish()
-        await wait_until(pilot, lambda: session(pilot).last is not exchange and not session(pilot).busy)
+        await wait_until(pilot, lambda: session(pilot).last is not turn and not session(pilot).busy)
         transcript = chat(pilot).query_one(Transcript)
-        transcript.choose(turns(pilot)[0])
+        transcript.choose(views(pilot)[0])
         screen = await open_inspector(pilot)
-        assert screen.subject == exchange
-        transcript.post_message(Transcript.LetGo(exchange))
+        assert screen.subject == turn
+        transcript.post_message(Transcript.LetGo(turn))
         await pilot.resize_terminal(100, 30)
         await pilot.press("end")
         await wait_until(pilot, lambda: screen.index == len(tokens) - 1)
         await wait_until(pilot, lambda: screen.index in screen.subject.trace.inspections)
         await pilot.press("escape")
-        await wait_until(pilot, lambda: not exchange.looked_into)
-        transcript.post_message(Transcript.LetGo(exchange))
-        await wait_until(pilot, lambda: not exchange.trace.tokens)
+        await wait_until(pilot, lambda: not turn.looked_into)
+        transcript.post_message(Transcript.LetGo(turn))
+        await wait_until(pilot, lambda: not turn.trace.tokens)
 
 
 async def test_a_reply_being_written_can_be_looked_into() -> None:

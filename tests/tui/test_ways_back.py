@@ -18,11 +18,11 @@ from localspec.chat.turn import Turn
 from localspec.runtime.messages import Role
 from localspec.runtime.worker.messages import Cancel
 from localspec.store import Store
-from localspec.tui.conversation.summary import SummaryView
+from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.widgets.sidebar import Sidebar
 from localspec.tui.widgets.welcome import Welcome
 from tests.chat.test_thread import say as answered
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, rounds_of, send, session, views, wait_until
 from tests.tui.test_conversations import answer, ready, say, shown, transcript_of
 
 BOTH = [("First", "One."), ("Second", "Two.")]
@@ -66,22 +66,22 @@ def do(thread: Thread, deed: str, number: int) -> None:
     if deed == "say":
         answered(thread, Turn("?"), "Yes.")
         return
-    if not thread.exchanges:
+    if not thread.turns:
         return
-    exchange = thread.exchanges[number % len(thread.exchanges)]
+    turn = thread.turns[number % len(thread.turns)]
     match deed:
-        case "again" if exchange.question is not None:
-            thread.again(exchange)
-        case "answer" if exchange.answer is None:
-            answered(thread, exchange, "No.")
-        case "resend" if exchange.question is not None:
-            thread.resend(exchange, "!")
-        case "rewrite" if exchange.answer is not None:
-            thread.rewrite(exchange, "Perhaps.")
+        case "again" if turn.question is not None:
+            thread.again(turn)
+        case "answer" if turn.answer is None:
+            answered(thread, turn, "No.")
+        case "resend" if turn.question is not None:
+            thread.resend(turn, "!")
+        case "rewrite" if turn.answer is not None:
+            thread.rewrite(turn, "Perhaps.")
         case "delete":
-            thread.delete(exchange)
+            thread.delete(turn)
         case "before" | "after":
-            thread.turn_to(exchange, 1 if deed == "after" else -1)
+            thread.turn_to(turn, 1 if deed == "after" else -1)
 
 
 def reachable(thread: Thread) -> set[str]:
@@ -95,9 +95,9 @@ def reachable(thread: Thread) -> set[str]:
         for question, step in product([node.id for node in tree.path(leaf) if node.role is Role.USER], (-1, 1)):
             tree.go_to(leaf)
             thread.refresh()
-            exchange = thread.holding(question)
-            assert exchange is not None
-            thread.turn_to(exchange, step)
+            turn = thread.holding(question)
+            assert turn is not None
+            thread.turn_to(turn, step)
             if tree.leaf not in seen:
                 seen.add(tree.leaf)
                 waiting.append(tree.leaf)
@@ -121,12 +121,12 @@ def test_every_version_is_some_steps_away(steps: list[tuple[str, int]]) -> None:
 def test_a_step_goes_to_the_next_reply_and_past_the_last_to_the_next_question(store: Store) -> None:
     """And what it gives is the turn that stands there then."""
     thread = two_turns(store)
-    answered(thread, thread.again(thread.exchanges[1]), "Deux.")
-    answered(thread, thread.resend(thread.exchanges[1], "Third"), "Three.")
+    answered(thread, thread.again(thread.turns[1]), "Deux.")
+    answered(thread, thread.resend(thread.turns[1], "Third"), "Three.")
     seen: list[tuple[str, str] | None] = []
     for step in (-1, -1, -1, 1, 1, 1):
-        there = thread.turn_to(thread.exchanges[1], step)
-        assert there is None or there is thread.exchanges[1]
+        there = thread.turn_to(thread.turns[1], step)
+        assert there is None or there is thread.turns[1]
         seen.append((there.prompt, there.text) if there else None)
     first, again, third = ("Second", "Two."), ("Second", "Deux."), ("Third", "Three.")
     assert seen == [again, first, None, again, third, None]
@@ -146,10 +146,10 @@ async def test_a_reply_that_was_to_be_made_anew_is_one_key_away(store: Store, ph
         await wait_until(pilot, lambda: shown(pilot) == [("First", "")])
         await pilot.press("escape")
         await wait_until(pilot, lambda: session(pilot).free)
-        assert "1 other reply" in str(turns(pilot)[0].query_one(".note").render())
+        assert "1 other reply" in str(views(pilot)[0].query_one(".note").render())
         await pilot.press("alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == BOTH)
-        assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert transcript_of(pilot).selected is views(pilot)[0]
 
 
 async def test_a_reply_beside_a_deleted_one_is_one_key_away(store: Store) -> None:
@@ -180,7 +180,7 @@ async def test_a_version_that_was_summarised_is_gone_to(store: Store) -> None:
             await say(pilot, engine, question, reply)
         await pilot.press("alt+r")
         await answer(pilot, engine, 2, "Deux.")
-        other = session(pilot).thread.exchanges[1].answer
+        other = session(pilot).thread.turns[1].answer
         await pilot.press("alt+up", "left")
         await wait_until(pilot, lambda: shown(pilot) == BOTH)
         await send(pilot, "/compact 0")
@@ -230,7 +230,7 @@ async def test_the_open_conversation_is_chosen_while_it_is_answered(store: Store
         await pilot.press("enter")
         await wait_until(pilot, lambda: not chat(pilot).query(Sidebar))
         assert chat(pilot).query_one("PromptArea").has_focus
-        assert [exchange.prompt for exchange in session(pilot).waiting] == ["Third"]
+        assert [turn.prompt for turn in session(pilot).waiting] == ["Third"]
         engine.finish()
         await wait_until(pilot, lambda: len(engine.prompts) == 3)
         assert shown(pilot)[1] == ("Second", "Two it is")
@@ -249,7 +249,7 @@ async def test_what_is_found_in_the_open_conversation_is_shown_while_it_is_answe
         other, on_path = (node.id for node in thread.tree.nodes if node.role is Role.ASSISTANT)
         await streaming(pilot, engine, "Second", "Two it is")
         await chat(pilot)._go_to(thread.id, on_path)
-        assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert transcript_of(pilot).selected is views(pilot)[0]
         await chat(pilot)._go_to(thread.id, other)
         assert "Esc stops it" in notice_text(pilot)
         assert shown(pilot) == [("First", "Uno."), ("Second", "Two it is")]
@@ -258,7 +258,7 @@ async def test_what_is_found_in_the_open_conversation_is_shown_while_it_is_answe
         assert not stopped(engine)
         await chat(pilot)._go_to(thread.id, other)
         await wait_until(pilot, lambda: shown(pilot) == BOTH[:1])
-        assert transcript_of(pilot).selected is turns(pilot)[0]
+        assert transcript_of(pilot).selected is views(pilot)[0]
 
 
 async def test_what_another_program_said_in_the_open_conversation_is_told(store: Store, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.hints import Hints
-from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, shown, turns, wait_until
+from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, shown, views, wait_until
 
 
 async def at_turn(pilot: Pilot[Any], engine: FakeEngine) -> None:
@@ -39,7 +39,7 @@ async def test_a_message_can_be_typed_while_a_turn_is_chosen(text: str) -> None:
         for letter in text:
             app.post_message(events.Key(_name(letter), letter))
         await wait_until(pilot, lambda: written(pilot) == text)
-        assert len(turns(pilot)) == 1
+        assert len(views(pilot)) == 1
         assert len(engine.prompts) == 1
 
 
@@ -55,7 +55,7 @@ async def test_a_paste_goes_to_the_prompt() -> None:
         await at_turn(pilot, engine)
         app.post_message(events.Paste("dd a paste"))
         await wait_until(pilot, lambda: written(pilot) == "dd a paste")
-        assert len(turns(pilot)) == 1
+        assert len(views(pilot)) == 1
 
 
 async def test_a_turn_is_deleted_by_a_key_pressed_twice_and_at_once_by_the_command() -> None:
@@ -68,13 +68,13 @@ async def test_a_turn_is_deleted_by_a_key_pressed_twice_and_at_once_by_the_comma
         await wait_until(pilot, lambda: "d once more: delete this turn." in notice_text(pilot))
         await pilot.press("alt+up", "d")
         await pilot.pause()
-        assert len(turns(pilot)) == 1
+        assert len(views(pilot)) == 1
         await pilot.press("d")
-        await wait_until(pilot, lambda: not turns(pilot))
+        await wait_until(pilot, lambda: not views(pilot))
         await send(pilot, "/undo")
-        await wait_until(pilot, lambda: len(turns(pilot)) == 1)
+        await wait_until(pilot, lambda: len(views(pilot)) == 1)
         await send(pilot, "/delete")
-        await wait_until(pilot, lambda: not turns(pilot))
+        await wait_until(pilot, lambda: not views(pilot))
         assert not written(pilot)
 
 

@@ -39,7 +39,7 @@ from tests.tui.support import (
     rounds_of,
     send,
     session,
-    turns,
+    views,
     wait_until,
 )
 
@@ -332,5 +332,5 @@ async def test_a_draft_that_fails_is_said_while_and_after(tmp_path: Path) -> Non
         engine.finish()
         await wait_until(pilot, lambda: session(pilot).current is None)
         await wait_until(
-            pilot, lambda: "the draft failed and is left out" in str(turns(pilot)[0].query("Static").last().render())
+            pilot, lambda: "the draft failed and is left out" in str(views(pilot)[0].query("Static").last().render())
         )

@@ -40,15 +40,15 @@ class ChangeController:
     def show(self, change: Change) -> None:
         """Tell those whom it concerns."""
         match change:
-            case Began(exchange):
+            case Began(turn):
                 self._prompt.belong_to(self._turns.session.thread.stored.id)
-                self._pending.begun(exchange)
-                self._turns.begin(exchange)
+                self._pending.begun(turn)
+                self._turns.begin(turn)
                 self._pairs.replying()
             case Wrote():
                 self._turns.write(change)
-            case Ended(exchange):
-                self._end(exchange)
+            case Ended(turn):
+                self._end(turn)
             case TokenCountAnswered(token_n):
                 self._prompt.counted(token_n)
             case LoadFailed(error):
@@ -63,11 +63,11 @@ class ChangeController:
                 self._quiet.say(self._pairs.ready() or self._quiet.said)
                 self._pairs.begin()
 
-    def _end(self, exchange: Turn) -> None:
-        if exchange.is_summary:
+    def _end(self, turn: Turn) -> None:
+        if turn.is_summary:
             self._turns.glimpse.end()
-            self._turns.transcript.run_worker(self._summaries.end(exchange))
+            self._turns.transcript.run_worker(self._summaries.end(turn))
             return
         self._settings.adopt_promoted()
-        self._turns.close(exchange)
+        self._turns.close(turn)
         self._prompt.weigh()

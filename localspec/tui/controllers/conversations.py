@@ -88,20 +88,20 @@ class ConversationController:
         if message is None:
             self._where.go_to_prompt()
             return
-        exchange = thread.holding(message)
-        if exchange is None and message not in thread.stored.tree:
+        turn = thread.holding(message)
+        if turn is None and message not in thread.stored.tree:
             self._turns.say(_BY_ANOTHER)
             return
-        if exchange is None and not self._session.free:
+        if turn is None and not self._session.free:
             self._turns.say(self._turns.busy)
             return
-        if exchange is None:
+        if turn is None:
             self._where.leave_editing()
             thread.show(message)
             await self._turns.show()
-            exchange = thread.holding(message)
-        if exchange is not None:
-            await self._turns.transcript.reveal(exchange)
+            turn = thread.holding(message)
+        if turn is not None:
+            await self._turns.transcript.reveal(turn)
         self._read()
 
     async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
@@ -111,7 +111,7 @@ class ConversationController:
         withdrawn = await self._turns.turn_to(conversation, message)
         self._turns.say(self._pairs.conversation_opened())
         self.give_back(withdrawn)
-        if not self._session.thread.exchanges:
+        if not self._session.thread.turns:
             await self._turns.transcript.add(self._welcome())
         if message is None:
             self._where.go_to_prompt()

@@ -25,7 +25,7 @@ SUMMARY = "This stands for turns that were summarised; /undo brings them back, a
 class _Edited:
     """What is being edited: the question, or the reply."""
 
-    exchange: Turn
+    turn: Turn
     of_reply: bool
     besides: tuple[Attachment, ...] = ()
     """Files that went with the question and are not mentioned in it: they still do."""
@@ -49,47 +49,47 @@ class EditingController:
 
     async def again(self) -> None:
         """Have the question answered anew."""
-        exchange = self._free_to_change()
-        if exchange is None:
+        turn = self._free_to_change()
+        if turn is None:
             return
-        if exchange.question is None:
+        if turn.question is None:
             self._say("No question stands above this reply.")
             return
         self._turns.transcript.unselect()
-        await self._follow(self._session.queue(self._session.thread.again(exchange)))
+        await self._follow(self._session.queue(self._session.thread.again(turn)))
 
     async def carry_on(self) -> None:
         """Go on with a reply that ended early, or was edited."""
-        exchange = self._free_to_change()
-        if exchange is None:
+        turn = self._free_to_change()
+        if turn is None:
             return
-        self._session.thread.load(exchange)
-        if exchange.answer is None:
+        self._session.thread.load(turn)
+        if turn.answer is None:
             self._say("There is no reply yet to go on with.")
-        elif not _goes_on(exchange):
+        elif not _goes_on(turn):
             self._say("This reply is complete; only one that ended early can be gone on with.")
         else:
             self._turns.transcript.unselect()
-            await self._follow(self._session.queue(self._session.thread.carry_on(exchange)))
+            await self._follow(self._session.queue(self._session.thread.carry_on(turn)))
 
     def edit(self) -> None:
         """Put the question into the prompt, to be asked in other words."""
-        exchange = self._free_to_change()
-        if exchange is None:
+        turn = self._free_to_change()
+        if turn is None:
             return
-        if exchange.question is None:
+        if turn.question is None:
             self._say("No question stands above this reply.")
         else:
-            written, besides = taken_apart(exchange.prompt)
-            self._edit(_Edited(exchange, of_reply=False, besides=besides), written)
+            written, besides = taken_apart(turn.prompt)
+            self._edit(_Edited(turn, of_reply=False, besides=besides), written)
 
     def rewrite(self) -> None:
         """Put the reply into the prompt, to be changed by hand."""
-        exchange = self._free_to_change()
-        if exchange is not None and exchange.answer is None:
+        turn = self._free_to_change()
+        if turn is not None and turn.answer is None:
             self._say("There is no reply yet.")
-        elif exchange is not None:
-            self._edit(_Edited(exchange, of_reply=True), WrittenMessage(exchange.text))
+        elif turn is not None:
+            self._edit(_Edited(turn, of_reply=True), WrittenMessage(turn.text))
 
     @property
     def under_way(self) -> bool:
@@ -100,18 +100,18 @@ class EditingController:
     def leads_n(self) -> int | None:
         """About how many tokens lead to what is being edited; None while nothing is."""
         edited = self._editing
-        return None if edited is None else leading_n(self._session, edited.exchange, of_reply=edited.of_reply)
+        return None if edited is None else leading_n(self._session, edited.turn, of_reply=edited.of_reply)
 
     @property
     def idle(self) -> frozenset[str]:
         """Actions that would change nothing about the turn that keys are about."""
-        exchange = self._turns.chosen
-        if exchange is None:
+        turn = self._turns.chosen
+        if turn is None:
             return frozenset()
         thread = self._session.thread
-        thread.load(exchange)
-        ids = set() if exchange.answer is not None and _goes_on(exchange) else {"continue"}
-        if all(of == 1 for _, of in thread.versions(exchange)):
+        thread.load(turn)
+        ids = set() if turn.answer is not None and _goes_on(turn) else {"continue"}
+        if all(of == 1 for _, of in thread.versions(turn)):
             ids.add("version-before")
         return frozenset(ids)
 
@@ -131,13 +131,13 @@ class EditingController:
         self._prompt.take_up()
         self._turns.transcript.unselect()
         if edited.of_reply:
-            changed = self._session.thread.rewrite(edited.exchange, written.unfolded.strip())
+            changed = self._session.thread.rewrite(edited.turn, written.unfolded.strip())
             self._say("The reply is as you wrote it; /continue has the model go on from there.")
             await self._turns.show()
             await self._turns.transcript.remake(changed)
         else:
             self._say("")
-            changed = self._session.thread.resend(edited.exchange, edited.asked(written))
+            changed = self._session.thread.resend(edited.turn, edited.asked(written))
             await self._follow(self._session.queue(changed))
 
     def _edit(self, edited: _Edited, written: WrittenMessage) -> None:
@@ -145,23 +145,23 @@ class EditingController:
         self._prompt.put_aside(written)
         self._say(self._turns.keymap.worded(_REWRITING if edited.of_reply else _EDITING))
 
-    async def _follow(self, exchange: Turn) -> None:
+    async def _follow(self, turn: Turn) -> None:
         await self._turns.show()
-        await self._turns.transcript.remake(exchange)
+        await self._turns.transcript.remake(turn)
         self._turns.transcript.follow()
 
     # Versions
 
     async def version(self, step: int) -> None:
         """Show the version before or after: of the reply, and past the last of those, of the question."""
-        exchange = self._free_to_change()
-        if exchange is None:
+        turn = self._free_to_change()
+        if turn is None:
             return
-        question, replies = self._session.thread.versions(exchange)
+        question, replies = self._session.thread.versions(turn)
         if question[1] == replies[1] == 1:
             self._say("There is one version of this turn. Edit it, or have it answered anew, for another.")
             return
-        shown = self._session.thread.turn_to(exchange, step)
+        shown = self._session.thread.turn_to(turn, step)
         if shown is None:
             self._say(f"This is the {'last' if step > 0 else 'first'} version.")
         else:
@@ -171,11 +171,11 @@ class EditingController:
 
     async def delete(self) -> None:
         """Delete the turn."""
-        exchange = self._free_to_change()
-        if exchange is None:
+        turn = self._free_to_change()
+        if turn is None:
             return
         self._turns.transcript.unselect()
-        self._session.thread.delete(exchange)
+        self._session.thread.delete(turn)
         await self._turns.show()
         self._say("The turn is deleted; /undo brings it back.")
 
@@ -184,23 +184,23 @@ class EditingController:
         if not self._session.free:
             self._say(self._turns.busy)
             return
-        was_told_short = any(exchange.is_summary for exchange in self._session.thread.exchanges)
-        exchange = self._session.thread.undo()
-        if exchange is None:
+        was_told_short = any(turn.is_summary for turn in self._session.thread.turns)
+        turn = self._session.thread.undo()
+        if turn is None:
             self._say("There is nothing to bring back: no turn was deleted.")
             return
-        was_told_short = was_told_short and not self._session.thread.exchanges[0].is_summary
+        was_told_short = was_told_short and not self._session.thread.turns[0].is_summary
         await self._turns.show()
         self._say("The full turns are back." if was_told_short else "The turn is back.")
 
     def _free_to_change(self) -> Turn | None:
-        exchange = self._turns.free_to_change()
-        if exchange is not None and exchange.is_summary:
+        turn = self._turns.free_to_change()
+        if turn is not None and turn.is_summary:
             self._say(SUMMARY)
             return None
-        return exchange
+        return turn
 
 
-def _goes_on(exchange: Turn) -> bool:
+def _goes_on(turn: Turn) -> bool:
     """Whether more could come of the reply."""
-    return not exchange.is_summary and (unfinished(exchange) or not exchange.reply.done)
+    return not turn.is_summary and (unfinished(turn) or not turn.reply.done)

@@ -15,7 +15,7 @@ from localspec.chat.tokens.truth import GHOSTS, Ghosts, Mode, Showing
 from localspec.chat.turn import Turn
 from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import labels_of
 from localspec.tui.keys.tables import KNOWN
@@ -65,8 +65,8 @@ class MarkingController:
         self._transcript.show(showing)
         self.weigh()
         chosen = self._transcript.selected
-        turns = [chosen] if chosen is not None else self._transcript.turns
-        if showing.marks is not Mode.OFF and turns and not any(turn.exchange.trace.tokens for turn in turns):
+        views = [chosen] if chosen is not None else self._transcript.views
+        if showing.marks is not Mode.OFF and views and not any(turn_view.turn.trace.tokens for turn_view in views):
             return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
         return showing_note(showing, one=chosen is not None)
 
@@ -83,21 +83,21 @@ class MarkingController:
 
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
         """Look into the reply of this view, or of the chosen turn, or the latest."""
-        exchange = self._chosen() if view is None else self._exchange_in(view)
-        if view is not None and exchange is None:
+        turn = self._chosen() if view is None else self._turn_in(view)
+        if view is not None and turn is None:
             return "That reply has just left the screen."
-        if exchange is None or not exchange.trace.tokens:
+        if turn is None or not turn.trace.tokens:
             return "There are no tokens to look at yet."
-        self._session.recall(exchange)
-        turn = self._transcript.view(exchange)
-        showing = (turn.own_showing if turn else None) or self._transcript.showing
-        screen = InspectorScreen(exchange, self._session.token_queries, self._palette, showing, self._wake, index=index)
-        exchange.looked_into = True
-        self._app.push_screen(screen, lambda _: self._looked_into(exchange))
+        self._session.recall(turn)
+        turn_view = self._transcript.view(turn)
+        showing = (turn_view.own_showing if turn_view else None) or self._transcript.showing
+        screen = InspectorScreen(turn, self._session.token_queries, self._palette, showing, self._wake, index=index)
+        turn.looked_into = True
+        self._app.push_screen(screen, lambda _: self._looked_into(turn))
         return ""
 
-    def _looked_into(self, exchange: Turn) -> None:
-        exchange.looked_into = False
+    def _looked_into(self, turn: Turn) -> None:
+        turn.looked_into = False
         self.weigh()
 
     def race(self, text: str = "") -> str:
@@ -122,20 +122,20 @@ class MarkingController:
         """Show what became known, here and in the inspector if it is open."""
         if not isinstance(change, Wrote | Ended | Learned):
             return
-        exchange, screen = change.exchange, self._app.screen
-        view = self._transcript.view(exchange)
+        turn, screen = change.turn, self._app.screen
+        view = self._transcript.view(turn)
         if isinstance(change, Learned) and view is not None:
             view.reply.learned()
         if isinstance(change, Ended):
             self.weigh()
-            self._explain(exchange)
-        if isinstance(screen, InspectorScreen) and screen.subject is exchange:
+            self._explain(turn)
+        if isinstance(screen, InspectorScreen) and screen.subject is turn:
             screen.refresh_knowledge()
 
-    def _explain(self, exchange: Turn) -> None:
+    def _explain(self, turn: Turn) -> None:
         """To somebody new, once: where the colours have gone that a reply was written in."""
         showing = self._transcript.showing
-        if not self._new_here or exchange.is_summary or not exchange.reply.tokens:
+        if not self._new_here or turn.is_summary or not turn.reply.tokens:
             return
         self._new_here = False
         if showing.mode is not Mode.OFF and showing.marks is Mode.OFF:
@@ -143,26 +143,26 @@ class MarkingController:
 
     def weigh(self) -> None:
         """Have the replies on screen weighed that are shown by heat, the newest first."""
-        views = [(exchange, self._transcript.view(exchange)) for exchange in reversed(self._transcript.exchanges)]
-        hot = [exchange for exchange, turn in views if turn is not None and turn.display and self._is_hot(turn)]
-        for exchange in hot:
-            self._session.recall(exchange)
+        views = [(turn, self._transcript.view(turn)) for turn in reversed(self._transcript.turns)]
+        hot = [turn for turn, view in views if view is not None and view.display and self._is_hot(view)]
+        for turn in hot:
+            self._session.recall(turn)
         self._session.token_queries.weigh(hot)
 
-    def _is_hot(self, turn: TurnView) -> bool:
-        showing = turn.own_showing or self._transcript.showing
+    def _is_hot(self, turn_view: TurnView) -> bool:
+        showing = turn_view.own_showing or self._transcript.showing
         return showing.marks is Mode.HEAT
 
-    def _exchange_in(self, view: TokenView) -> Turn | None:
-        for exchange in self._transcript.exchanges:
-            turn = self._transcript.view(exchange)
-            if turn is not None and turn.reply.tokens is view:
-                return exchange
+    def _turn_in(self, view: TokenView) -> Turn | None:
+        for turn in self._transcript.turns:
+            turn_view = self._transcript.view(turn)
+            if turn_view is not None and turn_view.reply.tokens is view:
+                return turn
         return None
 
     def _chosen(self) -> Turn | None:
         selected = self._transcript.selected
         if selected is not None:
-            return selected.exchange
+            return selected.turn
         current = self._session.current
         return current if current is not None and current.trace.tokens else self._session.last

@@ -16,7 +16,7 @@ from localspec.chat.text.fences import code_blocks
 from localspec.chat.text.links import Link, links_of
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
-from localspec.tui.conversation.summary import SummaryView
+from localspec.tui.conversation.summary_view import SummaryView
 
 
 class ReadingController:
@@ -51,46 +51,44 @@ class ReadingController:
 
     def text(self) -> str:
         """The reply; empty if there is none, which is said."""
-        exchange = self._turns.chosen
-        text = exchange.text if exchange else ""
+        turn = self._turns.chosen
+        text = turn.text if turn else ""
         if not text:
-            self._say("There is no reply to copy." if exchange else NOTHING_SAID)
+            self._say("There is no reply to copy." if turn else NOTHING_SAID)
         return text
 
     def code(self) -> str:
         """The block of code that was gone to, else the reply's last, asked again the one before; empty if none."""
-        exchange, text = self._turns.chosen, self.text()
-        if exchange is None or not text:
+        turn, text = self._turns.chosen, self.text()
+        if turn is None or not text:
             return ""
         blocks = code_blocks(text)
         if not blocks:
             self._say("There is no block of code in this reply.")
             return ""
-        if self._block is not None and self._block[0] is exchange and self._block[1] < len(blocks):
+        if self._block is not None and self._block[0] is turn and self._block[1] < len(blocks):
             return blocks[self._block[1]]
-        before = self._copied[1] if self._copied and self._copied[0] is exchange else len(blocks)
+        before = self._copied[1] if self._copied and self._copied[0] is turn else len(blocks)
         at = (before - 1) % len(blocks)
-        self._copied = (exchange, at)
+        self._copied = (turn, at)
         return blocks[at]
 
     async def go_to_block(self, step: int) -> bool:
         """Choose the block of code before or after, in whichever turn it is; whether there is one."""
         blocks = [
-            (exchange, number)
-            for exchange in self._session.thread.exchanges
-            for number in range(len(code_blocks(exchange.text)))
+            (turn, number) for turn in self._session.thread.turns for number in range(len(code_blocks(turn.text)))
         ]
         place = self._place_among(blocks, step)
         if not 0 <= place < len(blocks):
             self._say("There is no block of code." if not blocks else "There is no further block of code this way.")
             return False
         self.leave_block()
-        exchange, number = self._block = blocks[place]
-        view = self._turns.transcript.view(exchange)
+        turn, number = self._block = blocks[place]
+        view = self._turns.transcript.view(turn)
         if view is None or self._turns.transcript.selected is not view:
-            await self._turns.transcript.reveal(exchange)
+            await self._turns.transcript.reveal(turn)
         self._mark_block()
-        in_reply = [each for each, _ in blocks].count(exchange)
+        in_reply = [each for each, _ in blocks].count(turn)
         self._say(f"Block {number + 1} of {in_reply} in this reply; /code copies it.")
         return True
 
@@ -114,10 +112,10 @@ class ReadingController:
         selected = self._turns.transcript.selected
         if selected is None:
             return len(blocks) + step if step < 0 else len(blocks)
-        order = self._session.thread.exchanges
-        at = order.index(selected.exchange) if selected.exchange in order else len(order)
-        before_n = sum(order.index(exchange) < at for exchange, _ in blocks)
-        own_n = sum(exchange is selected.exchange for exchange, _ in blocks)
+        order = self._session.thread.turns
+        at = order.index(selected.turn) if selected.turn in order else len(order)
+        before_n = sum(order.index(turn) < at for turn, _ in blocks)
+        own_n = sum(turn is selected.turn for turn, _ in blocks)
         return before_n if step > 0 else before_n + own_n - 1
 
     def _mark_block(self) -> None:
@@ -138,8 +136,8 @@ class ReadingController:
 
     def unfold(self) -> None:
         """Show what was thought before the answer, or what a summary says, or fold it away."""
-        exchange = self._turns.chosen
-        view = self._turns.transcript.view(exchange) if exchange else None
+        turn = self._turns.chosen
+        view = self._turns.transcript.view(turn) if turn else None
         if isinstance(view, SummaryView):
             view.unfold()
         elif view is None or not view.reply.unfold():

@@ -31,14 +31,14 @@ class SummaryController:
         await self._turns.transcript.add_turn(summary)
         self._turns.say("")
 
-    async def end(self, exchange: Turn) -> None:
+    async def end(self, turn: Turn) -> None:
         """The summary is whole, or is not to be: show what holds now."""
-        await self._turns.transcript.discard(exchange)
+        await self._turns.transcript.discard(turn)
         await self._turns.show()
-        reply, recap = exchange.reply, self._session.thread.stored.recap
-        if recap is not None and recap.node.id == exchange.answer:
-            turns = "1 turn is" if exchange.stands_for_n == 1 else f"{exchange.stands_for_n} turns are"
-            self._turns.say(f"{turns} summarised{_left_out(exchange)}; /undo brings all of them back.")
+        reply, recap = turn.reply, self._session.thread.stored.recap
+        if recap is not None and recap.node.id == turn.answer:
+            turns = "1 turn is" if turn.stands_for_n == 1 else f"{turn.stands_for_n} turns are"
+            self._turns.say(f"{turns} summarised{_left_out(turn)}; /undo brings all of them back.")
         elif reply.error is not None:
             self._turns.say(f"There is no summary, and everything is as it was. {reply.error}")
         elif not reply.text.strip():
@@ -49,7 +49,7 @@ class SummaryController:
     def _why_not(self, kept: str) -> str:
         if kept and not kept.isdecimal():
             return f"/compact takes how many of the last turns are to stay, {KEPT_TURNS_N} if nothing is said."
-        if not self._session.thread.exchanges:
+        if not self._session.thread.turns:
             return NOTHING_SAID
         if not self._session.free:
             return self._turns.busy
@@ -69,8 +69,8 @@ def _too_little(kept_n: int) -> str:
     )
 
 
-def _left_out(exchange: Turn) -> str:
-    dropped_n = exchange.reply.prompt.dropped_n if exchange.reply.prompt else 0
+def _left_out(turn: Turn) -> str:
+    dropped_n = turn.reply.prompt.dropped_n if turn.reply.prompt else 0
     if not dropped_n:
         return ""
     messages = "message" if dropped_n == 1 else f"{dropped_n} messages"

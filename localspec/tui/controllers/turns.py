@@ -13,10 +13,10 @@ from localspec.chat.status import closing_note
 from localspec.chat.tokens.truth import Ghosts
 from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
-from localspec.tui.conversation.summary import SummaryView
+from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.conversation.turn import TurnView
 from localspec.tui.conversation.turn_notes import by_toy, turn_note, version_note
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.keymap import Keymap
 from localspec.tui.tokens.glimpse import Glimpse
 from localspec.tui.tokens.palette import Palette
@@ -50,8 +50,8 @@ class TurnController:
     def chosen(self) -> Turn | None:
         """What keys are about."""
         if self.transcript.selected is not None:
-            return self.transcript.selected.exchange
-        said = self.session.thread.exchanges
+            return self.transcript.selected.turn
+        said = self.session.thread.turns
         return said[-1] if said else None
 
     @property
@@ -61,20 +61,20 @@ class TurnController:
 
     def free_to_change(self) -> Turn | None:
         """What keys are about, if it can be changed now; else that is said."""
-        exchange = self.chosen
-        if exchange is None:
+        turn = self.chosen
+        if turn is None:
             self.say(NOTHING_SAID)
         elif not self.session.free:
             self.say(self.busy)
             return None
-        return exchange
+        return turn
 
     # Drawing
 
     async def show(self) -> None:
         """Draw the conversation as it is now."""
-        waiting = [exchange for exchange in self.session.waiting if exchange.question is None]
-        await self.transcript.sync([*self.session.thread.exchanges, *waiting])
+        waiting = [turn for turn in self.session.waiting if turn.question is None]
+        await self.transcript.sync([*self.session.thread.turns, *waiting])
         self.label()
 
     async def turn_to(self, conversation: StoredConversation, message: str | None = None) -> list[Turn]:
@@ -84,9 +84,9 @@ class TurnController:
             self.session.thread.show(message)
         await self.transcript.clear()
         await self.show()
-        exchange = self.session.thread.holding(message) if message else None
-        if exchange is not None:
-            await self.transcript.reveal(exchange)
+        turn = self.session.thread.holding(message) if message else None
+        if turn is not None:
+            await self.transcript.reveal(turn)
         return withdrawn
 
     def choose_around(self, widget: Widget) -> None:
@@ -97,14 +97,14 @@ class TurnController:
 
     def label(self) -> None:
         """Say of every turn on screen which version it is."""
-        for view in self.transcript.turns:
+        for view in self.transcript.views:
             self._label(view)
 
     def write(self, change: Wrote) -> None:
         """More of the reply."""
         brief = self.transcript.ghosts is Ghosts.BRIEF and self.transcript.app.animation_level != "none"
         rejected = change.rejected if brief else ()
-        if (view := self.transcript.view(change.exchange)) is not None:
+        if (view := self.transcript.view(change.turn)) is not None:
             view.reply.write(change.rounds, rejected)
         if rejected:
             self.glimpse.begin()
@@ -117,67 +117,67 @@ class TurnController:
         if current is not None and (view := self.transcript.view(current)) is not None:
             view.reply.tokens.fade()
 
-    def close(self, exchange: Turn) -> TurnView | None:
+    def close(self, turn: Turn) -> TurnView | None:
         """The reply is over: its last look, and what there is to say about it."""
         self.glimpse.end()
-        view = self.transcript.view(exchange)
+        view = self.transcript.view(turn)
         if view is not None:
             view.reply.finish()
             self._label(view)
-            if exchange.reply.error is not None:
-                view.fail(exchange.reply.error)
+            if turn.reply.error is not None:
+                view.fail(turn.reply.error)
             self.transcript.settle(view)
         return view
 
-    def begin(self, exchange: Turn) -> None:
+    def begin(self, turn: Turn) -> None:
         """The reply has begun."""
-        view = self.transcript.view(exchange)
+        view = self.transcript.view(turn)
         if view is not None:
             view.begin()
             self._label(view)
 
-    async def withdraw(self, exchanges: list[Turn]) -> None:
+    async def withdraw(self, turns: list[Turn]) -> None:
         """Messages that waited are not to be answered: those that were never said are gone."""
-        for exchange in exchanges:
-            if exchange.question is None and exchange.answer is None:
-                await self.transcript.discard(exchange)
+        for turn in turns:
+            if turn.question is None and turn.answer is None:
+                await self.transcript.discard(turn)
                 continue
-            if exchange.continued:
-                exchange.unload()
-            await self.transcript.remake(exchange)
+            if turn.continued:
+                turn.unload()
+            await self.transcript.remake(turn)
 
-    def let_go(self, exchange: Turn) -> None:
+    def let_go(self, turn: Turn) -> None:
         """A turn is far away; its tokens can be read again."""
-        if exchange not in (self.session.last, self.session.current):
-            self.session.thread.unload(exchange)
+        if turn not in (self.session.last, self.session.current):
+            self.session.thread.unload(turn)
 
-    def _make(self, exchange: Turn) -> TurnView:
-        self.session.thread.load(exchange)
-        if exchange.is_summary:
-            return self._make_summary(exchange)
-        view = TurnView(exchange, self._palette, queued=exchange in self.session.waiting)
-        if exchange is not self.session.current and exchange not in self.session.waiting:
-            if exchange.answer is not None:
+    def _make(self, turn: Turn) -> TurnView:
+        self.session.thread.load(turn)
+        if turn.is_summary:
+            return self._make_summary(turn)
+        view = TurnView(turn, self._palette, queued=turn in self.session.waiting)
+        if turn is not self.session.current and turn not in self.session.waiting:
+            if turn.answer is not None:
                 view.reply.finish()
             self._label(view)
-            if exchange.reply.error is not None:
-                view.fail(exchange.reply.error)
+            if turn.reply.error is not None:
+                view.fail(turn.reply.error)
         return view
 
-    def _make_summary(self, exchange: Turn) -> TurnView:
-        view = SummaryView(exchange, self._palette)
-        if exchange is not self.session.current:
+    def _make_summary(self, turn: Turn) -> TurnView:
+        view = SummaryView(turn, self._palette)
+        if turn is not self.session.current:
             view.reply.finish()
-            view.note(closing_note(exchange.reply))
+            view.note(closing_note(turn.reply))
         return view
 
     def _label(self, view: TurnView) -> None:
-        exchange = view.exchange
-        if (exchange.question is None and exchange.answer is None) or exchange.is_summary:
+        turn = view.turn
+        if (turn.question is None and turn.answer is None) or turn.is_summary:
             return
-        if exchange not in self.session.thread.exchanges:
+        if turn not in self.session.thread.turns:
             return  # of the conversation before, on screen until the next one is drawn
-        question, replies = self.session.thread.versions(exchange)
+        question, replies = self.session.thread.versions(turn)
         view.draw_question(version_note(question))
-        under_way = exchange is self.session.current or exchange in self.session.waiting
-        view.note("" if under_way else turn_note(exchange, replies, toy=by_toy(exchange, self.session)))
+        under_way = turn is self.session.current or turn in self.session.waiting
+        view.note("" if under_way else turn_note(turn, replies, toy=by_toy(turn, self.session)))

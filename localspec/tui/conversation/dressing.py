@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from localspec.chat.tokens.truth import Ghosts, Showing
 from localspec.tui.conversation.near_pages import NearPages
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_view import TurnView
 
 
 class Dressing:
@@ -23,19 +23,19 @@ class Dressing:
         self._near = near
         self._unsettled: list[TurnView] = []
 
-    def of(self, turn: TurnView) -> Showing:
+    def of(self, view: TurnView) -> Showing:
         """How this turn is to be shown."""
-        return turn.own_showing or self.showing
+        return view.own_showing or self.showing
 
-    def show_all(self, showing: Showing, turns: Iterable[TurnView]) -> None:
+    def show_all(self, showing: Showing, views: Iterable[TurnView]) -> None:
         """Show all so, and forget what single turns had for themselves."""
         self.showing = showing
-        for turn in turns:
-            turn.own_showing = None
+        for view in views:
+            view.own_showing = None
 
-    def put_off(self, turn: TurnView) -> None:
+    def put_off(self, view: TurnView) -> None:
         """Its reply is over: ``settle`` gives it its final look."""
-        self._unsettled.append(turn)
+        self._unsettled.append(view)
 
     def forget(self) -> None:
         """The turns are gone."""
@@ -52,14 +52,14 @@ class Dressing:
             while self._unsettled:
                 await self.dress(self._unsettled.pop(0))
 
-    async def dress(self, turn: TurnView) -> None:
+    async def dress(self, view: TurnView) -> None:
         """To be called while ``near`` is held."""
-        if turn.is_attached:
-            await turn.reply.show(self.of(turn), self.ghosts)
+        if view.is_attached:
+            await view.reply.show(self.of(view), self.ghosts)
 
     async def dress_near(self) -> None:
         """Dress every turn in the layout; those folded away are dressed when they are next seen."""
         async with self._near.held():
             for page in self._near.pages:
-                for turn in page.turns if not page.folded else ():
-                    await self.dress(turn)
+                for view in page.views if not page.folded else ():
+                    await self.dress(view)

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.reading_place import ReadingPlace
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_view import TurnView
 
 FAR_SCREENS = 8
 """Pages further away than this let go of their turns."""
@@ -126,14 +126,14 @@ class NearPages:
         async with self.held():
             if not page.folded:
                 return  # the reader has come back meanwhile
-            for turn in page.turns:
-                self._let_go(turn)
+            for view in page.views:
+                self._let_go(view)
             await page.clear()
 
 
 def _may_go(page: Page) -> bool:
     """Whether there are turns, and the reader has chosen none of them."""
-    return bool(page.turns) and not any(turn.has_class("-selected") for turn in page.turns)
+    return bool(page.views) and not any(view.has_class("-selected") for view in page.views)
 
 
 def _rows(child: Widget) -> int:

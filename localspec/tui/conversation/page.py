@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.geometry import Size
 
 from localspec.chat.turn import Turn
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.textual_fixes.steady import SteadyPane
 
 TURNS_PER_PAGE = 5
@@ -24,10 +24,10 @@ class Page(Vertical, SteadyPane):
 
     DEFAULT_CSS = "Page { height: auto; }"
 
-    def __init__(self, exchanges: Iterable[Turn] = (), rows: int | None = None) -> None:
+    def __init__(self, turns: Iterable[Turn] = (), rows: int | None = None) -> None:
         """With a height, folded and without turns; ``NearPages`` brings them."""
         super().__init__()
-        self.exchanges = list(exchanges)
+        self.turns = list(turns)
         """What the page shows or will show."""
         self.rows = rows or 0
         """Its height when it was last drawn, or a guess."""
@@ -42,25 +42,25 @@ class Page(Vertical, SteadyPane):
     @property
     def empty(self) -> bool:
         """Whether turns are missing that belong here."""
-        return len(self.turns) < len(self.exchanges)
+        return len(self.views) < len(self.turns)
 
     @property
-    def turns(self) -> list[TurnView]:
+    def views(self) -> list[TurnView]:
         """The turns on this page, oldest first; none while it is far away."""
         return [child for child in self.children if isinstance(child, TurnView)]
 
     def fold(self) -> None:
         """Take the turns out of the layout; ``stand_for`` says what room is left in their place."""
         self._folded, self._room = True, -1
-        for turn in self.turns:
-            turn.display = False
+        for view in self.views:
+            view.display = False
 
     def unfold(self) -> None:
         """Bring the turns back."""
         self._folded = False
         self.styles.height = "auto"
-        for turn in self.turns:
-            turn.display = True
+        for view in self.views:
+            view.display = True
         self.display = True
 
     def stand_for(self, rows: int) -> None:

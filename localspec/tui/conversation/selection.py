@@ -21,33 +21,33 @@ class Selection(Generic[T]):
     """One turn, or none; the turn shows it."""
 
     def __init__(self) -> None:
-        self._turn: T | None = None
+        self._view: T | None = None
 
     @property
-    def turn(self) -> T | None:
-        return self._turn
+    def view(self) -> T | None:
+        return self._view
 
-    def choose(self, turn: T) -> None:
+    def choose(self, view: T) -> None:
         """Choose it, and no other."""
         self.clear()
-        self._turn = turn
-        turn.choose(True)
+        self._view = view
+        view.choose(True)
 
     def clear(self) -> None:
         """None."""
-        if self._turn is not None:
-            self._turn.choose(False)
-            self._turn = None
+        if self._view is not None:
+            self._view.choose(False)
+            self._view = None
 
     def forget(self) -> None:
         """The turns are gone, and need not show anything any more."""
-        self._turn = None
+        self._view = None
 
-    def step(self, turns: Sequence[T], step: int) -> T | None:
+    def step(self, views: Sequence[T], step: int) -> T | None:
         """The turn before or after the one chosen, at first the last; past the end none is."""
-        at = turns.index(self._turn) if self._turn in turns else len(turns)
+        at = views.index(self._view) if self._view in views else len(views)
         at = max(0, at + step)
         self.clear()
-        if at < len(turns):
-            self.choose(turns[at])
-        return self._turn
+        if at < len(views):
+            self.choose(views[at])
+        return self._view

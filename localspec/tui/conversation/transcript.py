@@ -15,8 +15,8 @@ from textual.widget import Widget
 from localspec.chat.tokens.truth import Ghosts, Showing
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.reading_place import ReadingPlace
-from localspec.tui.conversation.turn import TurnView
 from localspec.tui.conversation.turn_pages import TurnPages
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.textual_fixes.steady import SteadyPane
 
 
@@ -47,14 +47,14 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         """Turns have come on screen, or look different."""
 
     class LetGo(Message):
-        """An exchange is far away and has no widget any more."""
+        """A turn is far away and has no widget any more."""
 
-        def __init__(self, exchange: Turn) -> None:
+        def __init__(self, turn: Turn) -> None:
             super().__init__()
-            self.exchange = exchange
+            self.turn = turn
 
     def __init__(self, make: Callable[[Turn], TurnView]) -> None:
-        """``make`` draws an exchange as it stands."""
+        """``make`` draws a turn as it stands."""
         super().__init__()
         self._following = True
         self._pages = TurnPages(
@@ -62,7 +62,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             make,
             self._place,
             shown=lambda: self.post_message(self.Shown()),
-            let_go=lambda exchange: self.post_message(self.LetGo(exchange)),
+            let_go=lambda turn: self.post_message(self.LetGo(turn)),
         )
         self.near = self._pages.near
         self._dressing = self._pages.dressing
@@ -74,24 +74,24 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         return self._following
 
     @property
-    def turns(self) -> list[TurnView]:
+    def views(self) -> list[TurnView]:
         """The turns that are there as widgets, oldest first."""
-        return self._pages.turns
+        return self._pages.views
 
     @property
-    def exchanges(self) -> list[Turn]:
+    def turns(self) -> list[Turn]:
         """All that is shown, near or far."""
-        return self._pages.exchanges
+        return self._pages.turns
 
-    def view(self, exchange: Turn) -> TurnView | None:
-        """The widget of an exchange, while there is one."""
-        return self._pages.view(exchange)
+    def view(self, turn: Turn) -> TurnView | None:
+        """The widget of a turn, while there is one."""
+        return self._pages.view(turn)
 
     # What is shown
 
-    async def add_turn(self, exchange: Turn) -> TurnView:
+    async def add_turn(self, turn: Turn) -> TurnView:
         """Append a turn and go to it."""
-        view = await self._pages.add(exchange)
+        view = await self._pages.add(turn)
         self.follow()
         return view
 
@@ -104,25 +104,25 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         """Remove everything."""
         await self._pages.clear()
 
-    async def sync(self, exchanges: Sequence[Turn]) -> None:
+    async def sync(self, turns: Sequence[Turn]) -> None:
         """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
-        await self._pages.sync(exchanges)
+        await self._pages.sync(turns)
         self.follow()
         self.call_after_refresh(self.near.look)
 
-    async def remake(self, exchange: Turn) -> None:
-        """Draw an exchange anew."""
-        await self._pages.remake(exchange)
+    async def remake(self, turn: Turn) -> None:
+        """Draw a turn anew."""
+        await self._pages.remake(turn)
 
-    async def discard(self, exchange: Turn) -> None:
+    async def discard(self, turn: Turn) -> None:
         """Take one away, for example a message that was withdrawn."""
-        await self._pages.discard(exchange)
+        await self._pages.discard(turn)
 
-    async def reveal(self, exchange: Turn) -> None:
+    async def reveal(self, turn: Turn) -> None:
         """Choose a turn, however far away, and go to it."""
-        if exchange in self.exchanges:
+        if turn in self.turns:
             self._anchor_released = True
-            view = await self._pages.open(exchange)
+            view = await self._pages.open(turn)
             self.choose(view)
             # Where it is can be told once the page is laid out.
             self.call_after_refresh(self._go_to, view)
@@ -149,7 +149,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         if self.selected is not None:
             self.selected.own_showing = showing
         else:
-            self._dressing.show_all(showing, self.turns)
+            self._dressing.show_all(showing, self.views)
         self._redress()
 
     def show_ghosts(self, ghosts: Ghosts) -> None:
@@ -157,9 +157,9 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         self._dressing.ghosts = ghosts
         self._redress()
 
-    def settle(self, turn: TurnView) -> None:
+    def settle(self, view: TurnView) -> None:
         """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
-        self._dressing.put_off(turn)
+        self._dressing.put_off(view)
         if self._following:
             self.run_worker(self._dressing.settle())
 
@@ -178,15 +178,15 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     @property
     def selected(self) -> TurnView | None:
         """The turn that the reader has chosen, if one."""
-        return self._selection.turn
+        return self._selection.view
 
     def select(self, step: int) -> TurnView | None:
         """Choose the turn before or after the one chosen, at first the newest; past the last none is."""
-        turn = self._selection.step(self.turns, step)
-        if turn is not None:
-            self.scroll_to_widget(turn, animate=False)
+        view = self._selection.step(self.views, step)
+        if view is not None:
+            self.scroll_to_widget(view, animate=False)
             self._moved()
-        return turn
+        return view
 
     def choose(self, view: TurnView) -> None:
         """Choose a turn that is there; the view stays where it is."""
@@ -196,8 +196,8 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         """Choose no turn."""
         self._selection.clear()
 
-    def _go_to(self, turn: TurnView) -> None:
-        self.scroll_to_widget(turn, animate=False, top=True)
+    def _go_to(self, view: TurnView) -> None:
+        self.scroll_to_widget(view, animate=False, top=True)
         if not self.max_scroll_y:
             self._anchor_released = False  # all of it is in view, the newest text too
         self._moved()
@@ -219,7 +219,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     def _place(self) -> ReadingPlace | None:
         """None while the newest text is followed."""
-        return None if self._following else ReadingPlace.find(self, self.turns)
+        return None if self._following else ReadingPlace.find(self, self.views)
 
     def _keep(self, place: ReadingPlace | None) -> None:
         if place is not None and not self._following:

@@ -12,33 +12,33 @@ from localspec.store.summaries import REQUEST
 from localspec.tui.terminal.clipboard import Arrival, copied
 
 
-def turn_note(exchange: Turn, replies: tuple[int, int], *, toy: bool = False) -> str:
+def turn_note(turn: Turn, replies: tuple[int, int], *, toy: bool = False) -> str:
     """``replies`` is which version of how many; empty while the reply is being written. As ``closing_note``."""
-    reply = exchange.reply
-    if exchange.answer is None:
+    reply = turn.reply
+    if turn.answer is None:
         others_n = replies[1] - 1
         known = f"{others_n} other {'reply' if others_n == 1 else 'replies'}" if others_n else "no reply yet"
         return f"{known} · /again asks again"
     version = f"reply {replies[0]}/{replies[1]}" if replies[1] > 1 else ""
-    state = "cut off when the program ended" if exchange.cut_off else ""
+    state = "cut off when the program ended" if turn.cut_off else ""
     closing = closing_note(reply, toy=toy) if reply.done or reply.tokens else ""
-    offer = "/continue goes on" if unfinished(exchange) else ""
+    offer = "/continue goes on" if unfinished(turn) else ""
     last = " · ".join(filter(None, (version, state, closing, offer)))
     return "\n".join(filter(None, (opening_note(reply), failure_said(reply), last)))
 
 
-def by_toy(exchange: Turn, session: ChatSession) -> bool:
+def by_toy(turn: Turn, session: ChatSession) -> bool:
     """Whether the built-in pair wrote the reply."""
-    if exchange.about is not None:
-        return exchange.about.pair_id == BUILTIN_ID
-    source = exchange.trace.source(0)
+    if turn.about is not None:
+        return turn.about.pair_id == BUILTIN_ID
+    source = turn.trace.source(0)
     return session.chat_config.tour and (source is None or source.pair == session.chat_config.load)
 
 
-def unfinished(exchange: Turn) -> bool:
+def unfinished(turn: Turn) -> bool:
     """Whether the reply ended before its end, and can be gone on with."""
-    ended_early = exchange.reply.done and not exchange.complete
-    return bool(exchange.text) and (exchange.cut_off or ended_early)
+    ended_early = turn.reply.done and not turn.complete
+    return bool(turn.text) and (turn.cut_off or ended_early)
 
 
 def storage_note(session: ChatSession) -> str:
@@ -57,13 +57,13 @@ def context_note(session: ChatSession, written_n: int = 0, leads_n: int | None =
     if session.info is None:
         return ""
     about, used_n = leads_n is not None or written_n > 0, written_n + (leads_n or 0)
-    exchange = _latest(session) if leads_n is None else None
-    held = exchange.reply.prompt if exchange is not None else None
-    if exchange is not None and held is not None:
+    turn = _latest(session) if leads_n is None else None
+    held = turn.reply.prompt if turn is not None else None
+    if turn is not None and held is not None:
         # While a reply is written nothing has been saved since it was begun; and this is asked for every frame.
-        saved_n = 0 if exchange is session.current else _saved_n(session.thread, exchange)
+        saved_n = 0 if turn is session.current else _saved_n(session.thread, turn)
         about = about or saved_n > 0
-        used_n += max(0, _counted_n(exchange) - saved_n)
+        used_n += max(0, _counted_n(turn) - saved_n)
     elif not used_n:
         return ""
     room = f"{session.info.n_ctx:,}"
@@ -71,16 +71,16 @@ def context_note(session: ChatSession, written_n: int = 0, leads_n: int | None =
     return f"{used:>{len(room) + 1}} / {room} tokens"
 
 
-def leading_n(session: ChatSession, exchange: Turn, *, of_reply: bool) -> int:
+def leading_n(session: ChatSession, turn: Turn, *, of_reply: bool) -> int:
     """About how many tokens lead to a question, or to its reply: what was counted last before it, and what followed."""
     thread = session.thread
-    if exchange not in thread.exchanges:
+    if turn not in thread.turns:
         return 0
-    thread.load(exchange)
-    if of_reply and exchange.reply.prompt is not None:
-        return exchange.reply.prompt.prompt_n
-    chars_n = len(exchange.prompt) if of_reply else 0
-    for each in reversed(thread.exchanges[: thread.exchanges.index(exchange)]):
+    thread.load(turn)
+    if of_reply and turn.reply.prompt is not None:
+        return turn.reply.prompt.prompt_n
+    chars_n = len(turn.prompt) if of_reply else 0
+    for each in reversed(thread.turns[: thread.turns.index(turn)]):
         thread.load(each)
         if each.reply.prompt is not None and not each.is_summary:
             return max(0, _counted_n(each) - _saved_n(thread, each)) + round(chars_n / CHARS_A_TOKEN)
@@ -88,40 +88,40 @@ def leading_n(session: ChatSession, exchange: Turn, *, of_reply: bool) -> int:
     return round((chars_n + len(thread.stored.system or "")) / CHARS_A_TOKEN)
 
 
-def _counted_n(exchange: Turn) -> int:
+def _counted_n(turn: Turn) -> int:
     """Tokens of a reply and all that led to it, as the engine counted them."""
-    return exchange.reply.timings.predicted_n + (exchange.reply.prompt.prompt_n if exchange.reply.prompt else 0)
+    return turn.reply.timings.predicted_n + (turn.reply.prompt.prompt_n if turn.reply.prompt else 0)
 
 
 def _latest(session: ChatSession) -> Turn | None:
     """The reply that the next one goes on from: the last of what is shown, whatever was replied in other versions."""
-    exchanges = session.thread.exchanges
-    if session.current is not None or not exchanges:
+    turns = session.thread.turns
+    if session.current is not None or not turns:
         return session.current
-    said = (each for each in reversed(exchanges) if each.answer is not None and not each.is_summary)
-    latest = next(said, None) or session.last or exchanges[-1]
+    said = (each for each in reversed(turns) if each.answer is not None and not each.is_summary)
+    latest = next(said, None) or session.last or turns[-1]
     session.thread.load(latest)
     return latest
 
 
-def _saved_n(thread: Thread, exchange: Turn) -> int:
+def _saved_n(thread: Thread, turn: Turn) -> int:
     """About how many tokens less there are before this reply than when it was made."""
-    return _saved_by_summary_n(thread, exchange) + _deleted_n(thread, exchange)
+    return _saved_by_summary_n(thread, turn) + _deleted_n(thread, turn)
 
 
-def _deleted_n(thread: Thread, exchange: Turn) -> int:
+def _deleted_n(thread: Thread, turn: Turn) -> int:
     """About how many tokens the turns had that led to this reply and were deleted since; 0 if none were."""
-    chars_n = thread.deleted_since(exchange)
-    if not chars_n or exchange.reply.prompt is None:
+    chars_n = thread.deleted_since(turn)
+    if not chars_n or turn.reply.prompt is None:
         return 0
-    left_n = sum(len(message.content) for message in thread.messages(exchange))
-    return round(exchange.reply.prompt.prompt_n * chars_n / (chars_n + left_n))
+    left_n = sum(len(message.content) for message in thread.messages(turn))
+    return round(turn.reply.prompt.prompt_n * chars_n / (chars_n + left_n))
 
 
-def _saved_by_summary_n(thread: Thread, exchange: Turn) -> int:
+def _saved_by_summary_n(thread: Thread, turn: Turn) -> int:
     """About how many tokens a summary saves that was made after this reply; 0 if none was."""
-    summary = thread.exchanges[0] if thread.exchanges else exchange
-    if not summary.is_summary or exchange.is_summary or not thread.came_later(summary, exchange):
+    summary = thread.turns[0] if thread.turns else turn
+    if not summary.is_summary or turn.is_summary or not thread.came_later(summary, turn):
         return 0
     thread.load(summary)
     if summary.reply.prompt is None:

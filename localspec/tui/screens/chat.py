@@ -175,9 +175,9 @@ class ChatScreen(RowScreen[None]):
         self._quiet.say("")
         self.did("prompt.send")
         await self._transcript.query(Welcome).remove()
-        exchange = self._pending.ask(event.written)
-        await self._transcript.add_turn(exchange)
-        if self._pending.waits(exchange):
+        turn = self._pending.ask(event.written)
+        await self._transcript.add_turn(turn)
+        if self._pending.waits(turn):
             self._quiet.say("Waits for the reply; Up takes it back.")
         self._wake()
 
@@ -185,7 +185,7 @@ class ChatScreen(RowScreen[None]):
         self._prompt.set_text(event.text)
 
     def on_transcript_let_go(self, event: Transcript.LetGo) -> None:
-        self._turns.let_go(event.exchange)
+        self._turns.let_go(event.turn)
 
     def on_transcript_followed(self, event: Transcript.Followed) -> None:
         self._foot.point(to_newest=not event.following)
@@ -207,8 +207,8 @@ class ChatScreen(RowScreen[None]):
         withdrawn = self._pending.withdraw()
         if withdrawn is None:
             return None
-        exchange, written = withdrawn
-        self.run_worker(self._turns.withdraw([exchange]))
+        turn, written = withdrawn
+        self.run_worker(self._turns.withdraw([turn]))
         return written
 
     # Actions, as named in ``tui.keys.actions``

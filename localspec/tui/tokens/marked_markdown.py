@@ -94,10 +94,10 @@ class _Piece:
 class MarkedMarkdown(Markdown):
     """Clean until marks are asked for; what they take is worked out then."""
 
-    def __init__(self, palette: Callable[[], Palette], exchange: Turn) -> None:
+    def __init__(self, palette: Callable[[], Palette], turn: Turn) -> None:
         super().__init__("", parser_factory=line_keeping_parser, open_links=False)
         self._palette = palette
-        self._exchange = exchange
+        self._turn = turn
         self._pieces: list[_Piece] | None = None
         self._mode = Mode.OFF
         self._painted = palette()
@@ -115,19 +115,19 @@ class MarkedMarkdown(Markdown):
 
     async def mark(self, mode: Mode) -> bool:
         """Mark tokens in this way; False, and nothing done, where too little is known of whose text is whose."""
-        if mode is self._mode or not self._exchange.trace.tokens:
+        if mode is self._mode or not self._turn.trace.tokens:
             return True
         if self._pieces is None:
             self._pieces = [piece async for piece in self._find()]
         if mode is not Mode.OFF and mapped_share([piece.mapped for piece in self._pieces]) < LEAST_SHARE:
             return False
-        self._mode, self._weighed_n = mode, len(self._exchange.trace.probs)
+        self._mode, self._weighed_n = mode, len(self._turn.trace.probs)
         self._paint()
         return True
 
     def learned(self) -> None:
         """More may be known about the tokens than when they were marked."""
-        start, self._weighed_n = self._weighed_n, len(self._exchange.trace.probs)
+        start, self._weighed_n = self._weighed_n, len(self._turn.trace.probs)
         if self._mode is Mode.HEAT and start < self._weighed_n:
             for piece in self._pieces or ():
                 if any(start <= run.token < self._weighed_n for run in piece.runs):
@@ -153,16 +153,16 @@ class MarkedMarkdown(Markdown):
         piece.draw(spans(piece.mapped.text, piece.runs, self._look) if marked else ())
 
     def _look(self, token: int) -> Style:
-        kind = self._exchange.trace.kind(self._mode, token)
+        kind = self._turn.trace.kind(self._mode, token)
         if kind not in self._looks:
             self._looks[kind] = self._painted.mark_look(self._mode, kind)
         return self._looks[kind]
 
     async def _find(self) -> AsyncIterator[_Piece]:
         """What can be marked, piece by piece."""
-        exchange, source = self._exchange, MarkdownSource(self.source)
-        before = len(exchange.lead) - (len(exchange.text) - len(self.source))
-        owner = owners(exchange.trace.tokens, before)
+        turn, source = self._turn, MarkdownSource(self.source)
+        before = len(turn.lead) - (len(turn.text) - len(self.source))
+        owner = owners(turn.trace.tokens, before)
         for number, block in enumerate(self.query(MarkdownBlock)):
             await _breathe(number)
             for widget, clean, mapped in _mapped(block, source):

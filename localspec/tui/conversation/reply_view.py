@@ -53,21 +53,21 @@ class ReplyView(Vertical, SteadyPane):
     }
     """
 
-    def __init__(self, palette: Callable[[], Palette], exchange: Turn) -> None:
-        """``exchange`` may have a reply already: it is drawn as far as it has got."""
+    def __init__(self, palette: Callable[[], Palette], turn: Turn) -> None:
+        """``turn`` may have a reply already: it is drawn as far as it has got."""
         super().__init__()
-        self.tokens = TokenView(palette, exchange.trace)
+        self.tokens = TokenView(palette, turn.trace)
         self._palette = palette
-        self._exchange = exchange
-        self._lead = Static(Content(exchange.lead), classes="lead")
+        self._turn = turn
+        self._lead = Static(Content(turn.lead), classes="lead")
         self._thought = Thought()
         self._markdown: MarkedMarkdown | None = None
-        self._undrawn = list(exchange.trace.rounds)
+        self._undrawn = list(turn.trace.rounds)
         """Rounds of before, laid out as tokens when they are first to be seen so."""
         self._finished = False
 
     def compose(self) -> ComposeResult:
-        self._lead.display = bool(self._exchange.lead)
+        self._lead.display = bool(self._turn.lead)
         self._thought.display = False
         yield self._lead
         yield self._thought
@@ -127,7 +127,7 @@ class ReplyView(Vertical, SteadyPane):
 
         Where too little of marked Markdown would be marked, tokens are shown in its place.
         """
-        text = self._exchange.text
+        text = self._turn.text
         markdown = showing.markdown and len(text) <= MARKDOWN_CHARACTERS
         self.tokens.mark(showing.mode, keep_ghosts=ghosts is Ghosts.KEEP)
         if not self._finished or not text:
@@ -140,7 +140,7 @@ class ReplyView(Vertical, SteadyPane):
             self._draw()
         with self.app.batch_update():
             self.tokens.display = not markdown
-            self._lead.display = not markdown and bool(self._exchange.lead)
+            self._lead.display = not markdown and bool(self._turn.lead)
             self._thought.display = markdown and self._thought.known
             if self._markdown is not None:
                 self._markdown.display = markdown
@@ -151,9 +151,9 @@ class ReplyView(Vertical, SteadyPane):
 
         thought = Reasoning.find(text)
         if thought is not None:
-            tokens_n = tokens_before(self._exchange.trace.tokens, thought.end - len(self._exchange.lead))
+            tokens_n = tokens_before(self._turn.trace.tokens, thought.end - len(self._turn.lead))
             self._thought.tell(thought, tokens_n)
-        markdown = MarkedMarkdown(self._palette, self._exchange)
+        markdown = MarkedMarkdown(self._palette, self._turn)
         markdown.display = False
         try:
             await self.mount(markdown)

@@ -8,7 +8,7 @@ from textual import events
 from textual.content import Content
 
 from localspec.chat.turn import Turn
-from localspec.tui.conversation.turn import TurnView
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import labels_of
 from localspec.tui.tokens.palette import Palette
@@ -22,10 +22,10 @@ class SummaryView(TurnView):
     SummaryView.-folded ReplyView, SummaryView.-folded .note { display: none; }
     """
 
-    def __init__(self, exchange: Turn, palette: Callable[[], Palette]) -> None:
-        super().__init__(exchange, palette)
+    def __init__(self, turn: Turn, palette: Callable[[], Palette]) -> None:
+        super().__init__(turn, palette)
         self.remove_class("-unasked")
-        self.set_class(exchange.old is None, "-folded")
+        self.set_class(turn.old is None, "-folded")
         self.draw_question()
 
     def unfold(self) -> None:
@@ -39,10 +39,10 @@ class SummaryView(TurnView):
             self.unfold()
 
     def _asked(self) -> Content:
-        n = self.exchange.stands_for_n
+        n = self.turn.stands_for_n
         key = labels_of(self, ACTIONS)
         turns = "1 turn" if n == 1 else f"{n:,} turns"
-        if self.exchange.old is not None:
+        if self.turn.old is not None:
             stops = f"; {key['stop']} stops it, and nothing changes" if key["stop"] else ""
             return Content.assemble(("▾ ", "$accent"), f"summarising {turns}{stops}")
         folded = self.has_class("-folded")

@@ -14,7 +14,7 @@ from localspec.base.visible import visible_line
 from localspec.chat.tokens.truth import Showing
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.note import Note
-from localspec.tui.conversation.reply import ReplyView
+from localspec.tui.conversation.reply_view import ReplyView
 from localspec.tui.textual_fixes.steady import SteadyPane
 from localspec.tui.tokens.palette import Palette
 
@@ -23,7 +23,7 @@ PROMPT_ROWS = 20
 
 
 class TurnView(Vertical, SteadyPane):
-    """What one exchange looks like; made as the exchange stands, and changed as it goes on."""
+    """What one turn looks like; made as the turn stands, and changed as it goes on."""
 
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
@@ -37,11 +37,11 @@ class TurnView(Vertical, SteadyPane):
     TurnView.-selected .prompt, TurnView.-selected.-unasked .note { background: $panel; }
     """
 
-    def __init__(self, exchange: Turn, palette: Callable[[], Palette], *, queued: bool = False) -> None:
+    def __init__(self, turn: Turn, palette: Callable[[], Palette], *, queued: bool = False) -> None:
         super().__init__(classes="-queued" if queued else "")
-        self.exchange = exchange
-        self.set_class(not exchange.prompt, "-unasked")
-        self.reply = ReplyView(palette, exchange)
+        self.turn = turn
+        self.set_class(not turn.prompt, "-unasked")
+        self.reply = ReplyView(palette, turn)
         self.own_showing: Showing | None = None
         """How this turn is shown, if otherwise than the rest."""
         self._version = ""
@@ -87,7 +87,7 @@ class TurnView(Vertical, SteadyPane):
         self._error.display = True
 
     def _asked(self) -> Content:
-        text = self.exchange.shown or self.exchange.prompt
+        text = self.turn.shown or self.turn.prompt
         lines = text.split("\n")
         if len(lines) > PROMPT_ROWS:
             lines = [*lines[: PROMPT_ROWS - 1], f"… and {len(lines) - PROMPT_ROWS + 1} lines more"]
