@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from localspec.engine.dist import Dist, Rng
-from localspec.engine.drafters import Outlook
+from localspec.engine.drafters import NextProposal
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
 
@@ -177,8 +177,8 @@ class ScriptedDrafter:
     def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
         return ScriptedWalk(self.name, list(self.script(context)))
 
-    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
-        assert len(outlooks) == len(laws)
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        assert len(proposals) == len(target_dists)
 
 
 @dataclass(slots=True)
@@ -190,8 +190,8 @@ class ScriptedWalk:
     lag: int = 0
     rng: float = 0.5
 
-    def look(self) -> Outlook | None:
-        return Outlook(self.name, certain(self.left[0]), "script", self.rng) if self.left else None
+    def peek(self) -> NextProposal | None:
+        return NextProposal(self.name, certain(self.left[0]), "script", self.rng) if self.left else None
 
     def step(self, token: int) -> None:
         del self.left[:1]
@@ -216,8 +216,8 @@ class SamplingDrafter:
     def begin(self, context: Sequence[int], sampler: Sampler) -> SamplingWalk:
         return SamplingWalk(self.name, self.model, sampler, list(context))
 
-    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
-        assert len(outlooks) == len(laws)
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        assert len(proposals) == len(target_dists)
 
 
 @dataclass(slots=True)
@@ -230,8 +230,8 @@ class SamplingWalk:
     ahead: list[int]
     lag: int = 1
 
-    def look(self) -> Outlook | None:
-        return Outlook(self.name, self.sampler.dist(self.model.logits(self.ahead, 1)[0]), "model", 0.5)
+    def peek(self) -> NextProposal | None:
+        return NextProposal(self.name, self.sampler.dist(self.model.logits(self.ahead, 1)[0]), "model", 0.5)
 
     def step(self, token: int) -> None:
         self.ahead.append(token)

@@ -31,7 +31,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/dist": ("engine/test_dist.py", "engine/test_verify.py", "engine/test_sampling.py"),
     "engine/drafting": ("engine/test_drafting.py", "engine/test_drafters.py", "engine/test_loop.py"),
     "engine/loop": ("engine/test_loop.py", "engine/test_fallback.py", "engine/test_drafting.py"),
-    "engine/suffix": ("engine/test_suffix.py", "engine/test_suffix_drafter.py"),
+    "engine/suffix_automaton": ("engine/test_suffix.py", "engine/test_suffix_drafter.py"),
     "engine/text": ("engine/test_text.py", "engine/test_loop.py"),
     # Never slower.
     "engine/costs": ("engine/test_adaptive.py", "runtime/test_tuning.py"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from localspec.insight.losslessness.check import Check
     from localspec.insight.losslessness.examination import ExaminationPlan
     from localspec.insight.losslessness.report import Report
-    from localspec.insight.losslessness.subject import Examined
+    from localspec.insight.losslessness.subject import ScorablePair
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.interruptible import InterruptibleThread
 
@@ -100,11 +100,11 @@ def verify(
 
 def _plan(chat_config: ChatConfig, asked: Any, depth: int | None, tokens: int, samples: int) -> ExaminationPlan:
     from localspec.insight.losslessness.examination import ExaminationPlan
-    from localspec.insight.losslessness.subject import Way
+    from localspec.insight.losslessness.subject import Speculation
 
     seed = chat_config.reply.seed
     return ExaminationPlan(
-        Way(chat_config.reply.spec, depth),
+        Speculation(chat_config.reply.spec, depth),
         chat_config.reply.sampling,
         asked,
         tokens=tokens,
@@ -120,7 +120,7 @@ def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) 
     from localspec.cli.streams import Status
     from localspec.engine.model import Cancelled
     from localspec.insight.losslessness.report import Report, ReportContext
-    from localspec.insight.losslessness.subject import Examined
+    from localspec.insight.losslessness.subject import ScorablePair
     from localspec.runtime.interruptible import InterruptibleThread
 
     status = Status()
@@ -132,7 +132,7 @@ def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) 
                 pair = thread.call(lambda: services.open_pair(chat_config.load, thread.cancel, status.show))
             except Cancelled:
                 raise KeyboardInterrupt from None
-            assert isinstance(pair, Examined), "what is opened here shows its scores"
+            assert isinstance(pair, ScorablePair), "what is opened here shows its scores"
             try:
                 _check(thread, pair, plan, status, checks)
                 interrupted = thread.interrupted  # when the last check was just done
@@ -154,7 +154,7 @@ def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) 
 
 
 def _check(
-    thread: InterruptibleThread, pair: Examined, plan: ExaminationPlan, status: Status, checks: list[Check]
+    thread: InterruptibleThread, pair: ScorablePair, plan: ExaminationPlan, status: Status, checks: list[Check]
 ) -> None:
     """Fill ``checks``. Raises Cancelled."""
     from localspec.cli.remaining import Remaining

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafters import Outlook
-from localspec.engine.drafting import Look, Plan
+from localspec.engine.drafters import NextProposal
+from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
-from localspec.engine.turns import Turning
+from localspec.engine.structure_change import StructureChange
 
 _RATE_MEMORY = 0.95
 """What is left of a round's weight in the going rate after another round."""
@@ -31,7 +31,7 @@ _TRY_WORTH_N = 64
 
 
 @dataclass(slots=True)
-class _Mood:
+class _DrafterValue:
     """What is expected of a drafter that has to be paid for, by what its latest looks were worth.
 
     A look that is followed by no proposal is worth nothing, never less; so a drafter that is sure now and
@@ -64,10 +64,10 @@ class AdaptiveDepth:
     costs: Costs
     deepest: int
     likelihoods: Likelihoods = field(default_factory=Likelihoods)
-    _moods: dict[str, _Mood] = field(default_factory=dict)
+    _values: dict[str, _DrafterValue] = field(default_factory=dict)
     _tokens: float = 0.0
     _seconds: float = 0.0
-    _turning: Turning = field(default_factory=Turning)
+    _structure_change: StructureChange = field(default_factory=StructureChange)
     _plan: _AdaptivePlan | None = None
 
     @property
@@ -85,10 +85,10 @@ class AdaptiveDepth:
 
     def begin(self) -> None:
         """A new reply: how the last one went says little about it. What was learned about costs and chances stays."""
-        self._moods.clear()
+        self._values.clear()
         self.likelihoods.begin()
         self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
-        self._turning = Turning()
+        self._structure_change = StructureChange()
 
     def plan(self, room: int) -> Plan:
         self._plan = _AdaptivePlan(self, min(room, self.deepest))
@@ -97,21 +97,21 @@ class AdaptiveDepth:
     def explain(self) -> str:
         return self._plan.why if self._plan else ""
 
-    def mood(self, drafter: str) -> _Mood:
-        return self._moods.setdefault(drafter, _Mood())
+    def value(self, drafter: str) -> _DrafterValue:
+        return self._values.setdefault(drafter, _DrafterValue())
 
-    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+    def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         spent_s = round_.total_s - round_.draft_s
         self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
-        self.likelihoods.observe(outlooks, accepted)
+        self.likelihoods.observe(proposals, accepted)
         self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
         self._seconds = self._seconds * _RATE_MEMORY + round_.total_s
-        turned = self._turning.turns("".join(token.text for token in round_.tokens))
-        for mood in self._moods.values():
-            mood.idle_n += len(round_.tokens)
+        turned = self._structure_change.turns("".join(token.text for token in round_.tokens))
+        for value in self._values.values():
+            value.idle_n += len(round_.tokens)
             if turned:
-                mood.pause_n = _FIRST_PAUSE_N
-                mood.idle_n = max(mood.idle_n, _FIRST_PAUSE_N)
+                value.pause_n = _FIRST_PAUSE_N
+                value.idle_n = max(value.idle_n, _FIRST_PAUSE_N)
 
 
 class _AdaptivePlan:
@@ -131,20 +131,20 @@ class _AdaptivePlan:
         self.limit = limit
         self.why = "no proposals: nobody has any"
 
-    def looks(self, drafter: str, lag: int, best: float) -> bool:
+    def should_query(self, drafter: str, lag: int, best: float) -> bool:
         if not lag:
             return True
-        mood = self._policy.mood(drafter)
-        expected = mood.later if self._proposed_n else mood.first
+        value = self._policy.value(drafter)
+        expected = value.later if self._proposed_n else value.first
         # By what a look takes without catching up, which takes the longer the longer it is put off.
-        pause_n = max(mood.pause_n, _TRY_WORTH_N * self._costs.look_s(drafter, 1) / self._costs.plain_s)
-        if self._proposed_n == 0 and mood.idle_n >= pause_n:
-            mood.pause_n = min(2 * mood.pause_n, _LONGEST_PAUSE_N)
+        pause_n = max(value.pause_n, _TRY_WORTH_N * self._costs.query_s(drafter, 1) / self._costs.plain_s)
+        if self._proposed_n == 0 and value.idle_n >= pause_n:
+            value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
             return True  # it has not been asked for long: see whether it has got better
-        price = self._costs.look_s(drafter, lag) / self._costs.plain_s
+        price = self._costs.query_s(drafter, lag) / self._costs.plain_s
         instead = self._saved(best, best, 0.0) if best else 0.0
         # Looks are worth less where the next batches are dear: no more than what a certain proposal would save here.
-        certain = self._saved(1.0, mood.chance, self._costs.look_s(drafter, 1))
+        certain = self._saved(1.0, value.chance, self._costs.query_s(drafter, 1))
         worth = min(expected * self._survival, certain)
         if worth - instead > price:
             return True
@@ -152,23 +152,23 @@ class _AdaptivePlan:
         self.why = f"{self._said()}: {self._refused}"
         return False
 
-    def looked(self, look: Look) -> None:
-        self._paid = look.drafter
-        self._costs.observe_look(look.drafter, look.lag, look.spent_s)
+    def queried(self, query: DrafterQuery) -> None:
+        self._paid = query.drafter
+        self._costs.observe_query(query.drafter, query.lag, query.spent_s)
 
-    def chance(self, outlook: Outlook) -> float:
-        chance = self._policy.likelihoods.of(outlook)
-        if self._paid == outlook.drafter:
-            mood, step_s = self._policy.mood(outlook.drafter), self._costs.look_s(outlook.drafter, 1)
-            saved = self._saved(chance, mood.chance, step_s) / self._survival
-            mood.saw(saved, chance, first=self._proposed_n == 0)
+    def chance(self, proposal: NextProposal) -> float:
+        chance = self._policy.likelihoods.of(proposal)
+        if self._paid == proposal.drafter:
+            value, step_s = self._policy.value(proposal.drafter), self._costs.query_s(proposal.drafter, 1)
+            saved = self._saved(chance, value.chance, step_s) / self._survival
+            value.saw(saved, chance, first=self._proposed_n == 0)
         return chance
 
-    def adds(self, chance: float) -> bool:
+    def should_propose(self, chance: float) -> bool:
         paid, self._paid = self._paid, None
         later, step_s = chance, 0.0
         if paid:
-            later, step_s = self._policy.mood(paid).chance, self._costs.look_s(paid, 1)
+            later, step_s = self._policy.value(paid).chance, self._costs.query_s(paid, 1)
         if self._saved(chance, later, step_s) <= 0:
             instead = f", and {self._refused}" if self._refused else ""
             undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
@@ -178,7 +178,7 @@ class _AdaptivePlan:
         self._proposed_n += 1
         self._survival *= chance
         if paid:
-            self._policy.mood(paid).pause_n = _FIRST_PAUSE_N
+            self._policy.value(paid).pause_n = _FIRST_PAUSE_N
         self.why = f"{self._said()}: as many as there may be" if self._proposed_n == self.limit else self._said()
         return True
 

@@ -30,7 +30,7 @@ _TAUGHT_N = 24
 
 
 @dataclass(slots=True)
-class LookCost:
+class QueryCost:
     """What one more proposal of a drafter costs."""
 
     step_s: float
@@ -44,9 +44,9 @@ class LookCost:
         """Seconds for a look that reads ``lag`` tokens first."""
         return lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s
 
-    def scaled(self, factor: float) -> LookCost:
+    def scaled(self, factor: float) -> QueryCost:
         """The same on a machine that takes ``factor`` times as long."""
-        return LookCost(self.step_s * factor, self.catch_up_s * factor, self.singly_n)
+        return QueryCost(self.step_s * factor, self.catch_up_s * factor, self.singly_n)
 
     def observe(self, lag: int, spent_s: float) -> None:
         """A look has cost this much."""
@@ -63,7 +63,7 @@ class Costs:
 
     rounds_s: dict[int, float]
     """Measured seconds for verifying so many tokens at once, host work included; 1 is plain decoding."""
-    looks: dict[str, LookCost] = field(default_factory=dict)
+    queries: dict[str, QueryCost] = field(default_factory=dict)
     rollback_s: float = 0.0
     """What refused proposals cost the round after them, where the target's memory cannot just forget tokens."""
     _table: list[float] = field(init=False, default_factory=list)
@@ -115,12 +115,12 @@ class Costs:
 
     def read_singly(self, drafter: str, n: int) -> None:
         """From now on ``drafter`` reads up to ``n`` tokens one by one."""
-        if cost := self.looks.get(drafter):
+        if cost := self.queries.get(drafter):
             cost.singly_n = n
 
-    def look_s(self, drafter: str, lag: int) -> float:
+    def query_s(self, drafter: str, lag: int) -> float:
         """Seconds for a look; nothing is known to cost nothing."""
-        cost = self.looks.get(drafter)
+        cost = self.queries.get(drafter)
         return cost.of(lag) if cost else 0.0
 
     def price(self, batch: int) -> float:
@@ -142,16 +142,16 @@ class Costs:
             self._table[batch] *= _drift(surprise, _OWN_RATE if self._plain_ago_n <= _NEAR_N else _ALONE_RATE)
         self._seen_n[batch] += 1
 
-    def observe_look(self, drafter: str, lag: int, spent_s: float) -> None:
+    def observe_query(self, drafter: str, lag: int, spent_s: float) -> None:
         """A look has cost this much."""
-        if cost := self.looks.get(drafter):
+        if cost := self.queries.get(drafter):
             cost.observe(lag, spent_s)
 
     def scaled(self, factor: float) -> Costs:
         """The same on a machine that takes ``factor`` times as long today."""
-        looks = {name: cost.scaled(factor) for name, cost in self.looks.items()}
+        queries = {name: cost.scaled(factor) for name, cost in self.queries.items()}
         rounds_s = {batch: seconds * factor for batch, seconds in self.rounds_s.items()}
-        return Costs(rounds_s, looks, self.rollback_s * factor)
+        return Costs(rounds_s, queries, self.rollback_s * factor)
 
     def taught(self) -> Costs | None:
         """What was measured at first, mended by the rounds since; None if there were too few, or no plain ones.
@@ -163,15 +163,15 @@ class Costs:
         if not {1} < known:
             return None
         then = self.rounds_s[1] / self.plain_s
-        looks = {name: cost.scaled(then) for name, cost in self.looks.items()}
+        queries = {name: cost.scaled(then) for name, cost in self.queries.items()}
         rounds_s = self.rounds_s | {batch: self._table[batch] * then for batch in known}
-        return Costs(rounds_s, looks, self.rollback_s * then)
+        return Costs(rounds_s, queries, self.rollback_s * then)
 
     def to_dict(self) -> dict[str, Any]:
         """For the disk, without what rounds have taught since."""
         return {
             "rounds_s": {str(batch): seconds for batch, seconds in self.rounds_s.items()},
-            "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.looks.items()},
+            "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.queries.items()},
             "rollback_s": self.rollback_s,
         }
 
@@ -179,13 +179,13 @@ class Costs:
     def from_dict(data: Mapping[str, Any]) -> Costs:
         """Undo ``to_dict``. Raises KeyError, TypeError or ValueError if it is something else."""
         rounds = {int(batch): float(seconds) for batch, seconds in data["rounds_s"].items()}
-        looks = {str(name): LookCost(float(step), float(more)) for name, (step, more) in data["looks"].items()}
+        queries = {str(name): QueryCost(float(step), float(more)) for name, (step, more) in data["looks"].items()}
         rollback_s = float(data["rollback_s"])
-        if 1 not in rounds or min(rounds.values()) <= 0 or any(look.step_s <= 0 for look in looks.values()):
+        if 1 not in rounds or min(rounds.values()) <= 0 or any(query.step_s <= 0 for query in queries.values()):
             raise ValueError("these are no costs")
         if not 0 <= rollback_s < inf:
             raise ValueError("this is no price")
-        return Costs(rounds, looks, rollback_s)
+        return Costs(rounds, queries, rollback_s)
 
 
 def _drift(surprise: float, rate: float) -> float:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafters import Outlook
-from localspec.engine.drafting import Look, Plan
+from localspec.engine.drafters import NextProposal
+from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 
 
@@ -31,7 +31,7 @@ class DepthPolicy(Protocol):
         """In a line, why the last plan ended as it did; empty where there is nothing to explain."""
         ...
 
-    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+    def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         """A round has ended, in which proposals from these outlooks were judged: so many stayed, the next did not."""
         ...
 
@@ -56,7 +56,7 @@ class FixedDepth:
     def explain(self) -> str:
         return ""
 
-    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+    def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         if self.costs:
             spent_s = round_.total_s - round_.draft_s
             self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
@@ -68,14 +68,14 @@ class _FixedPlan:
 
     limit: int
 
-    def looks(self, drafter: str, lag: int, best: float) -> bool:
+    def should_query(self, drafter: str, lag: int, best: float) -> bool:
         return True
 
-    def chance(self, outlook: Outlook) -> float:
-        return outlook.prior
+    def chance(self, proposal: NextProposal) -> float:
+        return proposal.prior
 
-    def adds(self, chance: float) -> bool:
+    def should_propose(self, chance: float) -> bool:
         return True
 
-    def looked(self, look: Look) -> None:
+    def queried(self, query: DrafterQuery) -> None:
         """Nothing to learn."""

@@ -38,7 +38,7 @@ def divergence_of(draft: Draft, rows: Logits, index: int) -> float | None:
     """
     if index % EVERY or not len(draft):
         return None
-    favourite = draft.outlooks[0].favourite
+    favourite = draft.proposals[0].favourite
     return None if favourite is None else divergence(favourite, rows[0])
 
 

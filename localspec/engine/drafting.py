@@ -14,12 +14,12 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Rng
-from localspec.engine.drafters import Draft, DraftCursor, Drafter, Outlook
+from localspec.engine.drafters import Draft, DraftCursor, Drafter, NextProposal
 from localspec.engine.sampling import Sampler
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DrafterQuery:
     """What one look cost."""
 
     drafter: str
@@ -36,19 +36,19 @@ class Plan(Protocol):
         """The most proposals this round may have."""
         ...
 
-    def looks(self, drafter: str, lag: int, best: float) -> bool:
+    def should_query(self, drafter: str, lag: int, best: float) -> bool:
         """Whether to ask ``drafter``, which would read ``lag`` tokens; the best outlook so far has chance ``best``."""
         ...
 
-    def chance(self, outlook: Outlook) -> float:
+    def chance(self, proposal: NextProposal) -> float:
         """How likely a proposal of this kind is accepted."""
         ...
 
-    def adds(self, chance: float) -> bool:
+    def should_propose(self, chance: float) -> bool:
         """Whether a proposal with this chance may follow those there are; if so it counts as added."""
         ...
 
-    def looked(self, look: Look) -> None:
+    def queried(self, query: DrafterQuery) -> None:
         """A look has been taken."""
         ...
 
@@ -65,39 +65,41 @@ def draft_round(
     draft = Draft()
     if plan.limit < 1:
         return draft
-    walks = [(drafter.name, drafter.begin(context, sampler)) for drafter in drafters]
+    cursors = [(drafter.name, drafter.begin(context, sampler)) for drafter in drafters]
     while len(draft) < plan.limit:
-        outlook = _best(walks, plan, draft.failures)
-        if outlook is None:
+        proposal = _best(cursors, plan, draft.failures)
+        if proposal is None:
             break
-        token = draft.draw(outlook, rng)
+        token = draft.draw(proposal, rng)
         if is_end(token):
             break  # the reply ends here if the target agrees; nothing after it can be kept
-        for _, cursor in walks:
+        for _, cursor in cursors:
             cursor.step(token)
     return draft
 
 
-def _best(walks: Sequence[tuple[str, DraftCursor]], plan: Plan, failures: dict[str, LocalSpecError]) -> Outlook | None:
+def _best(
+    cursors: Sequence[tuple[str, DraftCursor]], plan: Plan, failures: dict[str, LocalSpecError]
+) -> NextProposal | None:
     """The most promising outlook, if it is worth proposing from."""
-    best: Outlook | None = None
+    best: NextProposal | None = None
     best_chance = 0.0
-    for name, cursor in walks:
-        if name in failures or not plan.looks(name, cursor.lag, best_chance):
+    for name, cursor in cursors:
+        if name in failures or not plan.should_query(name, cursor.lag, best_chance):
             continue
         try:
-            outlook = _look(name, cursor, plan)
+            proposal = _peek(name, cursor, plan)
         except LocalSpecError as error:
             failures[name] = error
             continue
-        if outlook is not None and (chance := plan.chance(outlook)) > best_chance:
-            best, best_chance = outlook, chance
-    return best if best is not None and plan.adds(best_chance) else None
+        if proposal is not None and (chance := plan.chance(proposal)) > best_chance:
+            best, best_chance = proposal, chance
+    return best if best is not None and plan.should_propose(best_chance) else None
 
 
-def _look(name: str, cursor: DraftCursor, plan: Plan) -> Outlook | None:
+def _peek(name: str, cursor: DraftCursor, plan: Plan) -> NextProposal | None:
     lag, started = cursor.lag, time.perf_counter()
-    outlook = cursor.look()
+    proposal = cursor.peek()
     if lag:
-        plan.looked(Look(name, lag, time.perf_counter() - started))
-    return outlook
+        plan.queried(DrafterQuery(name, lag, time.perf_counter() - started))
+    return proposal

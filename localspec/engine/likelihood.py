@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from localspec.engine.drafters import Outlook
+from localspec.engine.drafters import NextProposal
 
 _PRIOR_WEIGHT = 10.0
 """A kind's prior counts as so many judged proposals."""
@@ -45,19 +45,19 @@ class Likelihoods:
         """A new reply."""
         self._reply.clear()
 
-    def of(self, outlook: Outlook) -> float:
+    def of(self, proposal: NextProposal) -> float:
         """The chance that a proposal from this outlook is accepted."""
-        key = (outlook.drafter, outlook.evidence)
-        chance = outlook.prior
+        key = (proposal.drafter, proposal.evidence)
+        chance = proposal.prior
         if pair := self._pair.get(key):
             chance = pair.estimate(chance, _PRIOR_WEIGHT)
         if reply := self._reply.get(key):
             chance = reply.estimate(chance, _PAIR_WEIGHT)
         return min(max(chance, _LOWEST), _HIGHEST)
 
-    def observe(self, outlooks: Sequence[Outlook], accepted: int) -> None:
+    def observe(self, proposals: Sequence[NextProposal], accepted: int) -> None:
         """The first ``accepted`` of these proposals stayed, and the next, if there is one, did not."""
-        for position, outlook in enumerate(outlooks[: accepted + 1]):
-            key = (outlook.drafter, outlook.evidence)
+        for position, proposal in enumerate(proposals[: accepted + 1]):
+            key = (proposal.drafter, proposal.evidence)
             self._pair.setdefault(key, _Count()).add(position < accepted, _MEMORY)
             self._reply.setdefault(key, _Count()).add(position < accepted, _MEMORY)

@@ -11,7 +11,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy
 from localspec.engine.dist import Rng
 from localspec.engine.divergence import divergence_of
-from localspec.engine.drafters import Draft, Drafter, Outlook
+from localspec.engine.drafters import Draft, Drafter, NextProposal
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import (
     Event,
@@ -174,12 +174,12 @@ class _Reply:
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
         tokens = self._commit(draft, verdict)
         rejected, ignored = self._leftover(draft, verdict, len(tokens))
-        judged = draft.outlooks[: verdict.accepted + (verdict.accepted < len(draft))]
+        judged = draft.proposals[: verdict.accepted + (verdict.accepted < len(draft))]
         self._teach(judged, verdict)
         divergence = divergence_of(draft, rows, self.tally.rounds_n)
         round_ = Round(
             index=self.tally.rounds_n,
-            drafter="+".join(dict.fromkeys(outlook.drafter for outlook in draft.outlooks)) or None,
+            drafter="+".join(dict.fromkeys(proposal.drafter for proposal in draft.proposals)) or None,
             depth=len(draft),
             tokens=tokens,
             rejected=rejected,
@@ -204,21 +204,21 @@ class _Reply:
     def _why(self) -> str:
         return why_of(self.request.policy.explain() if self.drafters else "", self.left_out)
 
-    def _teach(self, judged: Sequence[Outlook], verdict: Verdict) -> None:
+    def _teach(self, judged: Sequence[NextProposal], verdict: Verdict) -> None:
         """Tell the drafters what the target thought of their proposals."""
         for drafter in self._drafters():
             own = [
-                (outlook, law)
-                for outlook, law in zip(judged, verdict.laws, strict=False)
-                if outlook.drafter == drafter.name
+                (proposal, target_dist)
+                for proposal, target_dist in zip(judged, verdict.target_dists, strict=False)
+                if proposal.drafter == drafter.name
             ]
-            drafter.learn([outlook for outlook, _ in own], [law for _, law in own])
+            drafter.learn([proposal for proposal, _ in own], [target_dist for _, target_dist in own])
 
     def _commit(self, draft: Draft, verdict: Verdict) -> tuple[Token, ...]:
         """Append the verdict's tokens to the context, up to the end of the reply."""
         ids = draft.tokens[: verdict.accepted]
         sources: list[tuple[Origin, str | None]]
-        sources = [(Origin.ACCEPTED, outlook.drafter) for outlook in draft.outlooks[: verdict.accepted]]
+        sources = [(Origin.ACCEPTED, proposal.drafter) for proposal in draft.proposals[: verdict.accepted]]
         if verdict.token is not None:
             ids.append(verdict.token)
             sources.append((_origin_of_own(draft, verdict), None))
@@ -248,8 +248,8 @@ class _Reply:
     def _proposals(self, draft: Draft, start: int) -> tuple[Proposal, ...]:
         piece = self.target.vocab.piece
         return tuple(
-            Proposal(token, piece(token).decode("utf-8", errors="replace"), outlook.drafter)
-            for token, outlook in zip(draft.tokens[start:], draft.outlooks[start:], strict=True)
+            Proposal(token, piece(token).decode("utf-8", errors="replace"), proposal.drafter)
+            for token, proposal in zip(draft.tokens[start:], draft.proposals[start:], strict=True)
         )
 
 

@@ -30,7 +30,7 @@ class Verdict:
     token: int | None
     """The target's own token after them: corrected, bonus or plain. None if the last accepted
     proposal ended the turn."""
-    laws: list[Dist] = field(default_factory=list)
+    target_dists: list[Dist] = field(default_factory=list)
     """The target's distributions at the first places, as far as they were needed."""
 
 
@@ -51,20 +51,20 @@ def _by_token(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: Is
     """A proposal x drawn from q stays with probability min(1, p(x)/q(x)); at the first that does not,
     the normalised positive part of p - q gives the replacement.
     """
-    laws: list[Dist] = []
+    target_dists: list[Dist] = []
     for position, (x, q) in enumerate(zip(draft.tokens, draft.dists, strict=True)):
         p = sampler.dist(rows[position])
-        laws.append(p)
+        target_dists.append(p)
         if not rng.accepts(p.prob(x), q.prob(x)):
             token = rng.draw(p.minus(q))
             sampler.accept(token)
-            return Verdict(position, token, laws)
+            return Verdict(position, token, target_dists)
         sampler.accept(x)
         if is_end(x):
-            return Verdict(position + 1, None, laws)
+            return Verdict(position + 1, None, target_dists)
     token = rng.draw(sampler.dist(rows[len(draft)]))
     sampler.accept(token)
-    return Verdict(len(draft), token, laws)
+    return Verdict(len(draft), token, target_dists)
 
 
 def _by_block(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: IsEnd) -> Verdict:
@@ -74,16 +74,16 @@ def _by_block(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: Is
     that, i is a place to stop with probability S / (S + 1 - P_i), S being the sum of the positive part of
     P_i p - q at the next place. The last place that says so counts.
     """
-    laws = [sampler.dist(row) for row in rows[: len(draft)]]
+    target_dists = [sampler.dist(row) for row in rows[: len(draft)]]
     kept, kept_weight, weight = 0, _ALL, _ALL
-    for position, (x, q, p) in enumerate(zip(draft.tokens, draft.dists, laws, strict=True)):
+    for position, (x, q, p) in enumerate(zip(draft.tokens, draft.dists, target_dists, strict=True)):
         weight = min(1, weight * p.prob(x) / q.prob(x))
         if weight == 0:
             break  # no longer prefix can be kept either
         if position + 1 == len(draft):
             stays, out_of = weight, 1
         else:
-            stays = laws[position + 1].excess(draft.dists[position + 1], weight)
+            stays = target_dists[position + 1].excess(draft.dists[position + 1], weight)
             out_of = stays + 1 - weight
         if out_of == 0 or (stays and rng.accepts(stays, out_of)):
             kept, kept_weight = position + 1, weight
@@ -91,9 +91,9 @@ def _by_block(draft: Draft, rows: Logits, sampler: Sampler, rng: Rng, is_end: Is
         sampler.accept(x)
     if kept == len(draft):
         if is_end(draft.tokens[-1]):
-            return Verdict(kept, None, laws)
+            return Verdict(kept, None, target_dists)
         token = rng.draw(sampler.dist(rows[kept]))
     else:
-        token = rng.draw(laws[kept].minus(draft.dists[kept], kept_weight))
+        token = rng.draw(target_dists[kept].minus(draft.dists[kept], kept_weight))
     sampler.accept(token)
-    return Verdict(kept, token, laws)
+    return Verdict(kept, token, target_dists)

@@ -1,4 +1,4 @@
-"""Files that are no models of their own, but heads that guess upon their target's thoughts: known by their header.
+"""Files that hold draft heads, which propose from their target's hidden states, instead of a model of their own.
 
 llama.cpp's architectures and tensor names; a target with such heads built in is a model all the same.
 """
@@ -10,8 +10,8 @@ from localspec.gguf import GgufHeader
 _BY_ARCHITECTURE = {"eagle3": "an EAGLE-3 head", "dflash": "a DFlash head", "gemma4-assistant": "MTP heads"}
 
 
-def heads_in_words(header: GgufHeader) -> str | None:
-    """What kind of heads the file is, e.g. "an EAGLE-3 head"; None for a model of its own."""
+def draft_head_kind(header: GgufHeader) -> str | None:
+    """The kind of draft heads in the file, in words: "an EAGLE-3 head", "MTP heads"; None for a model of its own."""
     named = _BY_ARCHITECTURE.get(header.architecture)
     if named:
         return named

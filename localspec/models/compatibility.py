@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from localspec.base.errors import PairMismatchError
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_head_kind import heads_in_words
+from localspec.gguf.draft_head_kind import draft_head_kind
 from localspec.gguf.vocabulary import as_llama_cpp
 
 MAX_SIZE_DIFFERENCE = 128
@@ -53,7 +53,7 @@ def check_match(target: GgufHeader, draft: GgufHeader) -> None:
 def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
     """Whether ``draft`` can guess for ``target``."""
     for header, whose in ((target, "target"), (draft, "draft")):
-        if heads := heads_in_words(header):
+        if heads := draft_head_kind(header):
             return Compatibility(f"the {whose} is no model of its own but {heads}, which LocalSpec cannot run yet")
     ours, theirs = target.vocabulary, draft.vocabulary
     token_id = _first_difference(ours.tokens, theirs.tokens)

@@ -20,7 +20,7 @@ from statistics import fmean, median
 from typing import Protocol
 
 from localspec.engine.cancel import Cancellation
-from localspec.engine.costs import Costs, LookCost
+from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
@@ -193,14 +193,14 @@ def measure_costs(
         rollback_s = _rollback_s(target, prompt, rounds_s[_VERIFIED_N] - host_s)
     if largest not in rounds_s and len(rounds_s) > 1:
         rounds_s[largest] = _extrapolated(rounds_s, largest)
-    looks = {}
+    queries = {}
     if draft is not None:
         progress.begin("the draft", 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N))
         step_s = _evaluation_s(draft, prompt, 1)
         catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
         all_s = _catch_up_s(draft, prompt, catch_up_n)
-        looks["draft"] = LookCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
-    return Costs(rounds_s, looks, rollback_s).scaled(plain.total_s / rounds_s[1])
+        queries["draft"] = QueryCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
+    return Costs(rounds_s, queries, rollback_s).scaled(plain.total_s / rounds_s[1])
 
 
 def _batches_weight(batches: Sequence[int], plain_s: float) -> float:

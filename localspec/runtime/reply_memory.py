@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from localspec.base.paths import user_paths
-from localspec.engine.suffix import SuffixAutomaton
+from localspec.engine.suffix_automaton import SuffixAutomaton
 from localspec.runtime.past_replies import PastReplies
 
 

@@ -65,7 +65,7 @@ class Tuning:
             progress.plan(planned_weight(self.target, prompt, (), costs=False))
             read(self.target, prompt, progress)
             factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
-            if 1 / _SAME_DAY < factor < _SAME_DAY and set(costs.looks) == ({"draft"} if self.draft else set()):
+            if 1 / _SAME_DAY < factor < _SAME_DAY and set(costs.queries) == ({"draft"} if self.draft else set()):
                 return costs.scaled(factor)
         return self._measure(prompt, file, cancel, progress)
 

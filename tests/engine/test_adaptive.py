@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.costs import Costs, LookCost
+from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import Outlook
-from localspec.engine.drafting import Look
+from localspec.engine.drafters import NextProposal
+from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.likelihood import Likelihoods
-from localspec.engine.proposal import FAVOURITE, ProposalLaw, applied, overlap
-from localspec.engine.turns import Turning
+from localspec.engine.proposal_sharpening import FAVOURITE, ProposalSharpening, applied, overlap
+from localspec.engine.structure_change import StructureChange
 
 DEEPEST = 15
 FLAT = {1: 1.0, 16: 1.2}
@@ -48,34 +48,34 @@ class World:
         done_n, clock_s, index = 0, 0.0, 0
         while done_n < tokens_n:
             drafted_s = 0.0
-            outlooks: list[Outlook] = []
+            proposals: list[NextProposal] = []
             right: list[bool] = []
             plan = policy.plan(DEEPEST) if policy else None
-            while len(outlooks) < (plan.limit if plan else fixed):
-                if plan and not plan.looks("draft", 1, 0.0):
+            while len(proposals) < (plan.limit if plan else fixed):
+                if plan and not plan.should_query("draft", 1, 0.0):
                     break
                 drafted_s += self.step_s
-                sure = self.surenesses[(done_n + len(outlooks)) % len(self.surenesses)]
-                outlook = Outlook("draft", Dist.point(0), f"{sure:.1f}", sure)
+                sure = self.surenesses[(done_n + len(proposals)) % len(self.surenesses)]
+                proposal = NextProposal("draft", Dist.point(0), f"{sure:.1f}", sure)
                 if plan:
-                    plan.looked(Look("draft", 1, self.step_s))
-                    if not plan.adds(plan.chance(outlook)):
+                    plan.queried(DrafterQuery("draft", 1, self.step_s))
+                    if not plan.should_propose(plan.chance(proposal)):
                         break
-                outlooks.append(outlook)
+                proposals.append(proposal)
                 right.append(chance.random() < sure)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
-            verify_s = costs.round_s(len(outlooks) + 1)
+            verify_s = costs.round_s(len(proposals) + 1)
             if policy:
-                round_ = made(index, accepted, len(outlooks), drafted_s, verify_s)
-                policy.observe(round_, outlooks[: accepted + 1], accepted)
-            clock_s += drafted_s + verify_s + self.rollback_s * (accepted < len(outlooks))
+                round_ = made(index, accepted, len(proposals), drafted_s, verify_s)
+                policy.observe(round_, proposals[: accepted + 1], accepted)
+            clock_s += drafted_s + verify_s + self.rollback_s * (accepted < len(proposals))
             done_n += accepted + 1
             index += 1
         return done_n / clock_s
 
     def policy(self) -> AdaptiveDepth:
-        looks = {"draft": LookCost(self.step_s, self.step_s / 10)}
-        return AdaptiveDepth(Costs(self.rounds_s, looks, self.rollback_s), DEEPEST)
+        queries = {"draft": QueryCost(self.step_s, self.step_s / 10)}
+        return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s), DEEPEST)
 
 
 def made(index: int, accepted: int, proposed: int, draft_s: float, verify_s: float) -> Round:
@@ -127,12 +127,12 @@ def test_a_dear_draft_is_not_asked_where_even_a_certain_proposal_would_not_pay(s
 @pytest.mark.parametrize("catch_up_s", [0.01, 0.1, 1.0])
 def test_a_draft_far_behind_is_tried_again_all_the_same(catch_up_s: float) -> None:
     """Putting it off makes catching up longer, so that must not be a reason to put it off."""
-    policy = AdaptiveDepth(Costs(FLAT, {"draft": LookCost(STEP_S, catch_up_s)}), DEEPEST)
-    mood = policy.mood("draft")
-    mood.first, mood.pause_n, mood.idle_n = 0.0, 64, 63
-    assert not policy.plan(8).looks("draft", 64, 0.0)
-    mood.idle_n = 64
-    assert policy.plan(8).looks("draft", 65, 0.0)
+    policy = AdaptiveDepth(Costs(FLAT, {"draft": QueryCost(STEP_S, catch_up_s)}), DEEPEST)
+    value = policy.value("draft")
+    value.first, value.pause_n, value.idle_n = 0.0, 64, 63
+    assert not policy.plan(8).should_query("draft", 64, 0.0)
+    value.idle_n = 64
+    assert policy.plan(8).should_query("draft", 65, 0.0)
 
 
 def test_it_comes_back_when_the_text_gets_easy() -> None:
@@ -147,8 +147,8 @@ def test_free_proposals_go_on_where_paid_ones_do_not_pay() -> None:
     """A look that costs nothing is always taken."""
     policy = World(STEEP, [0.05], step_s=5.0).policy()
     plan = policy.plan(8)
-    assert plan.looks("suffix", 0, 0.0)
-    assert not plan.looks("draft", 1, 0.0)
+    assert plan.should_query("suffix", 0, 0.0)
+    assert not plan.should_query("draft", 1, 0.0)
 
 
 @pytest.mark.parametrize("surenesses", [[0.5], [0.9], [0.97] * 40 + [0.1] * 40])
@@ -165,48 +165,48 @@ def test_what_a_refusal_costs_is_known_before_the_first(chance: float, cheap: bo
     for rollback_s, proposed in ((0.0, cheap), (4.0, dear)):
         policy = World(FLAT, [chance], rollback_s=rollback_s).policy()
         plan = policy.plan(1)
-        assert plan.looks("draft", 1, 0.0)
-        assert plan.adds(chance) is proposed
+        assert plan.should_query("draft", 1, 0.0)
+        assert plan.should_propose(chance) is proposed
         assert ("taking back" in policy.explain()) is not proposed
 
 
 def test_a_drafter_that_did_not_pay_is_tried_again_where_the_text_changes_its_character() -> None:
     """Long before its pause is over."""
     policy = World(STEEP, [0.05]).policy()
-    mood = policy.mood("draft")
-    mood.first, mood.pause_n, mood.idle_n = 0.0, 64, 1
-    for text, looks in (("so it goes", False), (" on", False), ("\n```", True)):
+    value = policy.value("draft")
+    value.first, value.pause_n, value.idle_n = 0.0, 64, 1
+    for text, queried in (("so it goes", False), (" on", False), ("\n```", True)):
         policy.observe(Round(0, None, 0, (Token(0, text, Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
-        assert policy.plan(8).looks("draft", 1, 0.0) is looks
+        assert policy.plan(8).should_query("draft", 1, 0.0) is queried
 
 
 def test_a_cheap_batch_size_is_filled() -> None:
     """Where four tokens cost less than two, a proposal of little promise goes along."""
     policy = World({1: 1.0, 2: 1.8, 3: 1.9, 4: 1.2, 5: 3.0}, [0.5]).policy()
     plan = policy.plan(4)
-    assert [plan.adds(0.3) for _ in range(4)] == [True, True, True, False]
+    assert [plan.should_propose(0.3) for _ in range(4)] == [True, True, True, False]
 
 
-@pytest.mark.parametrize(("best", "looks"), [(0.0, True), (0.3, True), (0.9, False)])
-def test_what_can_be_proposed_for_nothing_makes_a_look_worth_less(best: float, looks: bool) -> None:
-    assert World(FLAT, [0.9], step_s=0.3).policy().plan(8).looks("draft", 1, best) is looks
+@pytest.mark.parametrize(("best", "queried"), [(0.0, True), (0.3, True), (0.9, False)])
+def test_what_can_be_proposed_for_nothing_makes_a_look_worth_less(best: float, queried: bool) -> None:
+    assert World(FLAT, [0.9], step_s=0.3).policy().plan(8).should_query("draft", 1, best) is queried
 
 
-@pytest.mark.parametrize(("chance", "looks"), [(0.95, True), (0.5, False)])
-def test_a_look_is_worth_less_after_doubtful_proposals(chance: float, looks: bool) -> None:
+@pytest.mark.parametrize(("chance", "queried"), [(0.95, True), (0.5, False)])
+def test_a_look_is_worth_less_after_doubtful_proposals(chance: float, queried: bool) -> None:
     """It is for nothing where one of them is refused."""
     policy = World(FLAT, [0.9], step_s=0.2).policy()
-    policy.mood("draft").later = 0.3
+    policy.value("draft").later = 0.3
     plan = policy.plan(8)
-    assert plan.adds(chance)
-    assert plan.looks("draft", 1, 0.0) is looks
+    assert plan.should_propose(chance)
+    assert plan.should_query("draft", 1, 0.0) is queried
 
 
 def test_a_look_is_worth_no_more_than_a_certain_proposal() -> None:
     """The benefit of the doubt does not go so far as to ask where even that would not pay."""
     policy = World(STEEP, [0.9]).policy()
-    assert policy.mood("draft").first == 1.0
-    assert not policy.plan(8).looks("draft", 1, 0.0)
+    assert policy.value("draft").first == 1.0
+    assert not policy.plan(8).should_query("draft", 1, 0.0)
 
 
 def test_every_plan_says_why() -> None:
@@ -214,7 +214,7 @@ def test_every_plan_says_why() -> None:
     policy = world.policy()
     for _ in range(20):
         plan = policy.plan(4)
-        while plan.looks("draft", 1, 0.0) and plan.adds(0.9):
+        while plan.should_query("draft", 1, 0.0) and plan.should_propose(0.9):
             pass
         assert policy.explain()
 
@@ -229,40 +229,40 @@ def test_a_reply_begins_without_what_the_last_one_was_like() -> None:
     world = World(FLAT, [0.97])
     policy = world.policy()
     world.play(policy, tokens_n=200)
-    policy.mood("draft").first = 0.0
+    policy.value("draft").first = 0.0
     policy.observe(Round(0, None, 0, (Token(0, "end\n", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
     assert policy.rate > 2 * policy.plain_per_second
     policy.begin()
     assert policy.rate == pytest.approx(policy.plain_per_second)
-    mood = policy.mood("draft")
-    assert (mood.first, mood.idle_n) == (1.0, 0)
+    value = policy.value("draft")
+    assert (value.first, value.idle_n) == (1.0, 0)
     policy.observe(Round(0, None, 0, (Token(0, "- item", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
-    assert mood.idle_n == 1, "a dash where a reply begins changes nothing"
+    assert value.idle_n == 1, "a dash where a reply begins changes nothing"
 
 
 def test_what_a_reply_showed_of_chances_is_the_next_ones_prior_only() -> None:
-    policy, outlook = World(FLAT, [0.5]).policy(), Outlook("draft", Dist.point(0), "kind", 0.5)
+    policy, proposal = World(FLAT, [0.5]).policy(), NextProposal("draft", Dist.point(0), "kind", 0.5)
     for _ in range(200):
-        policy.observe(made(0, 1, 1, 0.0, 1.0), [outlook], 1)
+        policy.observe(made(0, 1, 1, 0.0, 1.0), [proposal], 1)
     policy.begin()
     for _ in range(40):
-        policy.observe(made(0, 0, 1, 0.0, 1.0), [outlook], 0)
-    assert policy.likelihoods.of(outlook) < 0.3
+        policy.observe(made(0, 0, 1, 0.0, 1.0), [proposal], 0)
+    assert policy.likelihoods.of(proposal) < 0.3
 
 
 def test_a_draft_that_never_pays_is_tried_more_and_more_seldom() -> None:
     """After 16 tokens, 32, and from then on 64."""
     policy = World(STEEP, [0.05]).policy()
-    policy.mood("draft").first = 0.0
+    policy.value("draft").first = 0.0
     pauses: list[int] = []
     idle_n = 0
     while len(pauses) < 5:
         plan = policy.plan(8)
-        if plan.looks("draft", 1, 0.0):
+        if plan.should_query("draft", 1, 0.0):
             pauses.append(idle_n)
             idle_n = 0
-            plan.looked(Look("draft", 1, STEP_S))
-            plan.adds(plan.chance(Outlook("draft", Dist.point(0), "bad", 0.01)))
+            plan.queried(DrafterQuery("draft", 1, STEP_S))
+            plan.should_propose(plan.chance(NextProposal("draft", Dist.point(0), "bad", 0.01)))
         policy.observe(Round(0, None, 0, (Token(0, "x", Origin.PLAIN),), (), (), 0.0, 1.0, 1.0), [], 0)
         idle_n += 1
     assert pauses == [16, 32, 64, 64, 64]
@@ -271,8 +271,8 @@ def test_a_draft_that_never_pays_is_tried_more_and_more_seldom() -> None:
 def test_looks_are_priced_by_what_they_cost() -> None:
     policy = World(FLAT, [0.9]).policy()
     for _ in range(100):
-        policy.plan(8).looked(Look("draft", 1, 3 * STEP_S))
-    assert policy.costs.look_s("draft", 1) == pytest.approx(3 * STEP_S, rel=0.01)
+        policy.plan(8).queried(DrafterQuery("draft", 1, 3 * STEP_S))
+    assert policy.costs.query_s("draft", 1) == pytest.approx(3 * STEP_S, rel=0.01)
 
 
 @pytest.mark.parametrize("kind", [lambda costs: AdaptiveDepth(costs, DEEPEST), lambda costs: FixedDepth(3, costs)])
@@ -368,7 +368,7 @@ class TestCosts:
         assert [costs.round_s(batch) for batch in range(1, 9)] == [20, 33, 32, 32, 46, 61, 58, 58]
 
     def test_they_survive_the_disk(self) -> None:
-        costs = Costs(STAIRS, {"draft": LookCost(0.1, 0.01)}, 0.25)
+        costs = Costs(STAIRS, {"draft": QueryCost(0.1, 0.01)}, 0.25)
         assert Costs.from_dict(costs.to_dict()) == costs
 
     @pytest.mark.parametrize(
@@ -388,40 +388,40 @@ class TestCosts:
 
     def test_a_look_after_catching_up_tells_what_catching_up_costs(self) -> None:
         """And one that had nothing to catch up with what a step does."""
-        look = LookCost(1.0, 0.1)
+        cost = QueryCost(1.0, 0.1)
         for _ in range(200):
-            look.observe(21, 5.0)
-        assert (look.step_s, look.catch_up_s) == pytest.approx((1.0, 0.2), rel=0.01)
+            cost.observe(21, 5.0)
+        assert (cost.step_s, cost.catch_up_s) == pytest.approx((1.0, 0.2), rel=0.01)
         for _ in range(200):
-            look.observe(1, 3.0)
-        assert (look.step_s, look.catch_up_s) == pytest.approx((3.0, 0.2), rel=0.01)
+            cost.observe(1, 3.0)
+        assert (cost.step_s, cost.catch_up_s) == pytest.approx((3.0, 0.2), rel=0.01)
 
     def test_a_lag_is_paid_for_by_the_token(self) -> None:
-        look = LookCost(1.0, 0.1)
-        assert [look.of(lag) for lag in (0, 1, 11)] == [0, 1, 2]
+        cost = QueryCost(1.0, 0.1)
+        assert [cost.of(lag) for lag in (0, 1, 11)] == [0, 1, 2]
 
     def test_tokens_read_one_by_one_cost_a_step_each(self) -> None:
         """And tell what a step costs; more than so many are read at once."""
-        look = LookCost(1.0, 0.1, singly_n=4)
-        assert [look.of(lag) for lag in (0, 1, 2, 4, 11)] == [0, 1, 2, 4, 2]
+        cost = QueryCost(1.0, 0.1, singly_n=4)
+        assert [cost.of(lag) for lag in (0, 1, 2, 4, 11)] == [0, 1, 2, 4, 2]
         for _ in range(200):
-            look.observe(3, 6.0)
-        assert (look.step_s, look.catch_up_s) == pytest.approx((2.0, 0.1), rel=0.01)
-        thrice = look.scaled(3)
+            cost.observe(3, 6.0)
+        assert (cost.step_s, cost.catch_up_s) == pytest.approx((2.0, 0.1), rel=0.01)
+        thrice = cost.scaled(3)
         assert (thrice.step_s, thrice.catch_up_s, thrice.singly_n) == pytest.approx((6.0, 0.3, 4), rel=0.01)
 
 
 class TestLikelihoods:
     def test_they_converge_to_what_happens(self) -> None:
-        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.9)
+        likelihoods, proposal = Likelihoods(), NextProposal("d", Dist.point(0), "kind", 0.9)
         chance = random.Random(3)
         for _ in range(400):
-            likelihoods.observe([outlook], int(chance.random() < 0.25))
-        assert likelihoods.of(outlook) == pytest.approx(0.25, abs=0.08)
+            likelihoods.observe([proposal], int(chance.random() < 0.25))
+        assert likelihoods.of(proposal) == pytest.approx(0.25, abs=0.08)
 
     def test_what_comes_after_the_first_refusal_was_never_judged(self) -> None:
         likelihoods = Likelihoods()
-        seen, unseen = (Outlook("d", Dist.point(0), kind, 0.5) for kind in ("seen", "unseen"))
+        seen, unseen = (NextProposal("d", Dist.point(0), kind, 0.5) for kind in ("seen", "unseen"))
         likelihoods.observe([seen, seen, unseen], 1)
         assert likelihoods.of(unseen) == 0.5
         assert likelihoods.of(seen) == pytest.approx(0.5)
@@ -429,29 +429,29 @@ class TestLikelihoods:
     @pytest.mark.parametrize(("prior", "least", "most"), [(0.0, 0.001, 0.01), (1.0, 0.99, 0.999)])
     def test_nothing_is_certain(self, prior: float, least: float, most: float) -> None:
         """However sure the drafter is, and however often it was right."""
-        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", prior)
+        likelihoods, proposal = Likelihoods(), NextProposal("d", Dist.point(0), "kind", prior)
         for _ in range(300):
-            assert least < likelihoods.of(outlook) < most
-            likelihoods.observe([outlook], int(prior))
+            assert least < likelihoods.of(proposal) < most
+            likelihoods.observe([proposal], int(prior))
 
     def test_what_is_long_ago_counts_less(self) -> None:
         """After a thousand right guesses three hundred wrong ones are the rule."""
-        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.5)
+        likelihoods, proposal = Likelihoods(), NextProposal("d", Dist.point(0), "kind", 0.5)
         for accepted in (*[1] * 1000, *[0] * 300):
-            likelihoods.observe([outlook], accepted)
+            likelihoods.observe([proposal], accepted)
         likelihoods.begin()
-        assert 0.2 < likelihoods.of(outlook) < 0.5
+        assert 0.2 < likelihoods.of(proposal) < 0.5
 
     def test_this_reply_counts_more_than_the_others(self) -> None:
-        likelihoods, outlook = Likelihoods(), Outlook("d", Dist.point(0), "kind", 0.5)
+        likelihoods, proposal = Likelihoods(), NextProposal("d", Dist.point(0), "kind", 0.5)
         for _ in range(200):
-            likelihoods.observe([outlook], 1)
-        assert likelihoods.of(outlook) > 0.9
+            likelihoods.observe([proposal], 1)
+        assert likelihoods.of(proposal) > 0.9
         likelihoods.begin()
-        assert likelihoods.of(outlook) > 0.9, "what the pair does is the prior of the next reply"
+        assert likelihoods.of(proposal) > 0.9, "what the pair does is the prior of the next reply"
         for _ in range(40):
-            likelihoods.observe([outlook], 0)
-        assert likelihoods.of(outlook) < 0.3
+            likelihoods.observe([proposal], 0)
+        assert likelihoods.of(proposal) < 0.3
 
 
 class TestProposalLaw:
@@ -460,14 +460,14 @@ class TestProposalLaw:
         assert overlap(p, q) == pytest.approx(0.25 + 0.1)
 
     def test_where_the_target_is_sharper_than_the_draft_the_favourite_wins(self) -> None:
-        law = ProposalLaw()
+        law = ProposalSharpening()
         flat, sharp = Dist.of(*arrays([1, 2, 3], [0.4, 0.3, 0.3])), Dist.of(*arrays([1, 2], [0.97, 0.03]))
         law.learn([flat] * 50, [sharp] * 50)
         assert law.best == FAVOURITE
         assert list(law.of(flat)[1].ids) == [1]
 
     def test_where_both_are_alike_drawing_wins(self) -> None:
-        law = ProposalLaw()
+        law = ProposalSharpening()
         flat = Dist.of(*arrays([1, 2, 3], [0.4, 0.3, 0.3]))
         law.learn([flat] * 50, [flat] * 50)
         assert law.best == "drawn"
@@ -483,7 +483,7 @@ class TestProposalLaw:
 
     def test_a_draft_without_a_choice_teaches_nothing(self) -> None:
         """All ways come to the same there."""
-        law = ProposalLaw()
+        law = ProposalSharpening()
         before = dict(law._accepted)
         law.learn([Dist.point(1), None], [Dist.point(1), Dist.point(2)])
         assert law._accepted == before
@@ -508,8 +508,8 @@ class TestProposalLaw:
 )
 def test_a_change_of_character_is_noticed_once(pieces: list[str], expected: list[bool]) -> None:
     """Also where a landmark comes in pieces."""
-    turning = Turning()
-    assert [turning.turns(piece) for piece in pieces] == expected
+    structure_change = StructureChange()
+    assert [structure_change.turns(piece) for piece in pieces] == expected
 
 
 def arrays(ids: list[int], weights: list[float]) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.divergence import EVERY, divergence, divergence_of
-from localspec.engine.drafters import Draft, Favourite, Outlook
+from localspec.engine.drafters import Draft, Favourite, NextProposal
 from localspec.engine.drafters.draft import DraftModel, favourite_of
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.loop import Request, generate
@@ -66,10 +66,10 @@ def test_it_is_finite_where_one_is_certain_of_what_the_other_excludes() -> None:
     assert 10 < divergence(Favourite(7, 1.0), target) < 14
 
 
-def drafted(*outlooks: Outlook) -> Draft:
+def drafted(*proposals: NextProposal) -> Draft:
     draft = Draft()
-    for outlook in outlooks:
-        draft.draw(outlook, SeededRng(1))
+    for proposal in proposals:
+        draft.draw(proposal, SeededRng(1))
     return draft
 
 
@@ -77,8 +77,8 @@ def test_only_some_rounds_are_measured() -> None:
     """The first and every fourth, where the draft model made the first proposal; whatever is proposed after it."""
     target, own = row_of([1.0, 2.0, 3.0]), row_of([3.0, 2.0, 1.0])
     favourite = favourite_of(own)
-    model = Outlook("draft", Dist.point(2), "", 0.5, favourite=favourite)
-    suffix = Outlook("suffix", Dist.point(1), "", 0.5)
+    model = NextProposal("draft", Dist.point(2), "", 0.5, favourite=favourite)
+    suffix = NextProposal("suffix", Dist.point(1), "", 0.5)
     rows = np.stack([target, own, own])
     expected = divergence(favourite, target)
     assert [divergence_of(drafted(model), rows, n) for n in range(2 * EVERY)] == [

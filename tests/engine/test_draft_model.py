@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, Rng, SeededRng
-from localspec.engine.drafters import Outlook
+from localspec.engine.drafters import NextProposal
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Likeliest, Logits
-from localspec.engine.proposal import FAVOURITE, ProposalLaw
+from localspec.engine.proposal_sharpening import FAVOURITE, ProposalSharpening
 from localspec.engine.sampling import Greedy
 from tests.fakes import ExactModel, ExactSampler, Softmax, TableModel, enumerate_law, letters
 
@@ -75,8 +75,8 @@ def test_it_learns_from_the_targets_rows_how_to_propose(sharpness: float, law: s
     for _ in generate(TableModel(vocab, seed=1, sharpness=sharpness), [drafter], request, Cancellation()):
         pass
     plan = FixedDepth(1).plan(1)
-    (outlook,) = draft_round([drafter], PROMPT, plan, Softmax(), SeededRng(0), vocab.is_end).outlooks
-    assert outlook.evidence.rpartition(" ")[0] == law
+    (proposal,) = draft_round([drafter], PROMPT, plan, Softmax(), SeededRng(0), vocab.is_end).proposals
+    assert proposal.evidence.rpartition(" ")[0] == law
 
 
 def test_it_changes_its_mind_with_the_text() -> None:
@@ -84,17 +84,17 @@ def test_it_changes_its_mind_with_the_text() -> None:
     drafter = DraftModel(TableModel(letters(8), seed=1, sharpness=0.5))
     for law in (FAVOURITE, "drawn", FAVOURITE):
         for _ in range(100):
-            outlook = look_of(drafter)
-            assert outlook.favourite is not None
-            assert outlook.base is not None
-            drafter.learn([outlook], [Dist.point(outlook.favourite.token) if law == FAVOURITE else outlook.base])
+            proposal = look_of(drafter)
+            assert proposal.favourite is not None
+            assert proposal.base is not None
+            drafter.learn([proposal], [Dist.point(proposal.favourite.token) if law == FAVOURITE else proposal.base])
         assert look_of(drafter).evidence.rpartition(" ")[0] == law
 
 
-def look_of(drafter: DraftModel) -> Outlook:
-    outlook = drafter.begin(PROMPT, Softmax()).look()
-    assert outlook is not None
-    return outlook
+def look_of(drafter: DraftModel) -> NextProposal:
+    proposal = drafter.begin(PROMPT, Softmax()).peek()
+    assert proposal is not None
+    return proposal
 
 
 @dataclass
@@ -124,9 +124,9 @@ def test_each_proposal_is_told_to_the_users_rules_once() -> None:
     for others in ([], [5], [6, 7, 8]):
         for token in others:
             cursor.step(token)
-        outlook = cursor.look()
-        assert outlook is not None
-        told += outlook.dist.ids.tolist()
+        proposal = cursor.peek()
+        assert proposal is not None
+        told += proposal.dist.ids.tolist()
     assert told == [0, 1, 4]
     assert sampler.told_n == 0
 
@@ -140,7 +140,7 @@ def test_the_lag_is_what_a_look_has_to_read() -> None:
     cursor = DraftModel(TableModel(letters(9))).begin(PROMPT, Greedy())
     lags = [cursor.lag]
     for tokens in ([5], [6, 7, 8]):
-        cursor.look()
+        cursor.peek()
         for token in tokens:
             cursor.step(token)
         lags.append(cursor.lag)
@@ -218,7 +218,7 @@ def test_the_reply_has_the_filtered_targets_law(seed: int, k: int, law: str, kin
 
     def run(rng: Rng) -> tuple[int, ...]:
         drafter = DraftModel(kind(vocab, seed=seed + 1, zeros=False))
-        drafter._law = Always(law)
+        drafter._sharpening = Always(law)
         request = Request(PROMPT, sampler, rng, FixedDepth(2), max_tokens=3)
         rounds = [e for e in generate(model, [drafter], request, Cancellation()) if isinstance(e, Round)]
         return tuple(token.id for round_ in rounds for token in round_.tokens)
@@ -249,13 +249,13 @@ def test_all_scores_are_asked_for_only_where_the_likeliest_do_not_do(
         assert len(proposals(drafter, sampler, 3)) == 3
 
 
-class Always(ProposalLaw):
+class Always(ProposalSharpening):
     """Has decided."""
 
     def __init__(self, law: str) -> None:
         super().__init__()
-        self._law = law
+        self._sharpening = law
 
     @property
     def best(self) -> str:
-        return self._law
+        return self._sharpening

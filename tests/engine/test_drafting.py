@@ -15,13 +15,13 @@ import localspec.engine.loop as loop
 from localspec.base.errors import EngineError
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.cancel import Cancellation
-from localspec.engine.costs import Costs, LookCost
+from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist, Rng, SeededRng
-from localspec.engine.drafters import Drafter, Outlook
+from localspec.engine.drafters import Drafter, NextProposal
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
-from localspec.engine.drafting import Look, Plan, draft_round
+from localspec.engine.drafting import DrafterQuery, Plan, draft_round
 from localspec.engine.events import Origin, Round
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.verify import verify
@@ -57,7 +57,7 @@ class Whim:
     def explain(self) -> str:
         return ""
 
-    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+    def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         self.seed += len(round_.tokens) + accepted
 
 
@@ -69,20 +69,20 @@ class WhimPlan:
     limit: int
     seen: list[str] = field(default_factory=list)
 
-    def looks(self, drafter: str, lag: int, best: float) -> bool:
+    def should_query(self, drafter: str, lag: int, best: float) -> bool:
         self.number += 1
         return self.number % 3 > 0
 
-    def chance(self, outlook: Outlook) -> float:
+    def chance(self, proposal: NextProposal) -> float:
         # By the distribution, which is known before anything is drawn.
-        return float(max(outlook.dist.probs)) if outlook.drafter == "sampling" else 0.6
+        return float(max(proposal.dist.probs)) if proposal.drafter == "sampling" else 0.6
 
-    def adds(self, rng: float) -> bool:
+    def should_propose(self, rng: float) -> bool:
         self.number += 1
         return rng > 0.3 or self.number % 4 > 0
 
-    def looked(self, look: Look) -> None:
-        self.number += look.lag
+    def queried(self, query: DrafterQuery) -> None:
+        self.number += query.lag
 
 
 def law_of(model: ExactModel, drafters: Sequence[Drafter], policy: DepthPolicy, length: int) -> Law:
@@ -136,7 +136,7 @@ def test_an_adaptive_depth_keeps_the_law(seed: int, n_vocab: int) -> None:
     depths: set[int] = set()
 
     def run(rng: Rng) -> tuple[int, ...]:
-        policy = AdaptiveDepth(Costs({1: 1.0, 2: 1.3, 3: 1.35}, {"sampling": LookCost(0.1, 0.01)}), 2)
+        policy = AdaptiveDepth(Costs({1: 1.0, 2: 1.3, 3: 1.35}, {"sampling": QueryCost(0.1, 0.01)}), 2)
         drafters: list[Drafter] = [SuffixDrafter(), SamplingDrafter(draft)]
         request = loop.Request([0, 1, 0], ExactSampler(), rng, policy, max_tokens=3)
         rounds = [e for e in loop.generate(model, drafters, request, Cancellation()) if isinstance(e, Round)]
@@ -175,7 +175,7 @@ def test_a_stateful_sampler_sees_the_committed_path_and_nothing_else() -> None:
     vocab = letters(5, frozenset({4}))
     target = TableModel(vocab, seed=3)
     sampler = RecordingSampler(Greedy())
-    policy = AdaptiveDepth(Costs({1: 1.0, 8: 1.1}, {"draft": LookCost(0.01, 0.01)}), 7)
+    policy = AdaptiveDepth(Costs({1: 1.0, 8: 1.1}, {"draft": QueryCost(0.01, 0.01)}), 7)
     request = loop.Request([0, 1], sampler, SeededRng(1), policy, max_tokens=60)
     drafters: list[Drafter] = [SuffixDrafter(), DraftModel(TableModel(vocab, seed=4))]
     events = list(loop.generate(target, drafters, request, Cancellation()))
@@ -204,7 +204,7 @@ def test_free_proposals_go_on_where_the_draft_model_does_not_pay(monkeypatch: py
     monkeypatch.setattr("time.perf_counter", lambda: 0.0)
     vocab = letters(6)
     draft = TableModel(vocab, seed=1, order=1)
-    policy = AdaptiveDepth(Costs({1: 1.0, 9: 1.1}, {"draft": LookCost(50.0, 50.0)}), 8)
+    policy = AdaptiveDepth(Costs({1: 1.0, 9: 1.1}, {"draft": QueryCost(50.0, 50.0)}), 8)
     request = loop.Request([0], Greedy(), SeededRng(0), policy, max_tokens=120)
     drafters: list[Drafter] = [SuffixDrafter(), DraftModel(draft)]
     events = loop.generate(TableModel(vocab, seed=1, order=1), drafters, request, Cancellation())
@@ -219,16 +219,16 @@ def test_the_more_promising_outlook_proposes() -> None:
     class Odds:
         limit = 1
 
-        def looks(self, drafter: str, lag: int, best: float) -> bool:
+        def should_query(self, drafter: str, lag: int, best: float) -> bool:
             return True
 
-        def chance(self, outlook: Outlook) -> float:
-            return {"low": 0.2, "high": 0.8}[outlook.drafter]
+        def chance(self, proposal: NextProposal) -> float:
+            return {"low": 0.2, "high": 0.8}[proposal.drafter]
 
-        def adds(self, rng: float) -> bool:
+        def should_propose(self, rng: float) -> bool:
             return rng == 0.8
 
-        def looked(self, look: Look) -> None:
+        def queried(self, query: DrafterQuery) -> None:
             pass
 
     drafters = [
@@ -250,18 +250,18 @@ class Noting:
     asked: list[tuple[str, int, float]] = field(default_factory=list)
     told: list[tuple[str, int]] = field(default_factory=list)
 
-    def looks(self, drafter: str, lag: int, best: float) -> bool:
+    def should_query(self, drafter: str, lag: int, best: float) -> bool:
         self.asked.append((drafter, lag, best))
         return True
 
-    def chance(self, outlook: Outlook) -> float:
-        return {"scripted": 0.5, "sampling": 0.7}[outlook.drafter]
+    def chance(self, proposal: NextProposal) -> float:
+        return {"scripted": 0.5, "sampling": 0.7}[proposal.drafter]
 
-    def adds(self, rng: float) -> bool:
+    def should_propose(self, rng: float) -> bool:
         return rng >= self.least
 
-    def looked(self, look: Look) -> None:
-        self.told.append((look.drafter, look.lag))
+    def queried(self, query: DrafterQuery) -> None:
+        self.told.append((query.drafter, query.lag))
 
 
 class NoChance:
@@ -284,7 +284,7 @@ def test_a_plan_is_asked_before_each_look_and_told_of_those_that_cost() -> None:
     draft = draft_round(drafters, PROMPT, plan, Greedy(), SeededRng(0), lambda token: False)
     assert plan.asked == [("scripted", 0, 0.0), ("sampling", 1, 0.5)] * 2
     assert plan.told == [("sampling", 1)] * 2
-    assert [outlook.drafter for outlook in draft.outlooks] == ["sampling"] * 2
+    assert [proposal.drafter for proposal in draft.proposals] == ["sampling"] * 2
 
 
 def test_nothing_is_drawn_where_the_plan_adds_nothing() -> None:
@@ -301,8 +301,8 @@ def test_everybody_moves_on_with_what_anybody_proposed(turned: bool) -> None:
     second = ScriptedDrafter(lambda context: [4, 2, 3], name="second")
 
     class FirstFirst(Noting):
-        def chance(self, outlook: Outlook) -> float:
-            return {"first": 0.8, "second": 0.6}[outlook.drafter]
+        def chance(self, proposal: NextProposal) -> float:
+            return {"first": 0.8, "second": 0.6}[proposal.drafter]
 
     order = [second, first] if turned else [first, second]
     draft = draft_round(order, PROMPT, FirstFirst(3), Greedy(), SeededRng(0), lambda token: False)
@@ -315,7 +315,7 @@ def test_of_two_that_promise_the_same_the_first_proposes() -> None:
     for order in (drafters, drafters[::-1]):
         plan = FixedDepth(1).plan(1)
         draft = draft_round(order, PROMPT, plan, Greedy(), SeededRng(0), lambda token: False)
-        assert [outlook.drafter for outlook in draft.outlooks] == [order[0].name]
+        assert [proposal.drafter for proposal in draft.proposals] == [order[0].name]
 
 
 @dataclass
@@ -324,7 +324,7 @@ class FailingWalk(ScriptedWalk):
 
     asked: list[int] = field(default_factory=list)
 
-    def look(self) -> Outlook | None:
+    def peek(self) -> NextProposal | None:
         self.asked.append(1)
         raise EngineError("It broke.", "Try again.")
 

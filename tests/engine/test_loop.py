@@ -16,7 +16,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
-from localspec.engine.drafters import Drafter, Outlook
+from localspec.engine.drafters import Drafter, NextProposal
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
 from localspec.engine.loop import Request, generate
@@ -270,24 +270,24 @@ def test_asked_again_the_last_token_of_the_prompt_is_evaluated_anew() -> None:
 class Listening(FixedDepth):
     """Writes down what it hears."""
 
-    heard: list[tuple[Round, list[Outlook], int]] = field(default_factory=list)
+    heard: list[tuple[Round, list[NextProposal], int]] = field(default_factory=list)
     begun: list[int] = field(default_factory=list)
 
     def begin(self) -> None:
         self.begun.append(len(self.heard))
 
-    def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
-        self.heard.append((round_, list(outlooks), accepted))
+    def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
+        self.heard.append((round_, list(proposals), accepted))
 
 
 @dataclass
 class Pupil(ScriptedDrafter):
     """Writes down what it is taught."""
 
-    learned: list[tuple[Outlook, Dist]] = field(default_factory=list)
+    learned: list[tuple[NextProposal, Dist]] = field(default_factory=list)
 
-    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
-        self.learned += zip(outlooks, laws, strict=True)
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        self.learned += zip(proposals, target_dists, strict=True)
 
 
 def test_policy_and_drafters_hear_what_was_judged() -> None:
@@ -303,19 +303,19 @@ def test_policy_and_drafters_hear_what_was_judged() -> None:
     assert policy.begun == [0]
     assert [round_ for round_, _, _ in policy.heard] == rounds_of(events)
     context, taught = list(PROMPT), []
-    for round_, outlooks, accepted in policy.heard:
+    for round_, proposals, accepted in policy.heard:
         assert accepted == round_.accepted_n
-        assert len(outlooks) == accepted + bool(round_.rejected)
+        assert len(proposals) == accepted + bool(round_.rejected)
         proposed = [token.drafter for token in round_.tokens[:accepted]] + [each.drafter for each in round_.rejected]
-        assert [outlook.drafter for outlook in outlooks] == proposed[: len(outlooks)]
-        for outlook in outlooks:
-            taught.append((outlook, int(np.argmax(target.row(context)))))
-            context.append(int(outlook.dist.ids[0]))
-        context[len(context) - len(outlooks) :] = [token.id for token in round_.tokens]
-    assert {outlook.drafter for outlook, _ in taught} == {"one", "two"}
+        assert [proposal.drafter for proposal in proposals] == proposed[: len(proposals)]
+        for proposal in proposals:
+            taught.append((proposal, int(np.argmax(target.row(context)))))
+            context.append(int(proposal.dist.ids[0]))
+        context[len(context) - len(proposals) :] = [token.id for token in round_.tokens]
+    assert {proposal.drafter for proposal, _ in taught} == {"one", "two"}
     for drafter in drafters:
-        learned = [(outlook, int(law.ids[0])) for outlook, law in drafter.learned]
-        assert learned == [(outlook, favourite) for outlook, favourite in taught if outlook.drafter == drafter.name]
+        learned = [(proposal, int(law.ids[0])) for proposal, law in drafter.learned]
+        assert learned == [(proposal, favourite) for proposal, favourite in taught if proposal.drafter == drafter.name]
 
 
 @pytest.mark.parametrize("max_tokens", [0, 1, 2, 5])
@@ -488,11 +488,11 @@ def test_time_is_counted_once_and_where_it_is_spent(monkeypatch: pytest.MonkeyPa
             clock[0] += 0.125
             return super().begin(context, sampler)
 
-        def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+        def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
             clock[0] += 0.25
 
     class SlowPolicy(FixedDepth):
-        def observe(self, round_: Round, outlooks: Sequence[Outlook], accepted: int) -> None:
+        def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
             clock[0] += 2.0
 
     drafter = SlowDrafter(lambda context: [1, 1])

@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.engine.suffix import Guess, SuffixAutomaton, Walker
+from localspec.engine.suffix_automaton import Guess, SuffixAutomaton, SuffixCursor
 
 TOKENS = st.integers(0, 2)  # few, so that matches are long and many
 TEXT = st.lists(TOKENS, max_size=30)
@@ -184,7 +184,7 @@ def tokens_of(guesses: Sequence[Guess]) -> list[int]:
     return [guess.token for guess in guesses]
 
 
-def after(texts: Sequence[Sequence[int]], context: Sequence[int]) -> Walker:
+def after(texts: Sequence[Sequence[int]], context: Sequence[int]) -> SuffixCursor:
     return automaton_of(texts).walk_after(context)
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
-from localspec.engine.drafters.suffix import SuffixDrafter, outlook
+from localspec.engine.drafters.suffix import SuffixDrafter, proposal_from
 from localspec.engine.events import Round
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
-from localspec.engine.suffix import Guess, SuffixAutomaton
+from localspec.engine.suffix_automaton import Guess, SuffixAutomaton
 from tests.fakes import TableModel, letters
 
 TEXT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]
@@ -50,7 +50,7 @@ def test_after_an_edit_it_goes_by_the_new_text() -> None:
 
 def test_longer_and_clearer_matches_promise_more() -> None:
     def prior(length: int, count: int, occurrences: int) -> float:
-        return outlook(Guess(1, length, count, occurrences, 0)).prior
+        return proposal_from(Guess(1, length, count, occurrences, 0)).prior
 
     assert prior(2, 1, 1) < prior(5, 1, 1) < prior(20, 1, 1) < 1
     assert prior(5, 2, 4) < prior(5, 3, 4) < prior(5, 4, 4)
@@ -62,7 +62,7 @@ def proposals(context: Sequence[int], past: Sequence[int], n: int) -> list[int]:
     automaton.extend_apart(past)
     cursor = SuffixDrafter(automaton).begin(context, Greedy())
     tokens: list[int] = []
-    while len(tokens) < n and (found := cursor.look()):
+    while len(tokens) < n and (found := cursor.peek()):
         tokens.append(int(found.dist.ids[0]))
         cursor.step(tokens[-1])
     return tokens

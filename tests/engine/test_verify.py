@@ -230,7 +230,7 @@ def test_dropping_a_drawn_token_by_its_own_probability_breaks_the_law(monkeypatc
         while draft.tokens and draft.dists[-1].prob(draft.tokens[-1]) < Fraction(1, 2):
             draft.tokens.pop()
             draft.dists.pop()
-            draft.outlooks.pop()
+            draft.proposals.pop()
         return draft
 
     monkeypatch.setattr(loop, "draft_round", picky)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from localspec.engine.cancel import Cancellation
-from localspec.engine.costs import Costs, LookCost
+from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.model import Cancelled, Logits
 from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
@@ -96,8 +96,8 @@ def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
-    assert costs.look_s("draft", 1) == pytest.approx(1.1e-4)
-    assert costs.look_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
+    assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)
+    assert costs.query_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
 
 
 def test_interruptions_change_no_price(clock: Clock) -> None:
@@ -164,7 +164,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
-    assert (costs.look_s("draft", 1), costs.look_s("draft", 11)) == pytest.approx((1.1e-4, 2.1e-4), rel=0.05)
+    assert (costs.query_s("draft", 1), costs.query_s("draft", 11)) == pytest.approx((1.1e-4, 2.1e-4), rel=0.05)
 
 
 @pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
@@ -271,7 +271,7 @@ class TestMemory:
             assert isinstance(tuning.draft, Timed)
             tuning.draft.singly_n = singly_n
             costs = self.fit(tuning, file)
-            steps = [costs.look_s("draft", lag) / costs.look_s("draft", 1) for lag in (2, 4)]
+            steps = [costs.query_s("draft", lag) / costs.query_s("draft", 1) for lag in (2, 4)]
             assert (steps == pytest.approx([2, 4])) is priced
 
     def test_a_machine_that_is_slower_today_is_scaled(self, clock: Clock, tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ class TestMemory:
     def test_a_folder_that_cannot_be_written_costs_nothing_but_time(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
         file = CalibrationFile(tmp_path / "file", "key")
-        file.save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {})
+        file.save(Costs({1: 1.0}, {"draft": QueryCost(1.0, 1.0)}), {})
         assert file.load() is None
         assert (tmp_path / "file").read_text() == "not a folder"
 
@@ -380,7 +380,7 @@ class TestMemory:
         """Neither a part of a file nor a name for one; what was there before stays."""
 
         file = CalibrationFile(tmp_path, "key")
-        file.save(Costs({1: 1.0}, {"draft": LookCost(1.0, 1.0)}), {"draft": 2})
+        file.save(Costs({1: 1.0}, {"draft": QueryCost(1.0, 1.0)}), {"draft": 2})
         before = (tmp_path / "key.json").read_bytes()
         if step == "replace":
             monkeypatch.setattr(Path, "replace", no_room)
@@ -388,7 +388,7 @@ class TestMemory:
             monkeypatch.setattr(
                 "localspec.runtime.calibration_file.os.fdopen", lambda handle, *_, **__: FullDisk(handle)
             )
-        file.save(Costs({1: 2.0}, {"draft": LookCost(1.0, 1.0)}), {"draft": 4})
+        file.save(Costs({1: 2.0}, {"draft": QueryCost(1.0, 1.0)}), {"draft": 4})
         assert [path.name for path in tmp_path.iterdir()] == ["key.json"]
         assert (tmp_path / "key.json").read_bytes() == before
 

@@ -17,7 +17,7 @@ from localspec.base.errors import LocalSpecError, UsageError
 from localspec.engine.dist import Dist, Rng
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
-from localspec.engine.suffix import SuffixAutomaton
+from localspec.engine.suffix_automaton import SuffixAutomaton
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Favourite:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class NextProposal:
     """What a drafter thinks of the next token, before anything is drawn."""
 
     drafter: str
@@ -55,16 +55,16 @@ class Draft:
 
     tokens: list[int] = field(default_factory=list)
     dists: list[Dist] = field(default_factory=list)
-    outlooks: list[Outlook] = field(default_factory=list)
+    proposals: list[NextProposal] = field(default_factory=list)
     failures: dict[str, LocalSpecError] = field(default_factory=dict)
     """Why drafters could not go on, by their names."""
 
-    def draw(self, outlook: Outlook, rng: Rng) -> int:
-        """Propose a token drawn from ``outlook.dist``."""
-        token = rng.draw(outlook.dist)
+    def draw(self, proposal: NextProposal, rng: Rng) -> int:
+        """Propose a token drawn from ``proposal.dist``."""
+        token = rng.draw(proposal.dist)
         self.tokens.append(token)
-        self.dists.append(outlook.dist)
-        self.outlooks.append(outlook)
+        self.dists.append(proposal.dist)
+        self.proposals.append(proposal)
         return token
 
     def __len__(self) -> int:
@@ -76,10 +76,10 @@ class DraftCursor(Protocol):
 
     @property
     def lag(self) -> int:
-        """How many tokens ``look`` would have to read first; 0 where looking costs next to nothing."""
+        """How many tokens ``peek`` would have to read first; 0 where looking costs next to nothing."""
         ...
 
-    def look(self) -> Outlook | None:
+    def peek(self) -> NextProposal | None:
         """What may come next, or None if the drafter cannot tell. Raises ``Cancelled``."""
         ...
 
@@ -109,8 +109,8 @@ class Drafter(Protocol):
         """Set out from the end of ``context``. ``sampler`` is the target's; fork it to walk ahead."""
         ...
 
-    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
-        """The target's own distributions ``laws`` where it judged what this drafter proposed from ``outlooks``."""
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        """Learn from the target's distributions at the places of this drafter's judged ``proposals``, in order."""
         ...
 
 

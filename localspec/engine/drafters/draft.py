@@ -8,9 +8,9 @@ import numpy as np
 
 from localspec.base.errors import UsageError
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import DraftCursor, DrafterInputs, Favourite, Outlook
+from localspec.engine.drafters import DraftCursor, DrafterInputs, Favourite, NextProposal
 from localspec.engine.model import Likeliest, Logits, Model, Ranking
-from localspec.engine.proposal import ProposalLaw
+from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Guesser, Sampler
 
 _BINS = 10
@@ -36,27 +36,32 @@ class DraftModel:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._ranking = model if isinstance(model, Ranking) else None
-        self._law = ProposalLaw()
+        self._sharpening = ProposalSharpening()
 
     def prefill(self, context: Sequence[int]) -> None:
         self._model.logits(context, 0)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _DraftWalk(self._model, self._ranking, self._law, context, sampler)
+        return _DraftModelCursor(self._model, self._ranking, self._sharpening, context, sampler)
 
-    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
-        self._law.learn([outlook.base for outlook in outlooks], laws)
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        self._sharpening.learn([proposal.base for proposal in proposals], target_dists)
 
 
-class _DraftWalk:
+class _DraftModelCursor:
     """The draft model ahead of the text."""
 
     def __init__(
-        self, model: Model, ranking: Ranking | None, law: ProposalLaw, context: Sequence[int], sampler: Sampler
+        self,
+        model: Model,
+        ranking: Ranking | None,
+        sharpening: ProposalSharpening,
+        context: Sequence[int],
+        sampler: Sampler,
     ) -> None:
         self._model = model
         self._ranking = ranking
-        self._law = law
+        self._sharpening = sharpening
         self._ahead = list(context)
         self._unread_n = len(context) - model.held(context)
         self._sampler = sampler
@@ -67,15 +72,15 @@ class _DraftWalk:
     def lag(self) -> int:
         return max(1, self._unread_n)
 
-    def look(self) -> Outlook | None:
+    def peek(self) -> NextProposal | None:
         if len(self._ahead) >= self._model.n_ctx:
             return None
         base, favourite = self._view(self._advanced())
         self._unread_n = 0
         certain = favourite.prob
-        law, dist = self._law.of(base)
+        sharpening, dist = self._sharpening.of(base)
         kind = min(_BINS - 1, int(certain * _BINS))
-        return Outlook(DraftModel.name, dist, f"{law} {kind}", 0.05 + 0.9 * certain, base, favourite)
+        return NextProposal(DraftModel.name, dist, f"{sharpening} {kind}", 0.05 + 0.9 * certain, base, favourite)
 
     def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
         """What ``sampler`` would choose from, and the model's favourite, which no filter has touched."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import DraftCursor, DrafterInputs, Outlook
+from localspec.engine.drafters import DraftCursor, DrafterInputs, NextProposal
 from localspec.engine.sampling import Sampler
-from localspec.engine.suffix import Guess, SuffixAutomaton, Walker
+from localspec.engine.suffix_automaton import Guess, SuffixAutomaton, SuffixCursor
 
 _PRIORS = (0.0, 0.08, 0.25, 0.4, 0.5, 0.58, 0.64, 0.7, 0.75, 0.79, 0.83, 0.86, 0.9)
 """The chance to assume after a match of so many tokens, the last for all longer ones."""
@@ -42,33 +42,33 @@ class SuffixDrafter:
         walkers = [self._automaton.cursor()]
         if self._past is not None:
             walkers.append(self._past.walk_after(context))
-        return _SuffixWalk(walkers)
+        return _SuffixDraftCursor(walkers)
 
-    def learn(self, outlooks: Sequence[Outlook], laws: Sequence[Dist]) -> None:
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         """How often a match of a length is right is learned by whoever plans the rounds."""
 
 
-class _SuffixWalk:
+class _SuffixDraftCursor:
     """Along the longest match; of two equally long ones the first walker's."""
 
     lag = 0
 
-    def __init__(self, walkers: Sequence[Walker]) -> None:
+    def __init__(self, walkers: Sequence[SuffixCursor]) -> None:
         self._walkers = walkers
 
-    def look(self) -> Outlook | None:
+    def peek(self) -> NextProposal | None:
         guess = max(self._walkers, key=lambda walker: walker.match_length).guess()
-        return outlook(guess) if guess else None
+        return proposal_from(guess) if guess else None
 
     def step(self, token: int) -> None:
         for walker in self._walkers:
             walker.step(token)
 
 
-def outlook(guess: Guess) -> Outlook:
+def proposal_from(guess: Guess) -> NextProposal:
     """A point mass on the guess, with the length of the match and its ambiguity as evidence."""
     length = min(guess.match_length, len(_PRIORS) - 1)
     alone = guess.count == guess.occurrences
     prior = _PRIORS[length] * (1.0 if alone else _MIXED * guess.share)
     kind = f"match of {length}" if alone else f"match of {length}, {int(guess.share * 4) / 4:.2f} of them"
-    return Outlook(SuffixDrafter.name, Dist.point(guess.token), kind, prior)
+    return NextProposal(SuffixDrafter.name, Dist.point(guess.token), kind, prior)

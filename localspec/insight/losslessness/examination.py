@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from localspec.base.errors import CapacityError, LocalSpecError
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import RoundAudit
 from localspec.insight.losslessness.check import Check, CheckOutcome
-from localspec.insight.losslessness.greedy import GreedyProof
-from localspec.insight.losslessness.likelihood import LikelihoodProof
-from localspec.insight.losslessness.sampled import SampledProof
-from localspec.insight.losslessness.structured import StructuredProof
-from localspec.insight.losslessness.subject import Examined, Way
+from localspec.insight.losslessness.greedy import GreedyTest
+from localspec.insight.losslessness.likelihood import LikelihoodTest
+from localspec.insight.losslessness.round_audit import RoundAudit
+from localspec.insight.losslessness.sampled import SampledTest
+from localspec.insight.losslessness.structured import StructuredTest
+from localspec.insight.losslessness.subject import ScorablePair, Speculation
 from localspec.insight.prompt_sets import BenchPrompt
 
 FALSE_ALARM = 0.001
@@ -26,7 +26,7 @@ _SHORT_CHARACTERS = 400
 class ExaminationPlan:
     """How much is tried."""
 
-    way: Way
+    speculation: Speculation
     sampling: Sampling = field(default_factory=Sampling)
     prompts: tuple[BenchPrompt, ...] = ()
     tokens: int = 64
@@ -59,10 +59,10 @@ class ExaminationPlan:
         return FALSE_ALARM / (self.places + 1)
 
 
-def examine(pair: Examined, plan: ExaminationPlan) -> Iterator[Check | float]:
+def examine(pair: ScorablePair, plan: ExaminationPlan) -> Iterator[Check | float]:
     """Checks as they are done and, in between, the share of the work that is, 0..1. Raises Cancelled."""
-    books = RoundAudit()
-    parts = _parts(pair, plan, books)
+    audit = RoundAudit()
+    parts = _parts(pair, plan, audit)
     total_n, done_n = sum(part.tokens_n for part in parts), 0.0
     for part in parts:
         for check in _unbroken(part):
@@ -71,7 +71,7 @@ def examine(pair: Examined, plan: ExaminationPlan) -> Iterator[Check | float]:
                 yield min(1.0, done_n / total_n)
             else:
                 yield check
-    yield books.check()
+    yield audit.check()
 
 
 def _unbroken(part: _Part) -> Iterator[Check | None]:
@@ -99,11 +99,11 @@ class _Part:
         return self.steps_n * self.step_tokens
 
 
-def _parts(pair: Examined, plan: ExaminationPlan, books: RoundAudit) -> list[_Part]:
-    way, sampling, seed = plan.way, plan.sampling, plan.seed
-    greedy = GreedyProof(pair, way, plan.tokens, books)
-    law = SampledProof(pair, way, sampling, plan.opening_n, plan.false_alarm, seed, books)
-    likelihood = LikelihoodProof(pair, way, sampling, plan.tokens, plan.false_alarm, seed, books)
+def _parts(pair: ScorablePair, plan: ExaminationPlan, audit: RoundAudit) -> list[_Part]:
+    speculation, sampling, seed = plan.speculation, plan.sampling, plan.seed
+    greedy = GreedyTest(pair, speculation, plan.tokens, audit)
+    law = SampledTest(pair, speculation, sampling, plan.opening_n, plan.false_alarm, seed, audit)
+    likelihood = LikelihoodTest(pair, speculation, sampling, plan.tokens, plan.false_alarm, seed, audit)
     places = plan.short if plan.places else ()
     parts = [
         _Part("greedy", greedy.check(plan.prompts), len(plan.prompts), 3 * plan.tokens),
@@ -118,6 +118,6 @@ def _parts(pair: Examined, plan: ExaminationPlan, books: RoundAudit) -> list[_Pa
         steps_n = len(plan.short) * plan.replies_n
         parts.append(_Part("likelihood", likelihood.check(plan.short, plan.replies_n), steps_n, 3 * plan.tokens))
     if plan.structured_n:
-        structured = StructuredProof(pair, way, sampling, seed, books)
+        structured = StructuredTest(pair, speculation, sampling, seed, audit)
         parts.append(_Part("json", structured.check(plan.structured_n), plan.structured_n, 2 * plan.tokens))
     return parts

@@ -10,9 +10,9 @@ import numpy as np
 
 from localspec.base.errors import CapacityError
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import RoundAudit
 from localspec.insight.losslessness.check import Check, CheckOutcome
-from localspec.insight.losslessness.subject import PLAIN, Answer, Asked, Examined, Way, ask
+from localspec.insight.losslessness.round_audit import RoundAudit
+from localspec.insight.losslessness.subject import PLAIN, Answer, Asked, ScorablePair, Speculation, ask
 from localspec.insight.prompt_sets import BenchPrompt
 
 LARGEST_NEAR_TIE = 0.5
@@ -37,20 +37,20 @@ class Difference:
     """By how much plain decoding's token scores higher; None if one reply just ends."""
     near_tie: bool = False
 
-    def told(self) -> str:
+    def describe(self) -> str:
         kind = "near-tie" if self.near_tie else "DIFFERENT"
         gap = "one reply ends there" if self.gap is None else f"gap {self.gap:.5f}"
         return f"{kind}: {self.prompt}, token {self.at + 1}: {self.plain!r} plain, {self.speculative!r}, {gap}"
 
 
 @dataclass(slots=True)
-class GreedyProof:
+class GreedyTest:
     """Compares replies to prompts, one after the other."""
 
-    pair: Examined
-    way: Way
+    pair: ScorablePair
+    speculation: Speculation
     tokens: int
-    books: RoundAudit
+    audit: RoundAudit
 
     def check(self, prompts: Sequence[BenchPrompt]) -> Iterator[Check | None]:
         """None before each prompt, then the result. Raises Cancelled."""
@@ -60,10 +60,10 @@ class GreedyProof:
         for prompt in prompts:
             yield None
             try:
-                plain, fast = (self._ask(prompt.messages, way) for way in (PLAIN, self.way))
+                plain, fast = (self._ask(prompt.messages, speculation) for speculation in (PLAIN, self.speculation))
             except CapacityError:
                 continue  # a prompt longer than the context says nothing about speculation
-            self.books.enter(fast)
+            self.audit.enter(fast)
             asked_n += 1
             tokens_n += len(plain.ids)
             proposed_n += fast.proposed_n
@@ -75,12 +75,12 @@ class GreedyProof:
         judged = [_judged(difference, tie) for difference in differences]
         yield _result(judged, asked_n, tokens_n, proposed_n, noise)
 
-    def _ask(self, prompt: Asked, way: Way) -> Answer:
-        return ask(self.pair, prompt, way.options(Sampling(temperature=0), 0, self.tokens))
+    def _ask(self, prompt: Asked, speculation: Speculation) -> Answer:
+        return ask(self.pair, prompt, speculation.options(Sampling(temperature=0), 0, self.tokens))
 
     def _noise(self, prompt: Asked, reply: Sequence[int]) -> float:
         """The most by which the distance of the two best scores changes with the number of tokens in a batch."""
-        width = (self.way.depth or 3) + 1
+        width = (self.speculation.depth or 3) + 1
         # Copies: the next call may write over what the last one gave.
         alone = [row.copy() for row in self.pair.scores(prompt, reply, 1)]
         most = 0.0
@@ -118,7 +118,7 @@ def _result(differences: Sequence[Difference], n: int, tokens_n: int, proposed_n
         "batch_noise": noise,
         "differences": [asdict(difference) for difference in differences],
     }
-    details = tuple(difference.told() for difference in differences)
+    details = tuple(difference.describe() for difference in differences)
     if real:
         text = f"{len(real)} of {n} greedy replies are other texts than plain decoding's, and not by a near-tie."
         return Check("greedy", CheckOutcome.FAIL, text, details, figures)

@@ -11,9 +11,9 @@ import numpy as np
 from localspec.base.significance import fewest_strata_p_value, shift, shift_p_value
 from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import RoundAudit
 from localspec.insight.losslessness.check import Check, CheckOutcome
-from localspec.insight.losslessness.subject import PLAIN, Asked, Examined, Way, ask
+from localspec.insight.losslessness.round_audit import RoundAudit
+from localspec.insight.losslessness.subject import PLAIN, Asked, ScorablePair, Speculation, ask
 from localspec.insight.prompt_sets import BenchPrompt
 
 _SCORING_WIDTH = 8
@@ -22,16 +22,16 @@ _FIRST_SEED = 700_000_000
 
 
 @dataclass(slots=True)
-class LikelihoodProof:
+class LikelihoodTest:
     """Scores whole sampled replies of both kinds under the target."""
 
-    pair: Examined
-    way: Way
+    pair: ScorablePair
+    speculation: Speculation
     sampling: Sampling
     tokens: int
     false_alarm: float
     seed: int
-    books: RoundAudit
+    audit: RoundAudit
     _strata: list[tuple[list[float], list[float]]] = field(default_factory=list)
 
     def check(self, prompts: Sequence[BenchPrompt], replies_n: int) -> Iterator[Check | None]:
@@ -39,18 +39,18 @@ class LikelihoodProof:
         for number, prompt in enumerate(prompts):
             both: tuple[list[float], list[float]] = ([], [])
             for i in range(replies_n):
-                for arm, way in enumerate((PLAIN, self.way)):
+                for arm, speculation in enumerate((PLAIN, self.speculation)):
                     seed = (_FIRST_SEED + self.seed + 2 * (number * replies_n + i) + arm) % 2**32
-                    both[arm].append(self._mean(prompt.messages, way, seed))
+                    both[arm].append(self._mean(prompt.messages, speculation, seed))
                 yield None
             self._strata.append(both)
         yield self._result()
 
-    def _mean(self, prompt: Asked, way: Way, seed: int) -> float:
+    def _mean(self, prompt: Asked, speculation: Speculation, seed: int) -> float:
         """The mean log-probability of a reply's tokens, as the target gives it before any sampler."""
-        answer = ask(self.pair, prompt, way.options(self.sampling, seed, self.tokens))
-        if way is not PLAIN:
-            self.books.enter(answer)
+        answer = ask(self.pair, prompt, speculation.options(self.sampling, seed, self.tokens))
+        if speculation is not PLAIN:
+            self.audit.enter(answer)
         rows = self.pair.scores(prompt, answer.ids, _SCORING_WIDTH)
         return fmean(log_probability(row, token) for row, token in zip(rows, answer.ids, strict=True))
 
@@ -66,15 +66,15 @@ class LikelihoodProof:
             "p_value": p_value,
             "false_alarm": self.false_alarm,
         }
-        told = f"{plain:.3f} nats a token plain, {fast:.3f} speculative, over {n} + {n} replies (p = {p_value:.3g})"
+        scores = f"{plain:.3f} nats a token plain, {fast:.3f} speculative, over {n} + {n} replies (p = {p_value:.3g})"
         if p_value <= self.false_alarm:
-            text = f"The target finds replies made with speculation more or less likely than its own: {told}."
+            text = f"The target finds replies made with speculation more or less likely than its own: {scores}."
             return Check("likelihood", CheckOutcome.FAIL, text, (), figures)
         if fewest_strata_p_value(self._strata) > self.false_alarm:
-            text = f"Too few replies to judge their likelihood: {told}."
+            text = f"Too few replies to judge their likelihood: {scores}."
             return Check("likelihood", CheckOutcome.OPEN, text, (), figures)
         return Check(
-            "likelihood", CheckOutcome.PASS, f"The target finds both kinds equally likely: {told}.", (), figures
+            "likelihood", CheckOutcome.PASS, f"The target finds both kinds equally likely: {scores}.", (), figures
         )
 
 

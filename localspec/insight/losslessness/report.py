@@ -101,8 +101,8 @@ class Report:
     def _settings(self) -> dict[str, Any]:
         plan = self.plan
         return {
-            "spec": list(plan.way.spec) if plan.way.spec is not None else "auto",
-            "depth": "auto" if plan.way.depth is None else plan.way.depth,
+            "spec": list(plan.speculation.spec) if plan.speculation.spec is not None else "auto",
+            "depth": "auto" if plan.speculation.depth is None else plan.speculation.depth,
             "sampling": _unusual(plan.sampling),
             "prompts_n": len(plan.prompts),
             "tokens": plan.tokens,

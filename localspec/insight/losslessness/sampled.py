@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 
 from localspec.base.significance import homogeneity_p_value, pooled, smallest_bias
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import RoundAudit
 from localspec.insight.losslessness.check import Check, CheckOutcome
-from localspec.insight.losslessness.subject import PLAIN, Asked, Examined, Way, ask
+from localspec.insight.losslessness.round_audit import RoundAudit
+from localspec.insight.losslessness.subject import PLAIN, Asked, ScorablePair, Speculation, ask
 from localspec.insight.prompt_sets import BenchPrompt
 
 POWER = 0.95
@@ -39,7 +39,7 @@ class OpeningTest:
     smallest_bias: float
     """The total variation that would be noticed with ``POWER``, whatever form it takes."""
 
-    def told(self, false_alarm: float) -> str:
+    def describe(self, false_alarm: float) -> str:
         word = "DIFFERENT" if self.p_value <= false_alarm else "no difference"
         return (
             f"{word} at {self.prompt}: {self.n} + {self.n} replies, {self.outcomes} openings, p = {self.p_value:.3g}; "
@@ -48,18 +48,18 @@ class OpeningTest:
 
 
 @dataclass(slots=True)
-class SampledProof:
+class SampledTest:
     """Draws openings and compares them."""
 
-    pair: Examined
-    way: Way
+    pair: ScorablePair
+    speculation: Speculation
     sampling: Sampling
     opening_n: int
     """Tokens of an opening."""
     false_alarm: float
     """The chance of failing at one prompt although nothing is wrong."""
     seed: int
-    books: RoundAudit
+    audit: RoundAudit
 
     def check(self, prompts: Sequence[BenchPrompt], places_n: int, samples_n: int) -> Iterator[Check | None]:
         """None after each prompt looked at and each pair of replies, then the result. Raises Cancelled."""
@@ -74,19 +74,19 @@ class SampledProof:
         for number, prompt in enumerate(widest):
             counts: tuple[Counter[Opening], Counter[Opening]] = Counter(), Counter()
             for i in range(samples_n):
-                for arm, way in enumerate((PLAIN, self.way)):
+                for arm, speculation in enumerate((PLAIN, self.speculation)):
                     # Alternately, so that nothing drifts between the two.
                     serial = 2 * (number * samples_n + i) + arm
-                    counts[arm][self._opening(prompt.messages, way, serial)] += 1
+                    counts[arm][self._opening(prompt.messages, speculation, serial)] += 1
                 yield None
             places.append(self._compared(prompt.id, *counts))
         yield self._result(places)
 
-    def _opening(self, prompt: Asked, way: Way, serial: int) -> Opening:
+    def _opening(self, prompt: Asked, speculation: Speculation, serial: int) -> Opening:
         seed = (self.seed * 1_000_003 + serial) % 2**32
-        answer = ask(self.pair, prompt, way.options(self.sampling, seed, self.opening_n))
-        if way is not PLAIN:
-            self.books.enter(answer)
+        answer = ask(self.pair, prompt, speculation.options(self.sampling, seed, self.opening_n))
+        if speculation is not PLAIN:
+            self.audit.enter(answer)
         return tuple(answer.ids)
 
     def _compared(self, prompt: str, plain: Counter[Opening], fast: Counter[Opening]) -> OpeningTest:
@@ -105,7 +105,7 @@ class SampledProof:
             "false_alarm": self.false_alarm,
             "places": [asdict(place) for place in places],
         }
-        details = tuple(place.told(self.false_alarm) for place in places)
+        details = tuple(place.describe(self.false_alarm) for place in places)
         failed = [place for place in places if place.p_value <= self.false_alarm]
         if failed:
             text = (

@@ -9,9 +9,9 @@ from typing import Any
 
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
-from localspec.insight.losslessness.books import RoundAudit
 from localspec.insight.losslessness.check import Check, CheckOutcome
-from localspec.insight.losslessness.subject import PLAIN, Examined, Way, ask
+from localspec.insight.losslessness.round_audit import RoundAudit
+from localspec.insight.losslessness.subject import PLAIN, ScorablePair, Speculation, ask
 from localspec.runtime.messages import Message, Role
 
 SCHEMA: dict[str, Any] = {
@@ -49,20 +49,20 @@ class _Tally:
         else:
             self.unfinished += 1
 
-    def told(self) -> str:
+    def describe(self) -> str:
         cut = f", {self.unfinished} cut by the limit of tokens" if self.unfinished else ""
         return f"{self.valid} valid, {self.invalid} invalid{cut}"
 
 
 @dataclass(slots=True)
-class StructuredProof:
+class StructuredTest:
     """Asks for JSON, both ways."""
 
-    pair: Examined
-    way: Way
+    pair: ScorablePair
+    speculation: Speculation
     sampling: Sampling
     seed: int
-    books: RoundAudit
+    audit: RoundAudit
 
     def check(self, replies_n: int) -> Iterator[Check | None]:
         """None after each reply of either kind, then the result. Raises Cancelled."""
@@ -71,11 +71,11 @@ class StructuredProof:
         held = replace(self.sampling, grammar=grammar_of_schema(json.dumps(SCHEMA)))
         tallies = _Tally(), _Tally()
         for i in range(replies_n):
-            for arm, way in enumerate((PLAIN, self.way)):
+            for arm, speculation in enumerate((PLAIN, self.speculation)):
                 seed = (_FIRST_SEED + self.seed + 2 * i + arm) % 2**32
-                answer = ask(self.pair, _PROMPT, way.options(held, seed, _MAX_TOKENS))
-                if way is not PLAIN:
-                    self.books.enter(answer)
+                answer = ask(self.pair, _PROMPT, speculation.options(held, seed, _MAX_TOKENS))
+                if speculation is not PLAIN:
+                    self.audit.enter(answer)
                 tallies[arm].add(answer.text, answer.reason is FinishReason.STOP)
             yield None
         yield _result(*tallies)
@@ -87,22 +87,22 @@ def _result(plain: _Tally, fast: _Tally) -> Check:
         "plain": {"valid_n": plain.valid, "invalid_n": plain.invalid, "unfinished_n": plain.unfinished},
         "speculative": {"valid_n": fast.valid, "invalid_n": fast.invalid, "unfinished_n": fast.unfinished},
     }
-    told = f"plain {plain.told()}; speculative {fast.told()}"
+    counts = f"plain {plain.describe()}; speculative {fast.describe()}"
     details = tuple(f"invalid: {text!r}" for text in (*plain.texts, *fast.texts))
     if plain.invalid or fast.invalid:
         where = "with speculation" if not plain.invalid else "even without speculation"
         return Check(
             "json",
             CheckOutcome.FAIL,
-            f"Replies break the JSON Schema they are held to, {where}: {told}.",
+            f"Replies break the JSON Schema they are held to, {where}: {counts}.",
             details,
             figures,
         )
     if not fast.valid or not plain.valid:
         return Check(
-            "json", CheckOutcome.OPEN, f"No reply came to its end within {_MAX_TOKENS} tokens: {told}.", (), figures
+            "json", CheckOutcome.OPEN, f"No reply came to its end within {_MAX_TOKENS} tokens: {counts}.", (), figures
         )
-    return Check("json", CheckOutcome.PASS, f"Replies held to a JSON Schema fit it: {told}.", (), figures)
+    return Check("json", CheckOutcome.PASS, f"Replies held to a JSON Schema fit it: {counts}.", (), figures)
 
 
 def is_valid(text: str) -> bool:

@@ -16,7 +16,7 @@ Asked = Sequence[Message] | str
 
 
 @runtime_checkable
-class Examined(Protocol):
+class ScorablePair(Protocol):
     """An open pair that also lets its target's scores be seen."""
 
     @property
@@ -59,7 +59,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Speculation:
     """With speculation, or without."""
 
     spec: tuple[str, ...] | None
@@ -69,10 +69,10 @@ class Way:
         return ReplyOptions(sampling, self.spec, self.depth, seed, max_tokens)
 
 
-PLAIN = Way((), 0)
+PLAIN = Speculation((), 0)
 
 
-def ask(pair: Examined, prompt: Asked, options: ReplyOptions) -> Answer:
+def ask(pair: ScorablePair, prompt: Asked, options: ReplyOptions) -> Answer:
     """Raises Cancelled if the reply was stopped, for half a reply proves nothing."""
     answer = Answer()
     for event in pair.reply(prompt, options):

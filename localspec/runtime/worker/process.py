@@ -50,7 +50,7 @@ class EngineProcess:
         self._holds_pair = False
         self._loading = ""
         """What the load under way does now."""
-        self._epitaph: LocalSpecError | None = None
+        self._exit_error: LocalSpecError | None = None
         self._ending = False
         self._popen, self._log_start = _start(log_file, opener)
         self._reader = threading.Thread(target=self._read, name="engine-answers", daemon=True)
@@ -64,7 +64,7 @@ class EngineProcess:
     def gone(self) -> bool:
         """Whether it ended, and everybody who waited for it has been told."""
         with self._lock:
-            return self._epitaph is not None
+            return self._exit_error is not None
 
     @property
     def holds_pair(self) -> bool:
@@ -75,8 +75,8 @@ class EngineProcess:
     def send(self, request: Request) -> None:
         """Pass on a request; blocks while the pipe is full. If the engine is gone, the answer is that it died."""
         with self._lock:
-            if self._epitaph is not None:
-                self._receive(_died(request, self._epitaph), request)
+            if self._exit_error is not None:
+                self._receive(_died(request, self._exit_error), request)
                 return
             if not isinstance(request, Cancel):
                 self._open_requests.append(request)
@@ -107,7 +107,7 @@ class EngineProcess:
                 except LocalSpecError:
                     continue  # printed by the interpreter before the engine's own code ran
                 self._pass_on(answer, self._settle(answer))
-        self._mourn()
+        self._on_exit()
 
     def _pass_on(self, answer: Answer, request: Request | None) -> None:
         if not self._ending:
@@ -128,7 +128,7 @@ class EngineProcess:
                         self._holds_pair = isinstance(answer, Loaded)
                     return request
 
-    def _mourn(self) -> None:
+    def _on_exit(self) -> None:
         """Answer every open request with what happened, before anything newer can be received."""
         try:
             status = self._popen.wait(END_S)
@@ -136,16 +136,16 @@ class EngineProcess:
             self._popen.kill()
             status = self._popen.wait()
         with self._lock:
-            epitaph = self._exit_error(status)
+            error = self._explained(status)
             for request in self._open_requests or (None,):
-                self._pass_on(_died(request, epitaph), request)
+                self._pass_on(_died(request, error), request)
             self._open_requests.clear()
-            self._epitaph = epitaph
+            self._exit_error = error
         with suppress(OSError):
             if self._popen.stdin is not None:
                 self._popen.stdin.close()
 
-    def _exit_error(self, status: int) -> LocalSpecError:
+    def _explained(self, status: int) -> LocalSpecError:
         """Why the process ended, and what to do now."""
         said = telling_line(tail(self._log_file, self._log_start)) or ""
         then = f"The next prompt starts it again. The details are in {self._log_file}."
@@ -199,6 +199,6 @@ def _environment(search_path: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _died(request: Request | None, epitaph: LocalSpecError) -> Failed:
+def _died(request: Request | None, error: LocalSpecError) -> Failed:
     request_id = request.request_id if isinstance(request, Numbered) else None
-    return Failed(request_id, epitaph.exit_code, epitaph.message, epitaph.hint, died=True)
+    return Failed(request_id, error.exit_code, error.message, error.hint, died=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.costs import Costs, LookCost
+from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import Outlook
-from localspec.engine.drafting import Look
+from localspec.engine.drafters import NextProposal
+from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
 from tests.benchmarks.engine.prices import Prices
 from tests.benchmarks.engine.replay import Before, Chain, Policy
@@ -22,7 +22,7 @@ _NAME = "draft"
 
 def adaptive(prices: Prices) -> Policy:
     """A policy that has seen nothing yet."""
-    costs = Costs(dict(prices.rounds_s), {_NAME: LookCost(prices.step_s, prices.catch_up_s)})
+    costs = Costs(dict(prices.rounds_s), {_NAME: QueryCost(prices.step_s, prices.catch_up_s)})
     return _Adapted(AdaptiveDepth(costs, DEEPEST))
 
 
@@ -31,7 +31,7 @@ class _Adapted:
     """Asks the adaptive policy what the engine would ask it, and tells it what the engine would tell."""
 
     policy: AdaptiveDepth
-    _proposed: list[Outlook] = field(default_factory=list)
+    _proposed: list[NextProposal] = field(default_factory=list)
 
     def __call__(self, chain: Chain) -> int:
         if chain.before:
@@ -40,15 +40,15 @@ class _Adapted:
             self.policy.begin()
         plan = self.policy.plan(chain.limit)
         self._proposed = []
-        while len(self._proposed) < plan.limit and plan.looks(_NAME, lag := chain.next_lag, 0.0):
-            top = chain.look()
+        while len(self._proposed) < plan.limit and plan.should_query(_NAME, lag := chain.next_lag, 0.0):
+            top = chain.peek()
             if top is None:
                 break
-            plan.looked(Look(_NAME, lag, chain.prices.look_s(lag)))
-            outlook = _outlook(top)
-            if not plan.adds(plan.chance(outlook)):
+            plan.queried(DrafterQuery(_NAME, lag, chain.prices.query_s(lag)))
+            proposal = _proposal(top)
+            if not plan.should_propose(plan.chance(proposal)):
                 break
-            self._proposed.append(outlook)
+            self._proposed.append(proposal)
         return len(self._proposed)
 
     def _observe(self, before: Before) -> None:
@@ -56,9 +56,9 @@ class _Adapted:
         self.policy.observe(_round(before), judged, before.accepted)
 
 
-def _outlook(top: float) -> Outlook:
+def _proposal(top: float) -> NextProposal:
     """As the draft model gives it at temperature 0."""
-    return Outlook(_NAME, Dist.point(0), f"favourite {min(9, int(top * 10))}", 0.05 + 0.9 * top)
+    return NextProposal(_NAME, Dist.point(0), f"favourite {min(9, int(top * 10))}", 0.05 + 0.9 * top)
 
 
 def _round(before: Before) -> Round:

@@ -44,7 +44,7 @@ class Prices:
         rounds_s = {batch: costs.round_s(batch) for batch in self.rounds_s}
         return Prices(rounds_s, self.step_s, self.catch_up_s)
 
-    def look_s(self, lag: int) -> float:
+    def query_s(self, lag: int) -> float:
         """A look that reads ``lag`` tokens first."""
         return self.step_s + max(0, lag - 1) * self.catch_up_s
 

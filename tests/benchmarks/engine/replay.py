@@ -1,7 +1,7 @@
 """Depth policies on recorded traces, with measured prices: what a policy would have cost, without a model.
 
 A policy is a callable. It is given a ``Chain`` at the start of every round and returns how many proposals are
-verified; each ``chain.look()`` is a step of the draft model, is paid for, and gives the probability of the favourite
+verified; each ``chain.peek()`` is a step of the draft model, is paid for, and gives the probability of the favourite
 that would be proposed next. The same object is called round after round, so it may learn from ``chain.before``.
 ``--policy module:factory`` names a callable that makes one from the ``Prices``; ``adaptive_replay.py`` is an example.
 
@@ -48,11 +48,11 @@ class Chain:
         """Tokens the next look reads."""
         return self.lag if self.looked_n == 0 else 1
 
-    def look(self) -> float | None:
+    def peek(self) -> float | None:
         """The probability of the next favourite; None if there is no next one."""
         if self.looked_n >= min(self.limit, len(self.place.top)):
             return None
-        self.spent_s += self.prices.look_s(self.next_lag)
+        self.spent_s += self.prices.query_s(self.next_lag)
         self.looked_n += 1
         return self.place.top[self.looked_n - 1]
 
@@ -93,7 +93,7 @@ def replay(trace: Trace, policy: Policy, prices: Prices) -> Outcome:
 def fixed(depth: int, p_min: float, chain: Chain) -> int:
     """Up to ``depth`` proposals, none from the first favourite on whose probability is under ``p_min``."""
     for n in range(depth):
-        top = chain.look()
+        top = chain.peek()
         if top is None or top < p_min:
             return n
     return depth

@@ -28,8 +28,8 @@ def markdown(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePoli
 
 def _told(prices: Prices) -> str:
     rounds = ", ".join(f"{batch}: {seconds * 1e3:.1f}" for batch, seconds in sorted(prices.rounds_s.items()))
-    look = f"{prices.step_s * 1e3:.2f}, and {prices.catch_up_s * 1e3:.2f} for each token more that it reads"
-    return f"Milliseconds by tokens verified at once: {rounds}; a look {look}."
+    peek = f"{prices.step_s * 1e3:.2f}, and {prices.catch_up_s * 1e3:.2f} for each token more that it reads"
+    return f"Milliseconds by tokens verified at once: {rounds}; a look {peek}."
 
 
 def speed_ups(traces: Sequence[Trace], prices: Prices, own: Mapping[str, MakePolicy]) -> dict[str, list[float]]:

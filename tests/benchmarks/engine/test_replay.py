@@ -56,7 +56,7 @@ def test_the_draft_reads_what_it_has_not_read() -> None:
     def three(chain: Chain) -> int:
         for n in range(3):
             lags.append(chain.next_lag)
-            if chain.look() is None:
+            if chain.peek() is None:
                 lags.pop()
                 return n
         return 3
@@ -76,7 +76,7 @@ def test_between_measured_sizes_prices_lie_on_a_line() -> None:
 def test_padded_prices_are_those_of_the_larger_batch_that_takes_less() -> None:
     prices = Prices({1: 0.020, 2: 0.040, 3: 0.033, 4: 0.032}, step_s=0.002, catch_up_s=0.001)
     assert prices.padded().rounds_s == {1: 0.020, 2: 0.032, 3: 0.033, 4: 0.032}
-    assert prices.padded().look_s(3) == prices.look_s(3)
+    assert prices.padded().query_s(3) == prices.query_s(3)
 
 
 def test_each_kind_of_hindsight_sees_more_than_the_one_before() -> None:

@@ -17,7 +17,7 @@ from localspec.engine.settings import Sampling
 from localspec.engine.verify import Verdict
 from localspec.insight.losslessness.check import Check, CheckOutcome, verdict_of
 from localspec.insight.losslessness.examination import FALSE_ALARM, ExaminationPlan, examine
-from localspec.insight.losslessness.subject import Way
+from localspec.insight.losslessness.subject import Speculation
 from tests.insight.losslessness.support import (
     N_VOCAB,
     PLANTED,
@@ -28,7 +28,7 @@ from tests.insight.losslessness.support import (
 )
 
 PLAN = ExaminationPlan(
-    Way(None, 3),
+    Speculation(None, 3),
     Sampling(temperature=2.0, top_p=0.8),
     PROMPTS[:1],
     tokens=48,
@@ -97,7 +97,7 @@ def test_the_bounds_are_what_is_said(pair: TablePair) -> None:
 
 def test_nothing_proposed_is_nothing_shown(pair: TablePair) -> None:
     """A draft that is never asked passes no examination."""
-    off = dataclasses.replace(PLAN, way=Way((), 0), samples_n=100)
+    off = dataclasses.replace(PLAN, speculation=Speculation((), 0), samples_n=100)
     assert verdict(pair, off) is CheckOutcome.OPEN
 
 

@@ -12,12 +12,12 @@ from localspec.engine.events import Event, Finished, FinishReason, Origin, Propo
 from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling
 from localspec.engine.tally import Tally
-from localspec.insight.losslessness.books import RoundAudit
 from localspec.insight.losslessness.check import Check, CheckOutcome
-from localspec.insight.losslessness.greedy import GreedyProof
-from localspec.insight.losslessness.likelihood import LikelihoodProof
-from localspec.insight.losslessness.sampled import SampledProof
-from localspec.insight.losslessness.subject import Asked, Way
+from localspec.insight.losslessness.greedy import GreedyTest
+from localspec.insight.losslessness.likelihood import LikelihoodTest
+from localspec.insight.losslessness.round_audit import RoundAudit
+from localspec.insight.losslessness.sampled import SampledTest
+from localspec.insight.losslessness.subject import Asked, Speculation
 from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
@@ -26,7 +26,7 @@ from tests.cli.support import info_of
 
 PLAIN_TOKEN, OTHER_TOKEN = 2, 3
 PROMPTS = tuple(BenchPrompt(f"own-{i}", "own", (Message(Role.USER, "abc"[: i + 1]),)) for i in range(3))
-FAST = Way(None, 3)
+FAST = Speculation(None, 3)
 
 
 def told(tokens: Sequence[int]) -> Iterator[Event]:
@@ -63,7 +63,7 @@ class ToldPair:
 
 
 def greedy(pair: ToldPair) -> Check:
-    *_, check = GreedyProof(pair, FAST, 4, RoundAudit()).check(PROMPTS[:1])
+    *_, check = GreedyTest(pair, FAST, 4, RoundAudit()).check(PROMPTS[:1])
     assert check is not None
     return check
 
@@ -106,9 +106,9 @@ def test_no_two_replies_that_count_are_drawn_with_one_seed(seed: int) -> None:
     """Over both ways and all prompts, nor with one of the looks before: what two owe to a seed is no evidence."""
     pair = ToldPair()
     drawn = Sampling(temperature=1.0)
-    for _ in SampledProof(pair, FAST, drawn, 2, 0.01, seed, RoundAudit()).check(PROMPTS, 2, 20):
+    for _ in SampledTest(pair, FAST, drawn, 2, 0.01, seed, RoundAudit()).check(PROMPTS, 2, 20):
         pass
-    for _ in LikelihoodProof(pair, FAST, drawn, 2, 0.01, seed, RoundAudit()).check(PROMPTS, 20):
+    for _ in LikelihoodTest(pair, FAST, drawn, 2, 0.01, seed, RoundAudit()).check(PROMPTS, 20):
         pass
     looks, counted = pair.asked[: 3 * 16], pair.asked[3 * 16 :]
     assert [options.spec for options in looks] == [()] * 3 * 16

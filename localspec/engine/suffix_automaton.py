@@ -170,20 +170,20 @@ class SuffixAutomaton:
             at = link[at]
         return short
 
-    def cursor(self) -> Walker:
+    def cursor(self) -> SuffixCursor:
         """A walker at the end of the text."""
         state, size = self._end
-        return Walker(self, state, size)
+        return SuffixCursor(self, state, size)
 
-    def walk_after(self, context: Sequence[int]) -> Walker:
+    def walk_after(self, context: Sequence[int]) -> SuffixCursor:
         """A walker at the end of ``context``, which need not be in the text."""
-        walker = Walker(self, _ROOT, 0)
+        walker = SuffixCursor(self, _ROOT, 0)
         for token in context[-self._longest :]:
             walker.step(token)
         return walker
 
 
-class Walker:
+class SuffixCursor:
     """A place after the text, or after any other tokens, and the match that ends there.
 
     The match is the longest suffix of the tokens before it that occurs in the text with a token after it. Steps do
@@ -201,9 +201,9 @@ class Walker:
         """0 if nothing matches."""
         self._shorten()
 
-    def fork(self) -> Walker:
+    def fork(self) -> SuffixCursor:
         """Another walker at the same place."""
-        return Walker(self._automaton, self._state, self.match_length)
+        return SuffixCursor(self._automaton, self._state, self.match_length)
 
     def guess(self) -> Guess | None:
         """The token that followed the match most often, of several the one that did so last; None without a match."""

@@ -19,7 +19,7 @@ _SHARPER = {"drawn": 1.0, "drawn at 2/3": 1.5, "drawn at 2/5": 2.5}
 _FORGETTING = 0.03
 
 
-class ProposalLaw:
+class ProposalSharpening:
     """Chooses between naming the favourite and drawing, by what the target would have accepted."""
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class ProposalLaw:
         name = self.best
         return name, applied(name, base)
 
-    def learn(self, bases: Sequence[Dist | None], laws: Sequence[Dist]) -> None:
+    def learn(self, bases: Sequence[Dist | None], target_dists: Sequence[Dist]) -> None:
         """What each way would have had, where the target's distribution ``laws[i]`` met the draft's ``bases[i]``."""
-        for base, p in zip(bases, laws, strict=True):
+        for base, p in zip(bases, target_dists, strict=True):
             if base is None or len(base.ids) == 1 or base.probs.dtype == object:
                 continue
             for name in self._accepted:

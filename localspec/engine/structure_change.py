@@ -9,7 +9,7 @@ _LOOK_BACK = 12
 """Characters of the text before that a landmark may begin in."""
 
 
-class Turning:
+class StructureChange:
     """Follows a text as it grows."""
 
     def __init__(self) -> None:
