@@ -16,7 +16,8 @@ _BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- e
 
 def keys() -> str:
     """What can be done on the chat screen, and how."""
-    from localspec.tui.keys.actions import ACTIONS, key_label
+    from localspec.chat.commands.command import key_label
+    from localspec.chat.commands.places import ACTIONS
 
     rows = [f"| {key_label(a.keys)} | {f'`/{a.command}`' if a.command else ''} | {a.help} |" for a in ACTIONS]
     return "\n".join(["| Key | Command | |", "| --- | --- | --- |", *rows])
@@ -79,8 +80,8 @@ def settings() -> str:
 
 def bindings() -> str:
     """Every action with its id and its keys in each shipped set."""
-    from localspec.tui.keys.keymap import KEYMAPS
-    from localspec.tui.keys.tables import KNOWN
+    from localspec.chat.commands.keymap import KEYMAPS
+    from localspec.chat.commands.places import KNOWN
 
     names = list(KEYMAPS)
     rows = [

@@ -18,6 +18,7 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 
 from localspec.base.paths import shipped
+from localspec.chat.commands.command import key_label
 from localspec.chat.inbox import AnswerQueue
 from localspec.chat.session import Phase
 from localspec.engine.settings import Sampling
@@ -29,7 +30,6 @@ from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Load
 from localspec.store import Store
 from localspec.tui.app import ChatApp
-from localspec.tui.keys.actions import key_label
 from localspec.tui.keys.bindings import prompt_bindings
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.inspector import InspectorScreen

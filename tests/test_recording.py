@@ -9,7 +9,7 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 
-from localspec.tui.keys.actions import key_label
+from localspec.chat.commands.command import key_label
 from tests.film import LINE_HEIGHT, Film, Frame, Line, line_of, thinned
 from tests.recording import COLUMNS, RECORDING, SCENES, Scene, keys
 

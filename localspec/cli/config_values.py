@@ -102,7 +102,7 @@ def problems_of(config: Config) -> list[Problem]:
     Of settings together as far as they are used: with the pair that is set, and with each that has a table and is here.
     """
     from localspec.base.errors import LocalSpecError
-    from localspec.tui.keys.keymap import resolve_keymap
+    from localspec.chat.commands.keymap import resolve_keymap
 
     layers = bare_layers()
     layers.resolve(config)

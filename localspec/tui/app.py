@@ -29,6 +29,7 @@ from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
 from localspec.base.signals import ending_signals, forsake_terminal
 from localspec.base.visible import visible_line
+from localspec.chat.commands.places import ACTIONS
 from localspec.chat.engine import EngineHandle
 from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pacing import Pacer
@@ -44,7 +45,6 @@ from localspec.runtime.worker.messages import Answer, Load, Request
 from localspec.store import Store
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.controllers.settings import SettingsController
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import app_bindings, textual_keymap
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from localspec.base.paths import user_paths
+from localspec.chat.frame_rate import FrameRate
 from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.cli import main as localspec
 from localspec.cli.services import Services
@@ -33,7 +34,6 @@ from localspec.runtime.worker.client import EngineClient
 from localspec.runtime.worker.messages import Answer, Emitted
 from localspec.tui.app import Client, run_app
 from localspec.tui.screens import chat
-from localspec.tui.textual_fixes.frame_rate import FrameRate
 from tests.benchmarks.long_reply import settings as show_tokens
 from tests.terminal import Terminal
 

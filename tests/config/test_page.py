@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from localspec.chat.commands.keymap import resolve_keymap
+from localspec.chat.commands.places import ACTIONS
 from localspec.config import SETTINGS, read_config
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.keymap import resolve_keymap
 from tests.config.support import add_persona, configure
 from tests.readme import PAGE_BLOCKS, SETTINGS_PAGE, block_names, generated
 

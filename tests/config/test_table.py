@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pytest
 
+from localspec.chat.commands.keymap import KEYMAPS
 from localspec.chat.tokens.truth import Ghosts, Mode
 from localspec.cli.options import GivenOptions
 from localspec.cli.run import run
@@ -20,7 +21,6 @@ from localspec.engine.drafters import drafter_names
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID
 from localspec.runtime.options import CACHE_TYPES, DEFAULT_N_CTX, FLASH_ATTN
-from localspec.tui.keys.keymap import KEYMAPS
 
 NOT_SETTINGS = {"target", "draft"}
 """What to load by the name of a file belongs on a command line, or into a pair."""

@@ -20,7 +20,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from localspec.tui.keys.actions import ACTIONS, Action
+from localspec.chat.commands.command import Action
+from localspec.chat.commands.places import ACTIONS
 from tests.benchmarks.long_conversation import cpu_s, resident_mb
 from tests.endurance.app import KEPT_BY
 from tests.endurance.kills import PATIENCE_S, QUIT_KEY, WatchedChat

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from localspec.base.errors import InputError, UsageError
+from localspec.chat.commands.places import ACTIONS
 from localspec.line.commands import COMMANDS, SCREEN_ONLY, Command, find_command, names
 from localspec.line.reading import GOES_ON, INVITATION, InputLine, read_said
-from localspec.tui.keys.actions import ACTIONS
 
 
 class Script:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from localspec.chat.tour import QUESTION
 from localspec.cli.sampling import resolve_sampling
 from localspec.cli.sampling_options import ChosenSampling
 from localspec.engine.cancel import Cancellation
@@ -23,7 +24,6 @@ from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.messages import TOUR_DEPTH, Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompting import Prompter
-from localspec.tui.keys.tour import QUESTION
 from localspec.tui.widgets.welcome import TOUR_EXAMPLES
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.real.duo import Duo, Reply

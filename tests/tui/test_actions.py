@@ -8,8 +8,9 @@ from textual.command import CommandInput, CommandList
 from textual.events import Paste
 from textual.worker import WorkerFailed
 
+from localspec.chat.commands.command import key_label
+from localspec.chat.commands.places import ACTIONS
 from localspec.config import read_config
-from localspec.tui.keys.actions import ACTIONS, key_label
 from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch

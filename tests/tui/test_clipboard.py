@@ -18,9 +18,9 @@ from textual.selection import SELECT_ALL
 from textual.widgets import Static
 from textual.widgets.text_area import Selection as TextSelection
 
+from localspec.chat.commands.places import ACTIONS
 from localspec.tui.app import ChatApp
 from localspec.tui.conversation.turn_notes import copied_note
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import COPIED
 from localspec.tui.screens.links import LinksScreen, copied_link

@@ -16,11 +16,18 @@ from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from localspec.chat.commands.command import Action
+from localspec.chat.commands.keymap import (
+    AS_OTHERS_IN_BROWSERS,
+    KEYMAPS,
+    TAKEN_BY_BROWSERS,
+    WEB,
+    Keymap,
+    resolve_keymap,
+)
+from localspec.chat.commands.places import ACTIONS, KNOWN, TABLES
 from localspec.tui.app import ChatApp
-from localspec.tui.keys.actions import ACTIONS, Action
 from localspec.tui.keys.bindings import textual_keymap
-from localspec.tui.keys.keymap import AS_OTHERS_IN_BROWSERS, KEYMAPS, TAKEN_BY_BROWSERS, WEB, Keymap, resolve_keymap
-from localspec.tui.keys.tables import KNOWN, TABLES
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.commands import CommandSearch
 from localspec.tui.screens.help import HelpScreen

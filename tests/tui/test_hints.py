@@ -11,6 +11,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from localspec.chat.commands.command import key_label
+from localspec.chat.commands.keymap import Keymap, resolve_keymap
+from localspec.chat.commands.places import KNOWN
 from localspec.chat.phase import Phase
 from localspec.chat.race import Race
 from localspec.chat.text.links import Link
@@ -19,9 +22,6 @@ from localspec.chat.turn import Turn
 from localspec.config import read_config
 from localspec.runtime.messages import ReplyOptions
 from localspec.tui.app import ChatApp
-from localspec.tui.keys.actions import key_label
-from localspec.tui.keys.keymap import Keymap, resolve_keymap
-from localspec.tui.keys.tables import KNOWN
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.keys import Keys, _character_to_key
 
+from localspec.chat.commands.keymap import KEYMAPS, Keymap, resolve_keymap
+from localspec.chat.commands.places import ACTIONS, KNOWN, TABLES
 from localspec.chat.phase import Phase
 from localspec.chat.race import Race
 from localspec.chat.tokens.truth import Showing
@@ -12,10 +14,7 @@ from localspec.chat.turn import Turn
 from localspec.config import config_file, read_config
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.worker.messages import Cancel
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import textual_keymap
-from localspec.tui.keys.keymap import KEYMAPS, Keymap, resolve_keymap
-from localspec.tui.keys.tables import KNOWN, TABLES
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Input
 
+from localspec.chat.commands.places import ACTIONS, SETTING_ACTIONS
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession, Phase
 from localspec.chat.tokens.truth import Ghosts, Mode
@@ -14,8 +15,6 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Load
 from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.setting_actions import SETTING_ACTIONS
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.settings.browser import HEADING, SETTING, SettingsBrowser

@@ -15,11 +15,11 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import OptionList
 
+from localspec.chat.commands.places import ACTIONS
 from localspec.chat.phase import Phase
 from localspec.chat.text.links import Link
 from localspec.config import setting
 from localspec.tui.app import ChatApp
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.theme import (
     DARK,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Static
 
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.keymap import Keymap
-from localspec.tui.keys.tour import END, QUESTION, STEPS, Tour
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS
+from localspec.chat.tour import END, QUESTION, STEPS, Tour
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.widgets.tour_line import TourLine

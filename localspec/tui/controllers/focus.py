@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from textual.events import Key, Paste
 
+from localspec.chat.commands.command import Action, key_label
+from localspec.chat.commands.places import KNOWN
 from localspec.tui.controllers.editing import EditingController
 from localspec.tui.controllers.reading import ReadingController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.keys.actions import Action, key_label
-from localspec.tui.keys.tables import KNOWN
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.hints import Hints
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from textual.app import App
 
 from localspec.chat.changes import Change, Ended, Learned, Wrote
+from localspec.chat.commands.places import ACTIONS, KNOWN
 from localspec.chat.session import ChatSession, Phase
 from localspec.chat.status import showing_note
 from localspec.chat.tokens.truth import GHOSTS, Ghosts, Mode, Showing
@@ -16,9 +17,7 @@ from localspec.chat.turn import Turn
 from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import labels_of
-from localspec.tui.keys.tables import KNOWN
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.tokens.palette import Palette

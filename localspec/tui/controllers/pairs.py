@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import Offer, OfferKind, name_of, news, offer, welcome_line
@@ -9,8 +11,6 @@ from localspec.chat.reply_metadata import made_by_another
 from localspec.chat.session import ChatSession, Phase
 from localspec.runtime.chat_config import ChatConfig
 from localspec.store import ReplyMetadata
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.keymap import Keymap
 
 _ACTIONS = {action.id: action for action in ACTIONS}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from textual.widget import Widget
 
 from localspec.chat.changes import Wrote
+from localspec.chat.commands.keymap import Keymap
 from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note
 from localspec.chat.tokens.truth import Ghosts
@@ -17,7 +18,6 @@ from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import by_toy, turn_note, version_note
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.keys.keymap import Keymap
 from localspec.tui.tokens.glimpse import Glimpse
 from localspec.tui.tokens.palette import Palette
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from textual import events
 from textual.content import Content
 
+from localspec.chat.commands.places import ACTIONS
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import labels_of
 from localspec.tui.tokens.palette import Palette
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 
-from localspec.tui.keys.actions import ACTIONS, Action, key_label
-from localspec.tui.keys.keymap import Keymap
-from localspec.tui.keys.tables import KNOWN
+from localspec.chat.commands.command import Action, key_label
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS, KNOWN
 
 _UNBOUND = "unbound"
 """Begins the names of keys that no keyboard has, for actions that are to have none."""

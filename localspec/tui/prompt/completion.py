@@ -9,7 +9,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from localspec.base.visible import visible_line
-from localspec.tui.prompt.completing import Completion, CompletionKind, CompletionOffer
+from localspec.chat.compose.completing import Completion, CompletionKind, CompletionOffer
 
 MAX_ROWS = 8
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from localspec.chat.commands.slash import is_command
 from localspec.chat.compose.attaching import Attaching
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.mentions import written as written_path
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.weighing import Weighing
-from localspec.tui.keys.slash_commands import is_command
 
 if TYPE_CHECKING:
     from localspec.tui.prompt.prompt import Prompt

@@ -6,11 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localspec.chat.compose.file_tree import Listing
-from localspec.chat.compose.message import WrittenMessage
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.bindings import labels_of
-from localspec.tui.prompt.completing import (
+from localspec.chat.commands.places import ACTIONS
+from localspec.chat.compose.completing import (
     Completion,
     CompletionKind,
     CompletionOffer,
@@ -23,6 +20,9 @@ from localspec.tui.prompt.completing import (
     place_of,
     sent_offer,
 )
+from localspec.chat.compose.file_tree import Listing
+from localspec.chat.compose.message import WrittenMessage
+from localspec.tui.keys.bindings import labels_of
 from localspec.tui.prompt.completion import CompletionList
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Where the reader writes: grows with the text, sends on Enter, and is always ready.
 
-What marks and mentions stand for is in ``chat.compose.message``; which lists there are, in ``tui.prompt.completing``.
+What marks and mentions stand for is in ``chat.compose.message``; which lists there are, in ``chat.compose.completing``.
 This widget brings them together with the text area, and keeps what is unsent on disk.
 """
 
@@ -19,13 +19,14 @@ from textual.widgets import Static, TextArea
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible
+from localspec.chat.commands.slash import is_command
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
-from localspec.tui.keys.slash_commands import is_command
 from localspec.tui.prompt import messages
+from localspec.tui.prompt.after_pause import AfterPause
 from localspec.tui.prompt.area import PromptArea
 from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.completion import CompletionList
@@ -33,7 +34,6 @@ from localspec.tui.prompt.editor import edit_in
 from localspec.tui.prompt.folds import Folds
 from localspec.tui.prompt.mentions import Mentions
 from localspec.tui.prompt.offers import Offers
-from localspec.tui.textual_fixes.after_pause import AfterPause
 
 SAVE_AFTER_S = 1.0
 WEIGH_AFTER_S = 0.3

@@ -22,12 +22,15 @@ from textual.events import Key, Paste
 from textual.message import Message
 
 from localspec.base.errors import LocalSpecError
+from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.compose.message import WrittenMessage
+from localspec.chat.frame_rate import FRAME_S, FrameRate
 from localspec.chat.history import History
 from localspec.chat.importing import Importing
 from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
+from localspec.chat.tour import QUESTION
 from localspec.store import Hit
 from localspec.tui.controllers.changes import ChangeController
 from localspec.tui.controllers.conversations import ConversationController
@@ -42,8 +45,6 @@ from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import copied_note
 from localspec.tui.keys.bindings import screen_bindings
-from localspec.tui.keys.slash_commands import command_parts, find_command, is_command, refusal
-from localspec.tui.keys.tour import QUESTION
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
@@ -51,7 +52,6 @@ from localspec.tui.settings.preferences import Preferences
 from localspec.tui.terminal.clipboard import copy
 from localspec.tui.terminal.title import TerminalTitle, terminal_write
 from localspec.tui.textual_fixes.compositor import RowScreen
-from localspec.tui.textual_fixes.frame_rate import FRAME_S, FrameRate
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
 from localspec.tui.widgets.foot import Foot
@@ -211,7 +211,7 @@ class ChatScreen(RowScreen[None]):
         self.run_worker(self._turns.withdraw([turn]))
         return written
 
-    # Actions, as named in ``tui.keys.actions``
+    # Actions, as named in ``chat.commands.command``
 
     async def action_stop(self) -> None:
         if self._where.leave() or (self._session.free and self._tour.leave()):

@@ -13,9 +13,8 @@ from textual.events import Click, Mount
 from textual.system_commands import SystemCommandsProvider
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
-from localspec.tui.keys.actions import ACTIONS
+from localspec.chat.commands.places import ACTIONS, PALETTE_ACTIONS
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.palette_actions import PALETTE_ACTIONS
 from localspec.tui.textual_fixes.firm_list import FirmList
 
 _LONGEST_QUERY = 200

@@ -12,12 +12,11 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
+from localspec.chat.commands.command import Action
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS, CLOSE, HELP_ACTIONS, TABLES
 from localspec.chat.tokens.truth import MODES
-from localspec.tui.keys.actions import ACTIONS, Action
 from localspec.tui.keys.bindings import bindings_of
-from localspec.tui.keys.help_actions import CLOSE, HELP_ACTIONS
-from localspec.tui.keys.keymap import Keymap
-from localspec.tui.keys.tables import TABLES
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS, Palette
 from localspec.tui.widgets.glossary import Glossary

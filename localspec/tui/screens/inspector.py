@@ -12,10 +12,10 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.chat.commands.places import INSPECTOR_ACTIONS
 from localspec.chat.token_queries import InspectableReply, TokenQueries
 from localspec.chat.tokens.truth import Mode, Showing
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
-from localspec.tui.keys.inspector_actions import INSPECTOR_ACTIONS
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_panel import TokenPanel

@@ -12,9 +12,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible_line
+from localspec.chat.commands.places import LINK_ACTIONS
 from localspec.chat.text.links import Link
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
-from localspec.tui.keys.link_actions import LINK_ACTIONS
 from localspec.tui.terminal.clipboard import Arrival, copied, copy
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar

@@ -10,11 +10,11 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from localspec.chat.commands.places import PAIR_ACTIONS
 from localspec.chat.pairs.browser import Browser, deed_words
 from localspec.chat.pairs.entry import Deed
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, labels_of
-from localspec.tui.keys.pair_actions import PAIR_ACTIONS
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
@@ -115,7 +115,7 @@ class PairsScreen(RowScreen[str | None]):
         self._browser.mark(event.pair_id)
         self.show_pairs()
 
-    # Actions, as named in ``tui.keys.pair_actions``
+    # Actions, as named in ``chat.commands.places``
 
     def action_take(self) -> None:
         marked = self._browser.marked

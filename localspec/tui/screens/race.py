@@ -12,12 +12,12 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.chat.commands.places import RACE_ACTIONS
 from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
 from localspec.chat.recorded_race import RECORDED
 from localspec.chat.tokens.truth import Mode, Trace
 from localspec.engine.events import Token
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
-from localspec.tui.keys.race_actions import RACE_ACTIONS
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView

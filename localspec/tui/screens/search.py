@@ -14,9 +14,9 @@ from textual.widgets.option_list import Option
 
 from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
+from localspec.chat.commands.places import SEARCH_ACTIONS
 from localspec.store import Hit, Store
 from localspec.tui.keys.bindings import bindings_of, both, labels_of
-from localspec.tui.keys.search_actions import SEARCH_ACTIONS
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting

@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localspec.base.errors import LocalSpecError
+from localspec.chat.commands.places import SETTING_ACTIONS
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.runtime.chat_config import Layer
 from localspec.tui.keys.bindings import bindings_of, labels_of
-from localspec.tui.keys.setting_actions import SETTING_ACTIONS
 from localspec.tui.settings.browser import SettingsBrowser
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
@@ -106,7 +106,7 @@ class SettingsScreen(RowScreen[None]):
         self._browser.mark(event.row_id)
         self._draw()
 
-    # Actions, as named in ``tui.keys.setting_actions``
+    # Actions, as named in ``chat.commands.places``
 
     def action_change(self) -> None:
         setting = self._browser.marked

@@ -11,10 +11,10 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.chat.commands.places import STATS_ACTIONS
 from localspec.chat.stats.browser import VIEWS, WATCH, StatsBrowser
 from localspec.insight.stats.page import Sheet
 from localspec.tui.keys.bindings import bindings_of, both, labels_of
-from localspec.tui.keys.stats_actions import STATS_ACTIONS
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.stats_list import StatsList
@@ -107,7 +107,7 @@ class StatsScreen(RowScreen[None]):
         finally:
             self._reading = False
 
-    # Actions, as named in ``tui.keys.stats_actions``
+    # Actions, as named in ``chat.commands.places``
 
     def action_turn(self, step: int) -> None:
         self._browser.turn(step)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.base.errors import UsageError
+from localspec.chat.commands.keymap import resolve_keymap
 from localspec.chat.own_settings import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config, setting
 from localspec.config.file import write_value
@@ -20,7 +21,6 @@ from localspec.config.personas import NONE, list_personas
 from localspec.config.presets import PRESETS
 from localspec.config.table import SECTIONS, SOUGHT
 from localspec.runtime.chat_config import Layer, Settings
-from localspec.tui.keys.keymap import resolve_keymap
 
 HEADING, PROBLEM, SETTING = "heading", "problem", "setting"
 QUIET, TEXT, STRONG, WARNING = "quiet", "text", "strong", "warning"

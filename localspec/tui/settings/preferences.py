@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from localspec.chat.commands.keymap import Keymap, resolve_keymap
 from localspec.chat.tokens.truth import Ghosts, Mode, Showing
 from localspec.config import Config
 from localspec.config.kinds import AUTO
-from localspec.tui.keys.keymap import Keymap, resolve_keymap
 
 FULL = "full"
 

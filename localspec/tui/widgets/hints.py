@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.keymap import Keymap
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS
 
 _STOP = next(action for action in ACTIONS if action.id == "stop")
 """Leaves a turn that is chosen, too."""

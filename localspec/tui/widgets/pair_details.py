@@ -8,10 +8,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.base.visible import visible_line
+from localspec.chat.commands.places import PAIR_ACTIONS
 from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
 from localspec.chat.pairs.entry import Entry
 from localspec.tui.keys.bindings import labels_of
-from localspec.tui.keys.pair_actions import PAIR_ACTIONS
 
 _LOOKS = {FACT: "", NEWS: "", ERROR: "$error", STRONG: "bold"}
 

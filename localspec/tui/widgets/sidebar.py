@@ -17,10 +17,9 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from localspec.base.visible import visible_line
+from localspec.chat.commands.places import ACTIONS, HISTORY_ACTIONS
 from localspec.chat.history import History, HistoryRow, age
-from localspec.tui.keys.actions import ACTIONS
 from localspec.tui.keys.bindings import bindings_of, labels_of
-from localspec.tui.keys.history_actions import HISTORY_ACTIONS
 from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
@@ -148,7 +147,7 @@ class Sidebar(Vertical):
     def on_click(self, event: events.Click) -> None:
         event.stop()
 
-    # Actions, as named in ``tui.keys.history_actions``
+    # Actions, as named in ``chat.commands.places``
 
     def action_open(self) -> None:
         if self._renaming is not None:

@@ -7,9 +7,9 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.keymap import Keymap
-from localspec.tui.keys.tour import Tour
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS
+from localspec.chat.tour import Tour
 
 
 class TourLine(Horizontal):

@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.widgets import Static
 
 from localspec.base.visible import visible_line
+from localspec.chat.tour import QUESTION
 from localspec.engine.events import Origin
 from localspec.runtime.chat_config import ChatConfig
-from localspec.tui.keys.tour import QUESTION
 from localspec.tui.tokens.palette import MEANINGS, Palette
 
 TOUR_EXAMPLES = (

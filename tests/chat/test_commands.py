@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from localspec.chat.commands.command import Action
+from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.slash import find_command, is_command, matching_commands, refusal
 from localspec.line.commands import COMMANDS, Command
-from localspec.tui.keys.actions import ACTIONS, Action
-from localspec.tui.keys.slash_commands import find_command, is_command, matching_commands, refusal
 
 COMMANDED = [action for action in ACTIONS if action.command]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from localspec.tui.keys.actions import ACTIONS
-from localspec.tui.keys.keymap import Keymap
+from localspec.chat.commands.keymap import Keymap
+from localspec.chat.commands.places import ACTIONS
 
 
 @dataclass(frozen=True, slots=True)

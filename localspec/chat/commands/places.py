@@ -1,41 +1,22 @@
-"""Everything a person can do on the chat screen: one table for keys, palette, commands and help.
-
-Pure data. The screen turns it into bindings, the help screen into a page, the prompt into commands;
-whatever is documented elsewhere can be checked against it.
-"""
+"""All tables of actions, each for one screen or list: what keys, help and documentation are made from."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from localspec.chat.commands.command import Action
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """One thing to do, and every way to do it."""
+class Table:
+    """Actions that are there at the same time, so that no two may share a key."""
 
-    id: str
-    """Names the binding, so that keys can be changed without touching code."""
-    keys: str
-    """Textual's names, comma-separated; the first is the one shown."""
     title: str
-    """One or two words, for the row of hints and the palette."""
-    help: str
-    """A sentence."""
-    handler: str
-    """Textual's name of the method that does it."""
-    command: str | None = None
-    """The slash command, without the slash."""
-    hinted: bool = False
-    """Whether the row of hints shows it."""
-    in_palette: bool = True
-    in_turn: bool = False
-    """Whether the keys count only while a turn is chosen, and are hinted then."""
-    twice: bool = False
-    """Whether its key has to be pressed twice: it takes something away, and may be the first letter of a message."""
-    takes: str = ""
-    """What the command may be followed by, for example PATH."""
-    also: tuple[str, ...] = ()
-    """What people call it besides: the palette finds it so, and the prompt understands it as the command."""
+    """The place, as help names it."""
+    actions: tuple[Action, ...]
+    types: bool = False
+    """Whether somebody types there, whatever the action."""
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -478,29 +459,145 @@ ACTIONS: tuple[Action, ...] = (
     ),
 )
 
-_KEY_WORDS = {
-    "escape": "Esc",
-    "enter": "Enter",
-    "pageup": "Page Up",
-    "pagedown": "Page Down",
-    "end": "End",
-    "at": "@",
-    "left": "←",
-    "right": "→",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "question_mark": "?",
-    "colon": ":",
-    "slash": "/",
-}
+INSPECTOR_ACTIONS: tuple[Action, ...] = (
+    Action("inspector-left", "left,h", "token before", "Look at the token before.", "step(-1)"),
+    Action("inspector-right", "right,l", "token after", "Look at the token after.", "step(1)"),
+    Action("inspector-up", "up,k", "line above", "Look at the token above.", "line(-1)"),
+    Action("inspector-down", "down,j", "line below", "Look at the token below.", "line(1)"),
+    Action(
+        "inspector-round-before",
+        "left_square_bracket,ctrl+left",
+        "round before",
+        "Go to the beginning of the round, or of the one before.",
+        "round(-1)",
+    ),
+    Action(
+        "inspector-round-after",
+        "right_square_bracket,ctrl+right",
+        "round after",
+        "Go to the beginning of the next round.",
+        "round(1)",
+    ),
+    Action("inspector-rejection", "n", "rejection", "Go to the next token that replaced a rejected one.", "rejection"),
+    Action("inspector-first", "home", "first token", "Go to the first token.", "go(0)"),
+    Action("inspector-last", "end", "last token", "Go to the last token.", "go(-1)"),
+    Action("inspector-panel-up", "pageup", "scroll up", "Scroll what is known up.", "panel(-1)"),
+    Action("inspector-panel-down", "pagedown", "scroll down", "Scroll what is known down.", "panel(1)"),
+    Action("inspector-marks", "m,f2", "marks", "Mark tokens in another way.", "next_mode"),
+    Action("inspector-close", "escape,q,f3", "back", "Return to the conversation.", "dismiss"),
+)
+
+RACE_ACTIONS: tuple[Action, ...] = (
+    Action("race-again", "r", "side by side", "Show both again on one clock, each at the speed it had.", "again"),
+    Action("race-end", "space,end", "to the end", "Show at once how that ends.", "finish"),
+    Action("race-close", "escape,q", "back", "Return to the conversation; a race under way ends.", "leave"),
+)
+
+LINK_ACTIONS: tuple[Action, ...] = (
+    Action("link-copy", "enter,c,y", "copy", "Copy the address.", "copy"),
+    Action("link-open", "o", "open in the browser", "Open the address in the browser of this machine.", "open"),
+    Action("link-up", "up,k", "up", "Go to the link above.", "move(-1)"),
+    Action("link-down", "down,j", "down", "Go to the link below.", "move(1)"),
+    Action("link-back", "escape,q", "back", "Return to the conversation.", "back"),
+)
+
+HISTORY_ACTIONS: tuple[Action, ...] = (
+    Action("history-open", "enter", "open", "Open the conversation.", "open", hinted=True),
+    Action("history-rename", "f2", "rename", "Give it another title.", "rename", hinted=True),
+    Action("history-pin", "f4", "pin", "Keep it at the top, or no more.", "pin", hinted=True),
+    Action("history-delete", "f8", "delete", "Delete it; undo brings it back.", "delete", hinted=True),
+    Action("history-undo", "ctrl+z", "undo", "Bring back the one that was deleted.", "undo"),
+    Action("history-up", "up", "up", "Go to the one above.", "move(-1)"),
+    Action("history-down", "down", "down", "Go to the one below.", "move(1)"),
+    Action("history-page-up", "pageup", "page up", "Go up by a page.", "page(-1)"),
+    Action("history-page-down", "pagedown", "page down", "Go down by a page.", "page(1)"),
+    Action("history-close", "escape,f7", "close", "Return to the conversation.", "close", hinted=True),
+)
+
+PAIR_ACTIONS: tuple[Action, ...] = (
+    Action("pair-take", "enter", "use or download", "Use the pair; twice, download what is missing of it.", "take"),
+    Action("pair-stop", "ctrl+s", "stop", "Stop its download; what has arrived is kept.", "stop"),
+    Action("pair-details", "tab", "details", "Go to the details, to scroll them; and back.", "read"),
+    Action("pair-up", "up", "up", "Go to the pair above.", "move(-1)"),
+    Action("pair-down", "down", "down", "Go to the pair below.", "move(1)"),
+    Action("pair-page-up", "pageup", "page up", "Go up by a page.", "page(-1)"),
+    Action("pair-page-down", "pagedown", "page down", "Go down by a page.", "page(1)"),
+    Action("pair-back", "escape,ctrl+l", "back", "Return to the conversation; downloads go on.", "back"),
+)
+
+SEARCH_ACTIONS: tuple[Action, ...] = (
+    Action("search-open", "enter", "go there", "Go to where it was said.", "open"),
+    Action("search-up", "up", "up", "Go to the hit above.", "move(-1)"),
+    Action("search-down", "down", "down", "Go to the hit below.", "move(1)"),
+    Action("search-page-up", "pageup", "page up", "Go up by a few.", "move(-5)"),
+    Action("search-page-down", "pagedown", "page down", "Go down by a few.", "move(5)"),
+    Action("search-back", "escape", "back", "Return to the conversation.", "dismiss(None)"),
+)
+
+PALETTE_ACTIONS: tuple[Action, ...] = (
+    Action("palette-up", "up", "up", "Go to the command above.", "command_list('cursor_up')"),
+    Action("palette-down", "down", "down", "Go to the command below.", "cursor_down"),
+    Action("palette-page-up", "pageup", "page up", "Go up by a page.", "command_list('page_up')"),
+    Action("palette-page-down", "pagedown", "page down", "Go down by a page.", "command_list('page_down')"),
+    Action("palette-first", "ctrl+home", "first", "Go to the first command.", "command_list('first')"),
+    Action("palette-last", "ctrl+end", "last", "Go to the last command.", "command_list('last')"),
+    Action("palette-close", "escape", "close", "Return without a command.", "escape"),
+)
+
+STATS_ACTIONS: tuple[Action, ...] = (
+    Action("stats-next", "tab,right", "by", "Tell replies apart by the next trait; last comes the watch.", "turn(1)"),
+    Action("stats-previous", "shift+tab,left", "by", "Tell replies apart by the trait before.", "turn(-1)"),
+    Action("stats-up", "up", "up", "Go to the group above.", "move(-1)"),
+    Action("stats-down", "down", "down", "Go to the group below.", "move(1)"),
+    Action("stats-page-up", "pageup", "scroll up", "Scroll the figures up.", "page(-1)"),
+    Action("stats-page-down", "pagedown,space", "scroll", "Scroll the figures down.", "page(1)"),
+    Action("stats-reread", "f5", "read again", "Count the replies that have come since.", "reread"),
+    Action("stats-back", "escape,q", "back", "Return to the conversation.", "back"),
+)
+
+SETTING_ACTIONS: tuple[Action, ...] = (
+    Action("setting-change", "enter", "change", "Change the setting: the next of a few values, or a field.", "change"),
+    Action("setting-back-step", "shift+tab", "value before", "Take the value before, of a few.", "step(-1)"),
+    Action("setting-step", "tab", "next value", "Take the next of a few values.", "step(1)"),
+    Action("setting-reset", "ctrl+r", "reset", "Take the setting out of the file, or of the conversation.", "reset"),
+    Action(
+        "setting-scope",
+        "ctrl+t",
+        "scope",
+        "Change settings for all, for this pair alone, or for this conversation.",
+        "scope",
+    ),
+    Action("setting-load", "ctrl+l", "load again", "Load the pair again, with the settings that wait for it.", "load"),
+    Action("setting-reread", "f5", "read file", "Read the file again, if it has changed on disk.", "reread"),
+    Action("setting-up", "up", "up", "Go to the setting above.", "move(-1)"),
+    Action("setting-down", "down", "down", "Go to the setting below.", "move(1)"),
+    Action("setting-page-up", "pageup", "page up", "Go up by a page.", "page(-1)"),
+    Action("setting-page-down", "pagedown", "page down", "Go down by a page.", "page(1)"),
+    Action("setting-leave", "escape", "back", "Leave a change, or return to the conversation.", "leave"),
+)
+
+CLOSE = Action("help-close", "escape,f1,q,enter", "close", "Close this page.", "dismiss")
+HELP_ACTIONS: tuple[Action, ...] = (CLOSE,)
+
+CHAT = Table("Keys", ACTIONS)
+TABLES: tuple[Table, ...] = (
+    CHAT,
+    Table("In the inspector", INSPECTOR_ACTIONS),
+    Table("During a race", RACE_ACTIONS),
+    Table("Among the links of a reply", LINK_ACTIONS),
+    Table("In the list of conversations", HISTORY_ACTIONS, types=True),
+    Table("In the list of pairs", PAIR_ACTIONS, types=True),
+    Table("In the search of words", SEARCH_ACTIONS, types=True),
+    Table("In the search of commands", PALETTE_ACTIONS, types=True),
+    Table("Among the figures", STATS_ACTIONS),
+    Table("Among the settings", SETTING_ACTIONS, types=True),
+    Table("On the help page", HELP_ACTIONS),
+)
+KNOWN: Mapping[str, Action] = {action.id: action for table in TABLES for action in table.actions}
+"""By id, which no two share."""
 
 
-def key_label(keys: str) -> str:
-    """The first of an action's keys as people write it: ``ctrl+t`` is "Ctrl+T"."""
-    parts = keys.split(",")[0].split("+")
-    return "+".join(_KEY_WORDS.get(part, _capital(part, parts)) for part in parts)
-
-
-def _capital(part: str, parts: list[str]) -> str:
-    """A letter by itself is told from the same one with shift."""
-    return part if len(part) == 1 and len(parts) == 1 else part.capitalize()
+def types_at(action: Action) -> bool:
+    """Whether a key of this action would be missing where somebody types."""
+    typing = any(table.types and action in table.actions for table in TABLES)
+    return typing or action.handler.startswith("prompt.")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
+from localspec.chat.commands.slash import find_command, matching_commands
 from localspec.chat.compose.file_tree import Listing, list_files, list_folder
 from localspec.chat.compose.fuzzy import best
 from localspec.chat.compose.history import search
 from localspec.chat.compose.mentions import Mention, unfinished, written
 from localspec.chat.compose.message import WrittenMessage
-from localspec.tui.keys.slash_commands import find_command, matching_commands
 
 MAX_CHOICES = 50
 PATHS = ("FILE", "PATH")

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from localspec.tui.textual_fixes.frame_rate import FRAME_S, LEEWAY_S, SHARE, FrameRate
+from localspec.chat.frame_rate import FRAME_S, LEEWAY_S, SHARE, FrameRate
 
 FRAMES_N = 1000
 FREE_S = SHARE * FRAME_S

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from localspec.chat.commands.command import Action
+from localspec.chat.commands.places import ACTIONS
 from localspec.chat.compose.fuzzy import nearest
 from localspec.chat.own_settings import as_setting
-from localspec.tui.keys.actions import ACTIONS, Action
 
 _BY_WORD: Mapping[str, Action] = {
     **{word: action for action in ACTIONS if action.command for word in action.also},

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from localspec.chat.commands.command import Action, key_label
+from localspec.chat.commands.places import KNOWN, TABLES, types_at
 from localspec.config import Config, Problem
 from localspec.config.table import KEYS_SECTION
-from localspec.tui.keys.actions import Action, key_label
-from localspec.tui.keys.tables import KNOWN, TABLES, types_at
 
 NONE = "none"
 """In place of keys: the action has none."""
