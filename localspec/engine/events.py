@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from localspec.engine.tally import Timings
+from localspec.engine.timings import Timings
 
 
 class Origin(StrEnum):

@@ -20,7 +20,7 @@ from localspec.engine.events import (
     Started,
     Token,
 )
-from localspec.engine.tally import Timings
+from localspec.engine.timings import Timings
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from localspec.engine.events import Round
-    from localspec.engine.tally import Timings
+    from localspec.engine.timings import Timings
 
 MISSING = "-"
 ENDED_EARLY: Mapping[str, str] = {"cancelled": "stopped", "length": "ended at the length limit"}

@@ -12,7 +12,8 @@ from enum import StrEnum
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, PromptProgress, Round, Started, Token
 from localspec.engine.settings import Sampling
-from localspec.engine.tally import Tally, Timings
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
 
 TOUR_DEPTH = 3
 """The depth of the guided tour, where speculation stays on for the show."""

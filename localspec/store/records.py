@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from localspec.engine.events import FinishReason, Round
-from localspec.engine.tally import Tally, Timings
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
 from localspec.store import provenance
 from localspec.store.database import Database, Row
 from localspec.store.replies import ReplyMetadata

@@ -21,7 +21,7 @@ from pathlib import Path
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished
 from localspec.engine.settings import Sampling
-from localspec.engine.tally import Timings
+from localspec.engine.timings import Timings
 from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.engine.events import Origin, Proposal, Round, Token
-from localspec.engine.tally import Tally, Timings
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
 from localspec.runtime import figures
 
 RATES = st.one_of(st.none(), st.floats(0, 99_999))

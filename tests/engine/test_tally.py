@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.engine.events import Origin, Round, Token
-from localspec.engine.tally import Tally, Timings
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
 
 PLAIN_S = 0.020
 PRICES = {1: 1.0, 2: 1.7, 4: 1.8, 8: 3.0}

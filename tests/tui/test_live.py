@@ -11,7 +11,8 @@ from localspec.chat.tokens.live import Figures, bars, count_fields, figures_line
 from localspec.chat.tokens.sparkline import sparkline
 from localspec.chat.tokens.truth import Mode, Trace
 from localspec.engine.events import Origin, Round, Started
-from localspec.engine.tally import Tally, Timings
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
 from localspec.runtime.messages import Reply
 from tests.tui.support import make_round
 

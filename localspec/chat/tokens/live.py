@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from localspec.chat.tokens.sparkline import sparkline
 from localspec.chat.tokens.truth import Mode
 from localspec.engine.events import Origin, Round
-from localspec.engine.tally import Timings
+from localspec.engine.timings import Timings
 from localspec.runtime import figures
 
 GAP = "  "

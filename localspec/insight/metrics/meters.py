@@ -16,7 +16,7 @@ from threading import Lock
 
 from localspec.engine.events import Event, Finished, Round
 from localspec.engine.fallback import failures_of, fallback_of
-from localspec.engine.tally import Timings
+from localspec.engine.timings import Timings
 from localspec.insight.metrics.names import ACCEPTED_PER_POS, ACCEPTED_TOKENS, DRAFT_TOKENS, DRAFTS, SPEC_DECODE
 from localspec.insight.metrics.registry import Registry
 from localspec.store import ReplyRecord

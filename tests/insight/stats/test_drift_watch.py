@@ -10,7 +10,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from localspec.engine.tally import Tally, Timings
+from localspec.engine.tally import Tally
+from localspec.engine.timings import Timings
 from localspec.insight.stats.drift import ALARM, REACH, DriftDetector
 from localspec.insight.stats.drift_watch import DriftNotice, DriftWatch
 from localspec.insight.stats.subjects import subject_of

@@ -13,7 +13,7 @@ from localspec.base.errors import EngineError
 from localspec.engine.events import Finished, FinishReason, Origin, PromptProgress, Proposal, Round, Started, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
-from localspec.engine.tally import Timings
+from localspec.engine.timings import Timings
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
