@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from localspec.engine.dist import Dist, Rng
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods

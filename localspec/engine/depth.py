@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from localspec.engine.costs import Costs
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 

@@ -22,7 +22,7 @@ from math import log
 
 import numpy as np
 
-from localspec.engine.drafters import Draft, Favourite
+from localspec.engine.drafter import Draft, Favourite
 from localspec.engine.model import Logits
 
 EVERY = 4

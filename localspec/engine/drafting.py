@@ -14,7 +14,7 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Rng
-from localspec.engine.drafters import Draft, DraftCursor, Drafter, NextProposal
+from localspec.engine.drafter import Draft, DraftCursor, Drafter, NextProposal
 from localspec.engine.sampling import Sampler
 
 

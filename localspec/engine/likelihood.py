@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 
 _PRIOR_WEIGHT = 10.0
 """A kind's prior counts as so many judged proposals."""

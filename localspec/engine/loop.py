@@ -11,7 +11,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy
 from localspec.engine.dist import Rng
 from localspec.engine.divergence import divergence_of
-from localspec.engine.drafters import Draft, Drafter, NextProposal
+from localspec.engine.drafter import Draft, Drafter, NextProposal
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import (
     Event,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from localspec.engine.dist import Dist, Rng
-from localspec.engine.drafters import Draft
+from localspec.engine.drafter import Draft
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Sampler
 

@@ -25,7 +25,8 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededRng
-from localspec.engine.drafters import Drafter, DrafterInputs, make_drafter
+from localspec.engine.drafter import Drafter, DrafterInputs
+from localspec.engine.drafters import make_drafter
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Logits

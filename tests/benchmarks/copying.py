@@ -22,7 +22,7 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist, SeededRng
-from localspec.engine.drafters import Drafter
+from localspec.engine.drafter import Drafter
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Finished, Round
 from localspec.engine.loop import Request, generate

@@ -15,7 +15,7 @@ from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.likelihood import Likelihoods

@@ -14,7 +14,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.divergence import EVERY, divergence, divergence_of
-from localspec.engine.drafters import Draft, Favourite, NextProposal
+from localspec.engine.drafter import Draft, Favourite, NextProposal
 from localspec.engine.drafters.draft import DraftModel, favourite_of
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.loop import Request, generate

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, Rng, SeededRng
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Round

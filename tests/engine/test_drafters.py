@@ -10,7 +10,8 @@ import pytest
 
 from localspec.base.errors import UsageError
 from localspec.engine import drafters
-from localspec.engine.drafters import DrafterInputs, drafter_names, make_drafter
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.drafters import drafter_names, make_drafter
 from tests.fakes import letters
 
 SOURCE = """

@@ -18,7 +18,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist, Rng, SeededRng
-from localspec.engine.drafters import Drafter, NextProposal
+from localspec.engine.drafter import Drafter, NextProposal
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.drafting import DrafterQuery, Plan, draft_round

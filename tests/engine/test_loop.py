@@ -16,7 +16,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
-from localspec.engine.drafters import Drafter, NextProposal
+from localspec.engine.drafter import Drafter, NextProposal
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
 from localspec.engine.loop import Request, generate

@@ -19,7 +19,7 @@ import localspec.engine.loop as loop
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, Rng
-from localspec.engine.drafters import Draft, Drafter
+from localspec.engine.drafter import Draft, Drafter
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Origin, Round
 from localspec.engine.verify import Verdict, verify

@@ -13,7 +13,7 @@ from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Rng, SeededRng
-from localspec.engine.drafters import Drafter
+from localspec.engine.drafter import Drafter
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Event, Finished, Round, Token
 from localspec.engine.loop import Request, generate

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.dist import Dist, SeededRng
-from localspec.engine.drafters import DraftCursor
+from localspec.engine.drafter import DraftCursor
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler

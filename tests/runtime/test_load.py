@@ -18,7 +18,8 @@ from localspec.base.errors import (
 from localspec.base.file_identity import FileIdentity, identify
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
-from localspec.engine.drafters import DrafterInputs, drafter_names, make_drafter
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.drafters import drafter_names, make_drafter
 from localspec.engine.events import Event, Finished, Origin, Round, Started
 from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling

@@ -8,7 +8,7 @@ import numpy as np
 
 from localspec.base.errors import UsageError
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import DraftCursor, DrafterInputs, Favourite, NextProposal
+from localspec.engine.drafter import DraftCursor, DrafterInputs, Favourite, NextProposal
 from localspec.engine.model import Likeliest, Logits, Model, Ranking
 from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Guesser, Sampler

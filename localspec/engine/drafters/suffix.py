@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import DraftCursor, DrafterInputs, NextProposal
+from localspec.engine.drafter import DraftCursor, DrafterInputs, NextProposal
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import Guess, SuffixAutomaton, SuffixCursor
 

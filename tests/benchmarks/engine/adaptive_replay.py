@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.dist import Dist
-from localspec.engine.drafters import NextProposal
+from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
 from tests.benchmarks.engine.prices import Prices

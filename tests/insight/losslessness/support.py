@@ -13,7 +13,7 @@ import localspec.engine.loop as loop
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, Rng, SeededRng
-from localspec.engine.drafters import Draft
+from localspec.engine.drafter import Draft
 from localspec.engine.events import Event
 from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler

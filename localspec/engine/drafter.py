@@ -1,0 +1,122 @@
+"""A drafter, which proposes tokens, and what it gives and takes: next proposals, cursors, drafts.
+
+How the proposals of several drafters become one draft is decided in ``drafting.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from localspec.base.errors import LocalSpecError
+from localspec.engine.dist import Dist, Rng
+from localspec.engine.model import Model, Vocab
+from localspec.engine.sampling import Sampler
+from localspec.engine.suffix_automaton import SuffixAutomaton
+
+
+@dataclass(frozen=True, slots=True)
+class Favourite:
+    """What a model thinks likeliest, by its own softmax."""
+
+    token: int
+    prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class NextProposal:
+    """What a drafter thinks of the next token, before anything is drawn."""
+
+    drafter: str
+    dist: Dist
+    """q: what the proposal would be drawn from."""
+    evidence: str
+    """The kind of sign it goes by, as in "match of 5"; how often proposals are accepted is learned by kind."""
+    prior: float
+    """The chance of acceptance to assume of this kind while nothing is known."""
+    base: Dist | None = None
+    """The draft model's own distribution, where ``dist`` was derived from it."""
+    favourite: Favourite | None = None
+    """The draft model's likeliest token, whatever is proposed."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """Proposals with the distributions they were drawn from.
+
+    It grows only by ``draw``, so the recorded q is always the one the token really came from; that
+    is what makes ``verify`` exact for any drafter, and for several in turn.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    dists: list[Dist] = field(default_factory=list)
+    proposals: list[NextProposal] = field(default_factory=list)
+    failures: dict[str, LocalSpecError] = field(default_factory=dict)
+    """Why drafters could not go on, by their names."""
+
+    def draw(self, proposal: NextProposal, rng: Rng) -> int:
+        """Propose a token drawn from ``proposal.dist``."""
+        token = rng.draw(proposal.dist)
+        self.tokens.append(token)
+        self.dists.append(proposal.dist)
+        self.proposals.append(proposal)
+        return token
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+class DraftCursor(Protocol):
+    """One drafter on its way ahead of the text, for the length of a round."""
+
+    @property
+    def lag(self) -> int:
+        """How many tokens ``peek`` would have to read first; 0 where looking costs next to nothing."""
+        ...
+
+    def peek(self) -> NextProposal | None:
+        """What may come next, or None if the drafter cannot tell. Raises ``Cancelled``."""
+        ...
+
+    def step(self, token: int) -> None:
+        """``token`` was proposed, by whomever."""
+        ...
+
+
+class Drafter(Protocol):
+    """Guesses what comes next."""
+
+    @property
+    def name(self) -> str:
+        """As in ``--spec`` and in the event stream."""
+        ...
+
+    @property
+    def free(self) -> bool:
+        """Whether its looks cost next to nothing; such drafters are asked first."""
+        ...
+
+    def prefill(self, context: Sequence[int]) -> None:
+        """Catch up with ``context`` ahead of time, so that the first look is quick. Raises ``Cancelled``."""
+        ...
+
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
+        """Set out from the end of ``context``. ``sampler`` is the target's; fork it to walk ahead."""
+        ...
+
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        """Learn from the target's distributions at the places of this drafter's judged ``proposals``, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterInputs:
+    """What there is to make a drafter from."""
+
+    vocab: Vocab
+    """The target's."""
+    draft: Model | None
+    """The draft model, if one is loaded."""
+    past: SuffixAutomaton | None = None
+    """Replies of other conversations, if they are kept. Whoever owns it may add to it between replies."""
