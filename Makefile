@@ -49,6 +49,10 @@ $(VENV)/.dev: $(VENV)/.app
 	$(PIP) install --quiet --constraint $(CONSTRAINTS) --group dev
 	@touch $@
 
+$(VENV)/.docs: pyproject.toml $(CONSTRAINTS) $(VENV)/.dev
+	$(PIP) install --quiet --constraint $(CONSTRAINTS) --group docs
+	@touch $@
+
 # Not a reason to fail: without a network the tests that compare real vocabularies are skipped, and the next run tries again.
 $(VENV)/.tokenizers: $(CONSTRAINTS) $(VENV)/.made | $(VENV)/.dev
 	@echo "Fetching vocabularies of real models for the tests: 77 MB, once."
@@ -83,8 +87,10 @@ format: $(VENV)/.dev ## Format the code and mend what the linter can
 snapshots: $(VENV)/.dev ## Accept the screens as they are now; look at the difference first
 	$(BIN)/python -m pytest tests/tui --snapshot-update
 
-docs: $(VENV)/.dev ## Write the generated parts of the README anew
+docs: $(VENV)/.docs ## Write the generated parts of the pages anew, and build them as a site in build/site
 	$(BIN)/python -m tests.readme
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/site
+	@echo "The site is in build/site/index.html."
 
 clean: ## Remove the environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,21 +1,33 @@
-"""The parts of the README and of the page of settings that are generated from the program itself.
+"""The parts of the README and of the pages in docs/ that are generated from the program itself.
 
-python -m tests.readme      writes them anew (make docs)
+python -m tests.readme      writes them anew (make docs does, too)
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
-SETTINGS_PAGE = README.parent / "docs" / "settings.md"
+import click
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+SETTINGS_PAGE = DOCS / "settings.md"
+KEYS_PAGE = DOCS / "keys.md"
+COMMANDS_PAGE = DOCS / "commands.md"
+EXIT_CODES_PAGE = DOCS / "exit_codes.md"
+ARCHITECTURE_PAGE = DOCS / "architecture.md"
+METRICS_PAGE = DOCS / "metrics.md"
 _BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
+_SHOWN = {"run"}
+"""Commands whose options have a table of their own."""
 
 
 def keys() -> str:
-    """What can be done on the chat screen, and how."""
+    """Actions of the chat screen with their keys and slash commands."""
     from localspec.chat.commands.command import key_label
     from localspec.chat.commands.places import ACTIONS
 
@@ -24,7 +36,7 @@ def keys() -> str:
 
 
 def marks() -> str:
-    """The legend."""
+    """The legend of the marks by origin."""
     from localspec.engine.events import Origin
     from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS
 
@@ -45,6 +57,40 @@ def run_options() -> str:
     from localspec.cli.run import run
 
     return options_table(run)
+
+
+def _walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if isinstance(command, click.Group):
+        for name in sorted(command.commands):
+            yield (*path, name), command.commands[name]
+            yield from _walk(command.commands[name], (*path, name))
+
+
+def _commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with its words, those of a group after it."""
+    from localspec.cli.commands import localspec
+
+    return _walk(localspec, ())
+
+
+def commands() -> str:
+    """Every command in a sentence."""
+    rows = [f"| `localspec {' '.join(path)}` | {each.get_short_help_str(300)} |" for path, each in _commands()]
+    return "\n".join(["| Command | What it does |", "| --- | --- |", *rows])
+
+
+def other_options() -> str:
+    """For each command the options that are not, word by word, those of ``localspec run``."""
+    from localspec.cli.docs import options_table
+
+    shared = {*run_options().splitlines()[2:], "| `-h, --help` | Show this message and exit. |"}
+    parts = []
+    for path, command in _commands():
+        head, rule, *rows = options_table(command).splitlines()
+        own = [row for row in rows if row not in shared]
+        if own and path[-1] not in _SHOWN:
+            parts.append("\n".join([f"### localspec {' '.join(path)}", "", head, rule, *own]))
+    return "\n\n".join(parts)
 
 
 def exit_codes() -> str:
@@ -91,20 +137,50 @@ def bindings() -> str:
     return "\n".join([f"| Id | {' | '.join(names)} | |", f"| --- |{' --- |' * len(names)} --- |", *rows])
 
 
+def metrics() -> str:
+    """Every metric with its type and labels."""
+    from localspec.insight.metrics.names import documentation
+
+    return documentation().rstrip()
+
+
+def packages() -> str:
+    """Every package with the first sentence of its docstring."""
+    rows = []
+    for path in sorted((ROOT / "localspec").glob("*/__init__.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        rows.append(f"| `{path.parent.name}` | {' '.join(text.split(chr(10) * 2)[0].split())} |")
+    return "\n".join(["| Package | |", "| --- | --- |", *rows])
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
+    "bindings": bindings,
+    "commands": commands,
+    "environment": environment,
+    "exit-codes": exit_codes,
     "keys": keys,
     "marks": marks,
+    "metrics": metrics,
+    "other-options": other_options,
+    "packages": packages,
     "run-options": run_options,
-    "exit-codes": exit_codes,
-    "environment": environment,
+    "settings": settings,
 }
-PAGE_BLOCKS: Mapping[str, Callable[[], str]] = {"settings": settings, "bindings": bindings}
+GENERATED: Mapping[Path, tuple[str, ...]] = {
+    README: ("marks",),
+    ARCHITECTURE_PAGE: ("packages",),
+    COMMANDS_PAGE: ("commands", "run-options", "other-options"),
+    EXIT_CODES_PAGE: ("exit-codes", "environment"),
+    KEYS_PAGE: ("keys", "bindings"),
+    METRICS_PAGE: ("metrics",),
+    SETTINGS_PAGE: ("settings",),
+}
+"""The generated blocks of each document, in order."""
 
 
 def generated(text: str) -> str:
     """``text`` with every generated block made anew."""
-    blocks = {**BLOCKS, **PAGE_BLOCKS}
-    return _BLOCK.sub(lambda m: f"<!-- generated: {m['name']} -->\n{blocks[m['name']]()}\n<!-- end -->", text)
+    return _BLOCK.sub(lambda m: f"<!-- generated: {m['name']} -->\n{BLOCKS[m['name']]()}\n<!-- end -->", text)
 
 
 def block_names(text: str) -> list[str]:
@@ -113,5 +189,5 @@ def block_names(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    for document in (README, SETTINGS_PAGE):
+    for document in GENERATED:
         document.write_text(generated(document.read_text(encoding="utf-8")), encoding="utf-8")

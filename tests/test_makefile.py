@@ -172,8 +172,8 @@ def test_the_build_is_made_as_doctor_advises(monkeypatch: pytest.MonkeyPatch) ->
     assert {*LLAMA.split(), *PAST_THE_CACHE.split()} - {"--quiet"} <= set(install_command().split())
 
 
-def test_the_readme_compiles_for_a_gpu_past_the_cache() -> None:
+def test_the_page_on_installing_compiles_for_a_gpu_past_the_cache() -> None:
     """Every command of it that has CMake arguments for pip."""
-    commands = re.findall(r"`(CMAKE_ARGS=[^`]* pip install [^`]*)`", (ROOT / "README.md").read_text(encoding="utf-8"))
+    commands = re.findall(r"`(CMAKE_ARGS=[^`]* pip install [^`]*)`", (ROOT / "docs" / "install.md").read_text("utf-8"))
     assert commands
     assert all(PAST_THE_CACHE in command for command in commands)

@@ -19,7 +19,7 @@ BUILT = NativeReport(version="1", system_info="CPU : AVX = 1 | AVX2 = 1 | ", thr
 WITHOUT = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
 NO_AMX = f'CFLAGS="{WITHOUT}" CXXFLAGS="{WITHOUT}" '
 AMX = ("avx2", "amx_int8")
-README = Path(__file__).parents[2] / "README.md"
+INSTALL = Path(__file__).parents[2] / "docs" / "install.md"
 
 
 def advice(report: NativeReport = BUILT, **changes: object) -> list[Finding]:
@@ -62,12 +62,12 @@ def test_gcc_12_is_kept_from_amx(gcc: str) -> None:
     assert all(NO_AMX in each.command for each in advice(instruction_sets=AMX, gcc=gcc, cuda=True, nvcc=True))
 
 
-def test_the_readme_says_what_doctor_does() -> None:
+def test_the_page_on_installing_says_what_doctor_does() -> None:
     (finding,) = advice(instruction_sets=AMX, gcc="12.2.0")
     said, _, _ = finding.command.partition(sys.executable)
 
     assert shlex.split(said)[:2] == [f"CFLAGS={WITHOUT}", f"CXXFLAGS={WITHOUT}"]
-    assert f"`{NO_AMX.strip()}`" in README.read_text(encoding="utf-8")
+    assert f"`{NO_AMX.strip()}`" in INSTALL.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("gcc", ["11.4.0", "13.1.0", None])
