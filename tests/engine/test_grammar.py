@@ -265,6 +265,66 @@ def test_a_grammar_that_is_none(text: str, said: str, vocab: LlamaVocab, capfd: 
     assert capfd.readouterr() == ("", "")
 
 
+def doubling(alternatives: str, levels: int, last: str = '"a"') -> str:
+    """A grammar whose rules, {} in the alternatives, each refer twice to the next."""
+    rules = [f"r{n} ::= {alternatives.replace('{}', f'r{n + 1}')}\n" for n in range(levels)]
+    return "".join(["root ::= r0\n", *rules, f"r{levels} ::= {last}\n"])
+
+
+EXPLOSIVE = {
+    "alternatives that double per level": doubling("{} | {}", 60),
+    "and are told apart by what follows": doubling('{} "a" | {} "b"', 60),
+    "rules that may be empty": doubling("| {} {}", 60, '"a" | '),
+    "a rule that begins with itself behind one that is empty": 'root ::= gap root "z" | "x"\ngap ::= [ ]*\n',
+    "long texts, repeated": f'root ::= "{"a" * 100_000}"{{2000}}',
+    "many repetitions": "root ::= " + '"a"{0,2000} ' * 2_000,
+    "repetitions of what may be empty": 'root ::= a{0,2000}\na ::= b{0,2000}\nb ::= "c"?',
+}
+
+
+@pytest.mark.parametrize("text", EXPLOSIVE.values(), ids=EXPLOSIVE)
+def test_a_grammar_over_which_llama_cpp_would_not_end_is_refused(text: str) -> None:
+    """In time, with a sentence that has the limit in it: llama.cpp would hang, take all memory or end the process."""
+    with pytest.raises(UsageError, match=r"\d,000"):
+        check_grammar(text)
+
+
+USED = {
+    "json": r"""root   ::= object
+value  ::= object | array | string | number | ("true" | "false" | "null") ws
+object ::= "{" ws (string ":" ws value ("," ws string ":" ws value)*)? "}" ws
+array  ::= "[" ws (value ("," ws value)*)? "]" ws
+string ::= "\"" ([^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}))* "\"" ws
+number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [0-9] [1-9]{0,15})? ws
+# Space is optional.
+ws ::= | " " | "\n" [ \t]{0,20}
+""",
+    "arithmetic": r"""root  ::= (expr "=" ws term "\n")+
+expr  ::= term ([-+*/] term)*
+term  ::= ident | num | "(" ws expr ")" ws
+ident ::= [a-z] [a-z0-9_]* ws
+num   ::= [0-9]+ ws
+ws    ::= [ \t\n]*
+""",
+    "chess": r"""root    ::= "1. " move " " move "\n" ([1-9] [0-9]? ". " move " " move "\n")+
+move    ::= (pawn | nonpawn | castle) [+#]?
+nonpawn ::= [NBKQR] [a-h]? [1-8]? "x"? [a-h] [1-8]
+pawn    ::= ([a-h] "x")? [a-h] [1-8] ("=" [NBKQR])?
+castle  ::= "O-O" "-O"?
+""",
+    "twenty thousand words": "root ::= " + " | ".join(f'"word {n}"' for n in range(20_000)),
+    "a long list of fields": "root ::= " + " ".join(f'"{n}:" [a-z]{{0,2000}}' for n in range(100)),
+    "doubled a few times": doubling('{} "a" | {} "b"', 8),
+    "a chain of rules": doubling("{}", 10_000),
+    "a list that may begin with space": 'root ::= gap root | "x"\ngap ::= [ ]*\n',
+}
+
+
+@pytest.mark.parametrize("text", USED.values(), ids=USED)
+def test_a_grammar_that_people_use_is_not_too_large(text: str) -> None:
+    check_grammar(text)
+
+
 def test_brackets_and_counts_in_texts_are_texts() -> None:
     """Neither nested nor repeated, hence not refused; outside of texts they are both."""
     check_grammar(f'root ::= "{"(" * 300}" [{{3,1}}]  # {{3,1}}\n')

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from localspec.base.errors import UsageError
+from localspec.engine.backends.llama.grammar_size import too_large
 from localspec.engine.backends.llama.native import native, reason
 from localspec.engine.backends.llama.vocab import LlamaVocab
 
@@ -78,7 +79,9 @@ def _beyond_llama(text: str) -> str | None:
     for character in bare:
         depth += (character == "(") - (character == ")")
         deepest = max(deepest, depth)
-    return f"more than {_DEEPEST} brackets within each other" if deepest > _DEEPEST else None
+    if deepest > _DEEPEST:
+        return f"more than {_DEEPEST} brackets within each other"
+    return too_large(text)
 
 
 def _refused(text: str, why: str) -> UsageError:
