@@ -1,4 +1,7 @@
-"""The command line: parse, call, print. ``localspec.cli.main`` is the ``localspec`` command."""
+"""The command line: parse, call, print.
+
+``localspec.cli.main`` is the ``localspec`` command.
+"""
 
 from localspec.cli.entry import main
 

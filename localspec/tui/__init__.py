@@ -1,1 +1,1 @@
-"""The chat screen. The only package that imports Textual; nothing below knows it exists."""
+"""The chat screen; the only package that imports Textual."""

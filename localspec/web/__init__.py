@@ -1,1 +1,4 @@
-"""The chat screen in a browser tab. Needs the extra ``web``; only this package imports textual-serve and aiohttp."""
+"""The chat screen in a browser tab.
+
+Needs the extra ``web``; only this package imports textual-serve and aiohttp.
+"""

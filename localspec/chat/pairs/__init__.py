@@ -1,1 +1,1 @@
-"""The pairs as the app has them: what there is, what is being fetched, what is offered. Knows no widgets."""
+"""The pairs in the app: the catalogue, downloads under way, the list the reader filters, and offers."""

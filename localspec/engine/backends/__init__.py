@@ -1,1 +1,1 @@
-"""Backends: whatever evaluates a network. Only this folder imports llama_cpp."""
+"""Backends evaluate a network; only this folder imports llama_cpp."""

@@ -1,1 +1,1 @@
-"""One visible region a file. Widgets draw what they are told; none reaches a sibling."""
+"""Widgets, one visible region a file; none reaches a sibling."""
