@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from localspec.base.errors import StoreError
 from localspec.chat.compose.attachment import brief
 from localspec.chat.reply_metadata import reply_about
-from localspec.chat.tokens.truth import TokenSource, Trace
+from localspec.chat.tokens.marking import TokenSource, Trace
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from localspec.chat.session import ChatSession, Phase
 from localspec.chat.tokens.live import Activity, Figures, latest_of, paused, reply_summary
-from localspec.chat.tokens.truth import MODES, Mode, Showing
+from localspec.chat.tokens.marking import MODES, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
 from localspec.runtime import figures
@@ -15,7 +15,7 @@ _MOSTLY = 0.5
 """So large a share of guesses was accepted that what they cost must be why they do not pay."""
 
 
-def live_state(session: ChatSession, mode: Mode = Mode.ORIGIN) -> Activity | Figures:
+def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activity | Figures:
     """What the live line is to show, while tokens are marked in this mode."""
     if session.phase is Phase.LOADING:
         detail = "your message waits for it" if session.waiting else "you can type already"
@@ -84,15 +84,15 @@ def opening_note(reply: Reply) -> str:
     return f"the context is full: the oldest {messages} left out"
 
 
-def showing_note(showing: Showing, *, one: bool) -> str:
+def format_note(reply_format: ReplyFormat, *, one: bool) -> str:
     """How replies are shown from now on; ``one`` is about the chosen one only."""
     whose = "This reply is" if one else "Replies are"
-    if showing.marks is Mode.OFF:
-        return f"{whose} shown as {'Markdown' if showing.markdown else 'tokens, without marks'}."
-    return f"{whose} marked by {showing.mode}: {MODES[showing.mode]}."
+    if reply_format.marks is MarkMode.OFF:
+        return f"{whose} shown as {'Markdown' if reply_format.markdown else 'tokens, without marks'}."
+    return f"{whose} marked by {reply_format.mode}: {MODES[reply_format.mode]}."
 
 
-def _figures(turn: Turn, mode: Mode, why_off: str | None, *, toy: bool) -> Figures:
+def _figures(turn: Turn, mode: MarkMode, why_off: str | None, *, toy: bool) -> Figures:
     reply, rounds = turn.reply, turn.reply.rounds
     return Figures(
         reply.timings,

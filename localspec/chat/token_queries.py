@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from localspec.chat.tokens.truth import TokenSource, Trace
+from localspec.chat.tokens.marking import TokenSource, Trace
 from localspec.runtime.messages import Reply
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Inspect, Inspected, Request, Weigh, Weighed

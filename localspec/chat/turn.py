@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from localspec.chat.tokens.truth import Trace
+from localspec.chat.tokens.marking import Trace
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.runtime.messages import Reply
 from localspec.runtime.worker.messages import Generate

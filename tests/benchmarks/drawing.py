@@ -25,7 +25,7 @@ from pathlib import Path
 
 from localspec.base.paths import user_paths
 from localspec.chat.frame_rate import FrameRate
-from localspec.chat.tokens.truth import Ghosts, Mode
+from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.cli import main as localspec
 from localspec.cli.services import Services
 from localspec.engine.events import Finished, Round
@@ -154,14 +154,14 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=800)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--replies", type=int, default=8)
-    parser.add_argument("--truth", nargs="+", choices=["all", *Mode], default=[Mode.ORIGIN], metavar="MODE")
+    parser.add_argument("--truth", nargs="+", choices=["all", *MarkMode], default=[MarkMode.ORIGIN], metavar="MODE")
     arguments = parser.parse_args()
-    modes = list(Mode) if "all" in arguments.truth else [Mode(mode) for mode in arguments.truth]
-    ratios: dict[Mode, list[float]] = {mode: [] for mode in modes}
+    modes = list(MarkMode) if "all" in arguments.truth else [MarkMode(mode) for mode in arguments.truth]
+    ratios: dict[MarkMode, list[float]] = {mode: [] for mode in modes}
     for number in range(1, arguments.replies + 1):
         for mode in random.sample(modes, len(modes)):
             with tempfile.TemporaryDirectory(prefix="localspec-bench-") as home:
-                show_tokens(Path(home), mode, Ghosts.KEEP)
+                show_tokens(Path(home), mode, GhostMode.KEEP)
                 found, frames_hz = one_reply(arguments, Path(home))
             ratios[mode] += found
             speeds = ", ".join(f"{ratio:.3f}" for ratio in found)

@@ -14,7 +14,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from localspec.chat.tokens.truth import Ghosts, Mode
+from localspec.chat.tokens.marking import GhostMode, MarkMode
 from tests.benchmarks.long_conversation import cpu_s, report, settle
 from tests.endurance.kills import PATIENCE_S, WatchedChat
 from tests.endurance.paced_engine import ROUNDS_PER_S
@@ -28,8 +28,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--tokens", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=150, help="rounds a second")
-    parser.add_argument("--marks", choices=list(Mode), default=Mode.ORIGIN)
-    parser.add_argument("--ghosts", choices=list(Ghosts), default=Ghosts.BRIEF)
+    parser.add_argument("--marks", choices=list(MarkMode), default=MarkMode.ORIGIN)
+    parser.add_argument("--ghosts", choices=list(GhostMode), default=GhostMode.BRIEF)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="localspec-reply-") as folder:
         settings(Path(folder), options.marks, options.ghosts)

@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from localspec.chat.tokens.truth import Ghosts, Mode
+from localspec.chat.tokens.marking import GhostMode, MarkMode
 from tests.benchmarks.long_reply import settings as show_tokens
 from tests.terminal import Terminal
 
@@ -34,10 +34,10 @@ def main() -> None:
     """Measure and print."""
     arguments = _parse()
     home = tempfile.mkdtemp(prefix="localspec-bench-")
-    modes = list(Mode) if "all" in arguments.truth else [Mode(mode) for mode in arguments.truth]
-    without: dict[Mode, list[float]] = {mode: [] for mode in modes}
-    beside: dict[Mode, list[float]] = {mode: [] for mode in modes}
-    keys: dict[Mode, list[float]] = {mode: [] for mode in modes}
+    modes = list(MarkMode) if "all" in arguments.truth else [MarkMode(mode) for mode in arguments.truth]
+    without: dict[MarkMode, list[float]] = {mode: [] for mode in modes}
+    beside: dict[MarkMode, list[float]] = {mode: [] for mode in modes}
+    keys: dict[MarkMode, list[float]] = {mode: [] for mode in modes}
     for repeat in range(arguments.repeats):
         for mode in modes:
             show_tokens(Path(home), mode, arguments.ghosts)
@@ -141,8 +141,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--keys", action=argparse.BooleanOptionalAction, default=True, help="type during the reply")
-    parser.add_argument("--truth", nargs="+", choices=["all", *Mode], default=[Mode.ORIGIN], metavar="MODE")
-    parser.add_argument("--ghosts", choices=list(Ghosts), default=Ghosts.BRIEF)
+    parser.add_argument("--truth", nargs="+", choices=["all", *MarkMode], default=[MarkMode.ORIGIN], metavar="MODE")
+    parser.add_argument("--ghosts", choices=list(GhostMode), default=GhostMode.BRIEF)
     return parser.parse_args()
 
 

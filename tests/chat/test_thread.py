@@ -11,7 +11,7 @@ import pytest
 from localspec.base.errors import StoreError
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.thread import Thread
-from localspec.chat.tokens.truth import Mode
+from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Started
 from localspec.runtime.messages import Message, ReplyOptions, Role
@@ -164,7 +164,7 @@ def test_a_reply_that_is_gone_on_with_joins_exactly(store: Store) -> None:
     say(thread, turn, " three.")
     assert turn.text == "One, two, three."
     assert len(turn.trace.tokens) == turn.reply.timings.predicted_n > before_n
-    assert sum(turn.trace.counts(Mode.ORIGIN).values()) == len(turn.trace.tokens)
+    assert sum(turn.trace.counts(MarkMode.ORIGIN).values()) == len(turn.trace.tokens)
     again = Thread(thread.stored)
     again.load(again.turns[0])
     assert again.turns[0].text == "One, two, three."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.token_queries import PIECE_N, TokenQueries
-from localspec.chat.tokens.truth import Trace
+from localspec.chat.tokens.marking import Trace
 from localspec.engine.events import FinishReason, Origin, Round, Token
 from localspec.engine.inspection import Inspection, Opinion
 from localspec.runtime.messages import Message, Reply, ReplyOptions, Role

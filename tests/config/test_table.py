@@ -10,7 +10,7 @@ import click
 import pytest
 
 from localspec.chat.commands.keymap import KEYMAPS
-from localspec.chat.tokens.truth import Ghosts, Mode
+from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.cli.options import GivenOptions
 from localspec.cli.run import run
 from localspec.config import SETTINGS, Setting, setting
@@ -109,7 +109,7 @@ def test_ranges_have_ends(key: str, least: int, most: int | None) -> None:
 def test_words_are_those_of_their_modules() -> None:
     """This package imports none of them."""
     assert setting("spec").kind == Names(tuple(drafter_names()))
-    for key, words in (("keymap", KEYMAPS), ("truth", Mode), ("ghosts", Ghosts)):
+    for key, words in (("keymap", KEYMAPS), ("truth", MarkMode), ("ghosts", GhostMode)):
         assert setting(key).kind == Choice(tuple(map(str, words)))
 
 

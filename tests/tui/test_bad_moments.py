@@ -64,7 +64,7 @@ async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> N
         transcript = chat(pilot).query_one(Transcript)
         async with transcript.near.held():
             for view in views(pilot):
-                transcript.settle(view)
+                transcript.finish(view)
             await pilot.pause()
         await wait_until(pilot, lambda: not pilot.app.workers._workers)
 

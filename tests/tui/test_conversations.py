@@ -23,7 +23,7 @@ from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.worker.messages import Loaded
 from localspec.store import ModelFileRecord, Store
 from localspec.tui.conversation.page import Page
-from localspec.tui.conversation.thought import Thought
+from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.search import NOTHING_FOUND, HitList, SearchScreen
@@ -379,7 +379,7 @@ async def test_thoughts_are_folded_and_counted(store: Store) -> None:
         await ready(pilot, engine)
         await say(pilot, engine, "Think", "<think>\nHm hm.\n</think>\n\nYes.")
         await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
-        thought = views(pilot)[0].query_one(Thought)
+        thought = views(pilot)[0].query_one(ReasoningView)
         await wait_until(pilot, lambda: thought.display)
         assert "thought, " in str(thought.render())
         assert "Hm" not in str(thought.render())

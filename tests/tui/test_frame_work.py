@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from localspec.chat.tokens.truth import Mode
+from localspec.chat.tokens.marking import MarkMode
 from localspec.tui.tokens.token_view import TokenView
 from tests.tui.support import FakeEngine, chat, make_app, make_round, session, views, wait_until
 from tests.tui.test_chat import begin, written
@@ -63,15 +63,15 @@ def draw(view: TokenView) -> None:
         view.render_line(y)
 
 
-@pytest.mark.parametrize("mode", [Mode.ORIGIN, Mode.ROUNDS])
-async def test_a_frame_costs_the_same_however_long_the_reply_is(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [MarkMode.ORIGIN, MarkMode.ROUNDS])
+async def test_a_frame_costs_the_same_however_long_the_reply_is(mode: MarkMode) -> None:
     """One block of code that is never closed, of 1,000 tokens and of 8,000."""
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 40)) as pilot:
         await begin(pilot, engine)
         engine.write([make_round(["```", "py", "\n"])])
         await written(pilot, 3)
-        if mode is Mode.ROUNDS:
+        if mode is MarkMode.ROUNDS:
             await pilot.press("f2", "f2", "f2")
         await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is mode)
         short = await frame_calls(pilot, engine, 1_003)

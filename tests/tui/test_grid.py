@@ -36,8 +36,8 @@ from tests.tui.test_pairs import app_of
 from tests.tui.test_pairs_snapshots import pairs as pairs_scene
 from tests.tui.test_settings_snapshots import TEXT, listed
 from tests.tui.test_snapshots import finished, help_page, tokens, welcome
-from tests.tui.test_truth_snapshots import inspector, race
-from tests.tui.test_truth_view import LookingEngine
+from tests.tui.test_token_marks import LookingEngine
+from tests.tui.test_token_marks_snapshots import inspector, race
 
 SIZES = ((60, 16), (100, 30), (160, 45))
 STYLED = SIZES[1]

@@ -17,7 +17,7 @@ from localspec.chat.commands.places import KNOWN
 from localspec.chat.phase import Phase
 from localspec.chat.race import Race
 from localspec.chat.text.links import Link
-from localspec.chat.tokens.truth import Showing
+from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.config import read_config
 from localspec.runtime.messages import ReplyOptions
@@ -119,7 +119,7 @@ async def race(app: ChatApp, pilot: Pilot[Any]) -> str:
 async def inspector(app: ChatApp, pilot: Pilot[Any]) -> str:
     turn = Turn("Hello")
     turn.trace.extend([make_round(["One", " two"])])
-    app.push_screen(InspectorScreen(turn, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None))
+    app.push_screen(InspectorScreen(turn, session(pilot).token_queries, app._palette, ReplyFormat(), wake=lambda: None))
     return "#inspector-hints"
 
 

@@ -9,7 +9,7 @@ from localspec.chat.commands.keymap import KEYMAPS, Keymap, resolve_keymap
 from localspec.chat.commands.places import ACTIONS, KNOWN, TABLES
 from localspec.chat.phase import Phase
 from localspec.chat.race import Race
-from localspec.chat.tokens.truth import Showing
+from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.config import config_file, read_config
 from localspec.runtime.messages import ReplyOptions
@@ -178,7 +178,9 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         await pilot.press("escape")
         turn = Turn("Hello")
         turn.trace.extend([make_round(["One", " two"])])
-        app.push_screen(InspectorScreen(turn, session(pilot).token_queries, app._palette, Showing(), wake=lambda: None))
+        app.push_screen(
+            InspectorScreen(turn, session(pilot).token_queries, app._palette, ReplyFormat(), wake=lambda: None)
+        )
         await pilot.pause()
         hints = str(app.screen.query_one("#inspector-hints").render())
         assert hints == "←→ token  ↑↓ line  [] round  F11 rejection  Esc"

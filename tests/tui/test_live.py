@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from localspec.chat.status import opening_note
 from localspec.chat.tokens.live import Figures, bars, count_fields, figures_line, latest_of, paused, reply_summary
+from localspec.chat.tokens.marking import MarkMode, Trace
 from localspec.chat.tokens.sparkline import sparkline
-from localspec.chat.tokens.truth import Mode, Trace
 from localspec.engine.events import Origin, Round, Started
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
@@ -33,15 +33,15 @@ def timings_of(rounds: list[Round], plain: float | None = 35.0) -> Timings:
     return tally.timings()
 
 
-def shown(rounds: list[Round], mode: Mode = Mode.ORIGIN, why_off: str | None = None) -> Figures:
+def shown(rounds: list[Round], mode: MarkMode = MarkMode.ORIGIN, why_off: str | None = None) -> Figures:
     """What the line gets to show of these rounds."""
     counts = Trace(rounds).counts(mode)
     depth, drafter = (rounds[-1].depth, rounds[-1].drafter) if rounds else (None, None)
     return Figures(timings_of(rounds), depth, drafter, why_off, paused(rounds), mode, counts, latest_of(rounds))
 
 
-@given(ROUNDS, ROUNDS, st.sampled_from([52, 56, 76, 88]), st.sampled_from(Mode))
-def test_the_width_never_changes(some: list[Round], others: list[Round], width: int, mode: Mode) -> None:
+@given(ROUNDS, ROUNDS, st.sampled_from([52, 56, 76, 88]), st.sampled_from(MarkMode))
+def test_the_width_never_changes(some: list[Round], others: list[Round], width: int, mode: MarkMode) -> None:
     """Whatever the figures, every field begins in the same column, from the first frame to the last."""
     one, other = shown(some, mode), shown(others, mode)
     assert len(figures_line(one, width)) == len(figures_line(other, width)) <= width

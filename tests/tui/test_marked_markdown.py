@@ -16,7 +16,7 @@ from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownBlock
 
 from localspec.chat.text.reasoning import Reasoning
-from localspec.chat.tokens.truth import Ghosts, Mode, Showing
+from localspec.chat.tokens.marking import GhostMode, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.engine.events import Origin
 from localspec.tui.conversation.transcript import Transcript
@@ -27,7 +27,7 @@ from tests.tui.cells import cells, faint
 from tests.tui.looks import NO_COLOR, hold_still, theme_of
 from tests.tui.support import chat, make_app, make_round, notice_text, rounds_of, send, session, views, wait_until
 from tests.tui.test_chat import answered, begin
-from tests.tui.test_truth_view import LookingEngine, numbered
+from tests.tui.test_token_marks import LookingEngine, numbered
 
 SAMPLE = """\
 ## Planets *by* size
@@ -61,7 +61,7 @@ async def reply(pilot: Pilot[Any], engine: LookingEngine, text: str = SAMPLE) ->
     await wait_until(pilot, lambda: not views(pilot)[-1].reply.tokens.display)
 
 
-async def marked(pilot: Pilot[Any], mode: Mode, turn: int = 0) -> MarkedMarkdown:
+async def marked(pilot: Pilot[Any], mode: MarkMode, turn: int = 0) -> MarkedMarkdown:
     markdown = markdown_of(pilot, turn)
     await wait_until(pilot, lambda: markdown.mode is mode and not session(pilot).busy)
     await pilot.pause()
@@ -72,13 +72,13 @@ def markdown_of(pilot: Pilot[Any], turn: int = 0) -> MarkedMarkdown:
     return views(pilot)[turn].reply.query_one(MarkedMarkdown)
 
 
-async def press_until(pilot: Pilot[Any], mode: Mode) -> None:
+async def press_until(pilot: Pilot[Any], mode: MarkMode) -> None:
     transcript = chat(pilot).query_one(Transcript)
-    for _ in range(len(Mode) + 1):
-        if transcript.showing.marks is mode:
+    for _ in range(len(MarkMode) + 1):
+        if transcript.reply_format.marks is mode:
             return
         await pilot.press("f2")
-    raise AssertionError(transcript.showing)
+    raise AssertionError(transcript.reply_format)
 
 
 def looks(pilot: Pilot[Any]) -> dict[str, list[tuple[object, bool, bool, bool]]]:
@@ -112,7 +112,7 @@ async def test_lines_stay_lines() -> None:
     poem = "An old silent pond\nA *frog* jumps in\nSplash.\n\n- One\n  and\n\n```\na = 1\nb = 2\n```\n"
     async with make_app(engine).run_test(size=SIZE) as pilot:
         await reply(pilot, engine, poem)
-        for mode in (Mode.OFF, Mode.ORIGIN):
+        for mode in (MarkMode.OFF, MarkMode.ORIGIN):
             await press_until(pilot, mode)
             await marked(pilot, mode)
             drawn = ["".join(cell.character for cell in line).strip() for line in picture(pilot)]
@@ -141,12 +141,12 @@ ONCE = (
     *("café", "nine", "ten", "quiet", "quote", "Name", "km", "Mars", "6779", "def", "sums", "return"),
 )
 """Words that the sample has in one place."""
-MARKING = [mode for mode in Mode if mode is not Mode.OFF]
+MARKING = [mode for mode in MarkMode if mode is not MarkMode.OFF]
 
 
 @pytest.mark.parametrize("mode", MARKING)
 @pytest.mark.parametrize("look", [DARK.name, LIGHT.name, "ansi-dark", NO_COLOR])
-async def test_a_mark_reads_as_in_the_token_view(mode: Mode, look: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_mark_reads_as_in_the_token_view(mode: MarkMode, look: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Word by word, in headings, lists, quotes, tables, code and links alike: the same colour and the same cues."""
     theme, engine = theme_of(look, monkeypatch), LookingEngine()
     app = make_app(engine)
@@ -165,7 +165,7 @@ async def test_a_mark_reads_as_in_the_token_view(mode: Mode, look: str, monkeypa
 
 @pytest.mark.parametrize("mode", MARKING)
 @pytest.mark.parametrize("theme", [DARK.name, LIGHT.name])
-async def test_marked_markdown_can_be_read(mode: Mode, theme: str) -> None:
+async def test_marked_markdown_can_be_read(mode: MarkMode, theme: str) -> None:
     """On the ground of code, too."""
     engine = LookingEngine()
     app: Any = make_app(engine)
@@ -184,7 +184,7 @@ async def test_markdown_is_clean_until_marks_are_asked_for_and_again_without_the
         await reply(pilot, engine)
         await hold_still(pilot)
         clean, seen = picture(pilot), []
-        for mode in (Mode.ORIGIN, Mode.DRAFTER, Mode.HEAT, Mode.ROUNDS, Mode.OFF):
+        for mode in (MarkMode.ORIGIN, MarkMode.DRAFTER, MarkMode.HEAT, MarkMode.ROUNDS, MarkMode.OFF):
             await pilot.press("f2")
             await marked(pilot, mode)
             seen.append(picture(pilot))
@@ -201,11 +201,11 @@ async def test_the_view_is_switched_with_the_mode_kept() -> None:
     async with make_app(engine).run_test(size=SIZE) as pilot:
         await reply(pilot, engine)
         transcript = chat(pilot).query_one(Transcript)
-        for expected in (Mode.OFF, Mode.DRAFTER):
+        for expected in (MarkMode.OFF, MarkMode.DRAFTER):
             assert (await marked(pilot, expected)).display
             await pilot.press("ctrl+t")
             await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
-            assert transcript.showing.marks is not Mode.OFF
+            assert transcript.reply_format.marks is not MarkMode.OFF
             await pilot.press("ctrl+t")
             await wait_until(pilot, lambda: not views(pilot)[0].reply.tokens.display)
             assert (await marked(pilot, expected)).display
@@ -223,12 +223,12 @@ async def test_a_chosen_reply_is_marked_alone() -> None:
         await answered(pilot, 2)
         await wait_until(pilot, lambda: not views(pilot)[1].reply.tokens.display)
         await pilot.press("alt+up", "alt+up", "f2", "f2")
-        await marked(pilot, Mode.DRAFTER)
+        await marked(pilot, MarkMode.DRAFTER)
         assert "This reply is marked by drafter" in notice_text(pilot)
-        assert markdown_of(pilot, 1).mode is Mode.OFF
+        assert markdown_of(pilot, 1).mode is MarkMode.OFF
         await pilot.press("escape", "f2")
-        await marked(pilot, Mode.ORIGIN, 1)
-        await marked(pilot, Mode.ORIGIN, 0)
+        await marked(pilot, MarkMode.ORIGIN, 1)
+        await marked(pilot, MarkMode.ORIGIN, 0)
 
 
 async def test_marks_asked_for_while_a_reply_is_written_stay_when_it_is_done() -> None:
@@ -240,7 +240,7 @@ async def test_marks_asked_for_while_a_reply_is_written_stay_when_it_is_done() -
         engine.write(numbered(rounds_of(SAMPLE)))
         engine.finish()
         await answered(pilot)
-        markdown = await marked(pilot, Mode.DRAFTER)
+        markdown = await marked(pilot, MarkMode.DRAFTER)
         assert markdown.display
         text = "".join(piece.mapped.text for piece in markdown._pieces or ())
         assert all(word in text for word in ONCE)
@@ -257,12 +257,12 @@ async def test_markdown_that_was_broken_off_is_made_anew() -> None:
         await wait_until(pilot, lambda: session(pilot).current is None)
         view = views(pilot)[0].reply
         for turns_n in range(12):
-            making = asyncio.create_task(view.show(Showing(marked=True), Ghosts.BRIEF))
+            making = asyncio.create_task(view.show(ReplyFormat(marked=True), GhostMode.BRIEF))
             for _ in range(turns_n):
                 await asyncio.sleep(0)
             making.cancel()
             await asyncio.gather(making, return_exceptions=True)
-        await view.show(Showing(marked=True), Ghosts.BRIEF)
+        await view.show(ReplyFormat(marked=True), GhostMode.BRIEF)
         await pilot.pause()
         text = "".join(piece.mapped.text for piece in markdown_of(pilot)._pieces or ())
         assert all(word in text for word in ONCE)
@@ -275,9 +275,9 @@ async def test_what_does_not_map_is_shown_as_tokens() -> None:
         await reply(pilot, engine, "So &amp;&lt;&gt;&quot;&amp;&lt;&gt;&quot;.")
         await pilot.press("f2")
         await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
-        await press_until(pilot, Mode.OFF)
+        await press_until(pilot, MarkMode.OFF)
         await wait_until(pilot, lambda: not views(pilot)[0].reply.tokens.display)
-        assert markdown_of(pilot).mode is Mode.OFF
+        assert markdown_of(pilot).mode is MarkMode.OFF
 
 
 async def test_a_reply_too_long_for_markdown_is_shown_as_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +290,7 @@ async def test_a_reply_too_long_for_markdown_is_shown_as_tokens(monkeypatch: pyt
         await wait_until(pilot, lambda: session(pilot).current is None)
         await pilot.press("f2", "f2")
         view = views(pilot)[0].reply
-        await wait_until(pilot, lambda: view.tokens.display and view.tokens.mode is Mode.DRAFTER)
+        await wait_until(pilot, lambda: view.tokens.display and view.tokens.mode is MarkMode.DRAFTER)
         assert not view.query(Markdown)
 
 
@@ -301,8 +301,8 @@ async def test_marks_stay_when_the_look_of_the_app_changes() -> None:
     app.theme = DARK.name
     async with app.run_test(size=SIZE) as pilot:
         await reply(pilot, engine)
-        await press_until(pilot, Mode.ORIGIN)
-        await marked(pilot, Mode.ORIGIN)
+        await press_until(pilot, MarkMode.ORIGIN)
+        await marked(pilot, MarkMode.ORIGIN)
         dark = looks(pilot)
         app.theme = LIGHT.name
         await pilot.pause()
@@ -325,7 +325,7 @@ async def test_links_and_selection_are_as_in_clean_markdown() -> None:
         blocks = [block for block in markdown.query(MarkdownBlock) if block._inline_token is not None]
         before = [block.get_selection(SELECT_ALL) for block in blocks]
         await pilot.press("f2")
-        await marked(pilot, Mode.ORIGIN)
+        await marked(pilot, MarkMode.ORIGIN)
         assert [block.get_selection(SELECT_ALL) for block in blocks] == before
         drawn = [segment for y in range(blocks[1].size.height) for segment in blocks[1].render_line(y)]
         links = {segment.style.link for segment in drawn if segment.style and segment.style.link}
@@ -358,7 +358,7 @@ async def test_tokens_are_counted_from_where_the_answer_begins(lead: str, rounds
 
     async with Alone().run_test():
         await markdown.update(answer)
-        assert await markdown.mark(Mode.ORIGIN)
+        assert await markdown.mark(MarkMode.ORIGIN)
         pieces = [(piece.mapped.text, run) for piece in markdown._pieces or () for run in piece.runs]
         assert [text[run.start : run.end] for text, run in pieces] == words
         assert [run.token for _, run in pieces] == list(range(len(rounds)))[-len(words) :]
@@ -375,5 +375,5 @@ async def test_a_reply_without_tokens_stays_clean() -> None:
 
     async with Alone().run_test():
         await markdown.update("All **of** it")
-        assert await markdown.mark(Mode.ORIGIN)
-        assert markdown.mode is Mode.OFF
+        assert await markdown.mark(MarkMode.ORIGIN)
+        assert markdown.mode is MarkMode.OFF

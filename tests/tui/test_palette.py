@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from localspec.chat.tokens.truth import KINDS, UNKNOWN, Mode
+from localspec.chat.tokens.marking import KINDS, UNKNOWN, MarkMode
 from localspec.engine.events import Origin
 from localspec.tui.theme import DARK, LIGHT, OWN_THEMES, theme_for
 from localspec.tui.tokens.palette import MEANINGS, MIN_CONTRAST, contrast, palette_for
@@ -71,7 +71,7 @@ def test_a_light_terminal_gets_the_light_theme() -> None:
     assert theme_for("auto", {}) == DARK.name
 
 
-MARKED = [(mode, kind) for mode in Mode for kind in KINDS[mode]]
+MARKED = [(mode, kind) for mode in MarkMode for kind in KINDS[mode]]
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: str(theme.name))
@@ -86,8 +86,8 @@ def test_every_mode_can_be_read_on_every_theme(theme: Theme) -> None:
             assert contrast(Color(*mark.triplet), background) >= MIN_CONTRAST, (mode, kind)
 
 
-@pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.OFF])
-def test_no_mode_goes_by_colour_alone(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [mode for mode in MarkMode if mode is not MarkMode.OFF])
+def test_no_mode_goes_by_colour_alone(mode: MarkMode) -> None:
     """Without colour the kinds of a mode still differ, and their cues are those of every theme.
 
     Tokens by an unknown drafter have a look of their own; those of unknown heat look like the likeliest.
@@ -109,7 +109,7 @@ def test_no_mode_goes_by_colour_alone(mode: Mode) -> None:
 def test_no_marks_are_no_marks() -> None:
     """The mode that is off leaves every token as the theme has text."""
     palette = palette_for(Color.parse("#000000"), dark=True)
-    assert all(palette.mark(Mode.OFF, kind) == Style() for kind in KINDS[Mode.OFF])
+    assert all(palette.mark(MarkMode.OFF, kind) == Style() for kind in KINDS[MarkMode.OFF])
 
 
 @pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: str(theme.name))

@@ -11,14 +11,14 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets.markdown import MarkdownFence
 
-from localspec.chat.tokens.truth import Mode
+from localspec.chat.tokens.marking import MarkMode
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.tokens.runs import writer
 from tests.tui.looks import hold_still
 from tests.tui.support import chat, make_app, session, views, wait_until
 from tests.tui.test_marked_markdown import SAMPLE, marked, reply
-from tests.tui.test_truth_view import LookingEngine
+from tests.tui.test_token_marks import LookingEngine
 
 NESTED = """\
 # One __two__ ~~three~~
@@ -98,9 +98,11 @@ def where(pilot: Pilot[Any], word: str, column: int = 0) -> Offset:
     return Offset(x + column, y)
 
 
-async def open_marked(pilot: Pilot[Any], engine: LookingEngine, text: str = SAMPLE, mode: Mode = Mode.ORIGIN) -> None:
+async def open_marked(
+    pilot: Pilot[Any], engine: LookingEngine, text: str = SAMPLE, mode: MarkMode = MarkMode.ORIGIN
+) -> None:
     await reply(pilot, engine, text)
-    for _ in range(list(Mode).index(mode) - list(Mode).index(Mode.ORIGIN) + 1):
+    for _ in range(list(MarkMode).index(mode) - list(MarkMode).index(MarkMode.ORIGIN) + 1):
         await pilot.press("f2")
     await marked(pilot, mode)
     await hold_still(pilot)
@@ -113,8 +115,8 @@ async def click(pilot: Pilot[Any], place: Offset) -> None:
 
 @pytest.mark.parametrize("width", [100, 46])
 @pytest.mark.parametrize("text", [SAMPLE, NESTED, CODE], ids=["sample", "nested", "code"])
-@pytest.mark.parametrize("mode", [Mode.ORIGIN, Mode.ROUNDS])
-async def test_in_every_cell_the_token_is_picked_that_wrote_it(width: int, text: str, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", [MarkMode.ORIGIN, MarkMode.ROUNDS])
+async def test_in_every_cell_the_token_is_picked_that_wrote_it(width: int, text: str, mode: MarkMode) -> None:
     """In headings, lists, quotes, tables and code, of wide and of joined characters, tabs and wrapped lines."""
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(width, 60)) as pilot:
@@ -167,9 +169,9 @@ async def test_a_click_on_what_no_token_wrote_does_nothing() -> None:
             await click(pilot, place)
             assert pilot.app.screen is chat(pilot)
         word = where(pilot, "Planets")
-        for _ in range(len(Mode) - 2):
+        for _ in range(len(MarkMode) - 2):
             await pilot.press("f2")
-        await marked(pilot, Mode.OFF)
+        await marked(pilot, MarkMode.OFF)
         await click(pilot, word)
         assert pilot.app.screen is chat(pilot)
 

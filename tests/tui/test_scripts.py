@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from localspec.chat.tokens.truth import Showing
+from localspec.chat.tokens.marking import ReplyFormat
 from localspec.store import Store
 from tests.tui.support import FakeEngine, chat, make_app, views, wait_until
 from tests.tui.test_conversations import ready, say, transcript_of
@@ -39,7 +39,7 @@ async def test_text_is_what_was_written(store: Store, script: str, width: int) -
         await say(pilot, engine, question, reply)
         (turn,) = views(pilot)
         for markdown in (False, True):
-            transcript_of(pilot).show(Showing(markdown=markdown))
+            transcript_of(pilot).show(ReplyFormat(markdown=markdown))
             await wait_until(pilot, lambda: turn.reply.tokens.display is not markdown)  # noqa: B023 - awaited here
             rows = [strip.text for strip in chat(pilot)._compositor.render_strips()]
             assert all(cell_len(row) == width for row in rows)

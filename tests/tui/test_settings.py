@@ -8,7 +8,7 @@ from textual.widgets import Input
 from localspec.chat.commands.places import ACTIONS, SETTING_ACTIONS
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession, Phase
-from localspec.chat.tokens.truth import Ghosts, Mode
+from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
 from localspec.config.table import SOUGHT
 from localspec.runtime.chat_config import ChatConfig
@@ -242,8 +242,8 @@ async def test_colours_motion_marks_and_keys_change_at_once() -> None:
             await wait_until(pilot, lambda: isinstance(pilot.app.screen, ChatScreen))
         transcript = chat(pilot).query_one(Transcript)
         assert app.theme == LIGHT.name
-        assert transcript.showing.mode is Mode.DRAFTER
-        assert (transcript.ghosts, app.animation_level) == (Ghosts.OFF, "none")
+        assert transcript.reply_format.mode is MarkMode.DRAFTER
+        assert (transcript.ghosts, app.animation_level) == (GhostMode.OFF, "none")
         assert not chat(pilot).query_one("PromptArea").cursor_blink  # type: ignore[attr-defined]
         assert "Ctrl+X stop" in str(chat(pilot).query_one(Hints).render())
 
@@ -252,11 +252,11 @@ async def test_what_was_switched_by_key_stays() -> None:
     """A change of something else does not take it back."""
     app = settings_app(FakeEngine(), "")
     async with app.run_test() as pilot:
-        chat(pilot).query_one(Transcript).show_ghosts(Ghosts.KEEP)
+        chat(pilot).query_one(Transcript).show_ghosts(GhostMode.KEEP)
         app.theme = HIGH_CONTRAST.name
         await open_settings(pilot, "mlock")
         await pilot.press("enter")
-        assert chat(pilot).query_one(Transcript).ghosts is Ghosts.KEEP
+        assert chat(pilot).query_one(Transcript).ghosts is GhostMode.KEEP
         assert app.theme == HIGH_CONTRAST.name
 
 
@@ -352,11 +352,11 @@ async def test_letters_move_once_the_prompt_is_left() -> None:
         area = chat(pilot).query_one("PromptArea")
         await pilot.press("m")
         assert area.text == "m"  # type: ignore[attr-defined]
-        before = chat(pilot).query_one(Transcript).showing
+        before = chat(pilot).query_one(Transcript).reply_format
         await pilot.press("escape")
         assert not area.has_focus
         await pilot.press("m")
-        assert chat(pilot).query_one(Transcript).showing != before
+        assert chat(pilot).query_one(Transcript).reply_format != before
         await pilot.press("i")
         assert area.has_focus
         await pilot.press("x")

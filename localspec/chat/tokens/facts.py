@@ -9,7 +9,7 @@ from itertools import zip_longest
 from rich.cells import cell_len, set_cell_size
 
 from localspec.base.visible import visible
-from localspec.chat.tokens.truth import TokenPlace, Trace
+from localspec.chat.tokens.marking import TokenPlace, Trace
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 

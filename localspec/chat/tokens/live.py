@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.tokens.sparkline import sparkline
-from localspec.chat.tokens.truth import Mode
 from localspec.engine.events import Origin, Round
 from localspec.engine.timings import Timings
 from localspec.runtime import figures
@@ -42,7 +42,7 @@ class Figures:
     """Why speculation is off, in a few words; None while it is on."""
     paused: bool = False
     """Whether the depth policy has proposed nothing for a while."""
-    mode: Mode = Mode.ORIGIN
+    mode: MarkMode = MarkMode.ORIGIN
     counts: Mapping[str, int] = field(default_factory=dict)
     """Tokens by kind, in the words of ``mode``."""
     latest: tuple[Round, ...] = ()

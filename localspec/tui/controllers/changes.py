@@ -65,7 +65,7 @@ class ChangeController:
 
     def _end(self, turn: Turn) -> None:
         if turn.is_summary:
-            self._turns.glimpse.end()
+            self._turns.ghost_timer.end()
             self._turns.transcript.run_worker(self._summaries.end(turn))
             return
         self._settings.adopt_promoted()

@@ -11,8 +11,8 @@ from textual.app import App
 from localspec.chat.changes import Change, Ended, Learned, Wrote
 from localspec.chat.commands.places import ACTIONS, KNOWN
 from localspec.chat.session import ChatSession, Phase
-from localspec.chat.status import showing_note
-from localspec.chat.tokens.truth import GHOSTS, Ghosts, Mode, Showing
+from localspec.chat.status import format_note
+from localspec.chat.tokens.marking import GHOSTS, GhostMode, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.transcript import Transcript
@@ -59,21 +59,25 @@ class MarkingController:
         hidden = self._session.current is None or self._transcript.selected is not None
         return self.show(self._transcript.shown.next(hidden=hidden))
 
-    def show(self, showing: Showing) -> str:
+    def show(self, reply_format: ReplyFormat) -> str:
         """Show the chosen turn, or all, in this way."""
-        self._transcript.show(showing)
+        self._transcript.show(reply_format)
         self.weigh()
         chosen = self._transcript.selected
         views = [chosen] if chosen is not None else self._transcript.views
-        if showing.marks is not Mode.OFF and views and not any(turn_view.turn.trace.tokens for turn_view in views):
+        if (
+            reply_format.marks is not MarkMode.OFF
+            and views
+            and not any(turn_view.turn.trace.tokens for turn_view in views)
+        ):
             return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
-        return showing_note(showing, one=chosen is not None)
+        return format_note(reply_format, one=chosen is not None)
 
     def next_ghosts(self) -> str:
         """What becomes of rejected guesses."""
         self._transcript.show_ghosts(self._transcript.ghosts.next)
         said = GHOSTS[self._transcript.ghosts]
-        if self._transcript.ghosts is Ghosts.KEEP and self._transcript.shown.markdown:
+        if self._transcript.ghosts is GhostMode.KEEP and self._transcript.shown.markdown:
             return f"{said} Markdown has no place for them; {self._way('view')} shows tokens."
         return said
 
@@ -89,8 +93,10 @@ class MarkingController:
             return "There are no tokens to look at yet."
         self._session.recall(turn)
         turn_view = self._transcript.view(turn)
-        showing = (turn_view.own_showing if turn_view else None) or self._transcript.showing
-        screen = InspectorScreen(turn, self._session.token_queries, self._palette, showing, self._wake, index=index)
+        reply_format = (turn_view.own_format if turn_view else None) or self._transcript.reply_format
+        screen = InspectorScreen(
+            turn, self._session.token_queries, self._palette, reply_format, self._wake, index=index
+        )
         turn.looked_into = True
         self._app.push_screen(screen, lambda _: self._looked_into(turn))
         return ""
@@ -133,11 +139,11 @@ class MarkingController:
 
     def _explain(self, turn: Turn) -> None:
         """To somebody new, once: where the colours have gone that a reply was written in."""
-        showing = self._transcript.showing
+        reply_format = self._transcript.reply_format
         if not self._new_here or turn.is_summary or not turn.reply.tokens:
             return
         self._new_here = False
-        if showing.mode is not Mode.OFF and showing.marks is Mode.OFF:
+        if reply_format.mode is not MarkMode.OFF and reply_format.marks is MarkMode.OFF:
             self._say(f"The colours make room for reading now; {self._way('marks')} shows them in the text again.")
 
     def weigh(self) -> None:
@@ -149,8 +155,8 @@ class MarkingController:
         self._session.token_queries.weigh(hot)
 
     def _is_hot(self, turn_view: TurnView) -> bool:
-        showing = turn_view.own_showing or self._transcript.showing
-        return showing.marks is Mode.HEAT
+        reply_format = turn_view.own_format or self._transcript.reply_format
+        return reply_format.marks is MarkMode.HEAT
 
     def _turn_in(self, view: TokenView) -> Turn | None:
         for turn in self._transcript.turns:

@@ -11,14 +11,14 @@ from localspec.chat.changes import Wrote
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note
-from localspec.chat.tokens.truth import Ghosts
+from localspec.chat.tokens.marking import GhostMode
 from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
 from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import by_toy, turn_note, version_note
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.tokens.glimpse import Glimpse
+from localspec.tui.tokens.ghost_timer import GhostTimer
 from localspec.tui.tokens.palette import Palette
 
 NOTHING_SAID = "Nothing has been said yet."
@@ -38,7 +38,7 @@ class TurnController:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session = session
-        self.glimpse = Glimpse(clock)
+        self.ghost_timer = GhostTimer(clock)
         """Of what was rejected, where that is shown briefly."""
         self.transcript = Transcript(self._make)
         self.say = say
@@ -102,31 +102,31 @@ class TurnController:
 
     def write(self, change: Wrote) -> None:
         """More of the reply."""
-        brief = self.transcript.ghosts is Ghosts.BRIEF and self.transcript.app.animation_level != "none"
+        brief = self.transcript.ghosts is GhostMode.BRIEF and self.transcript.app.animation_level != "none"
         rejected = change.rejected if brief else ()
         if (view := self.transcript.view(change.turn)) is not None:
             view.reply.write(change.rounds, rejected)
         if rejected:
-            self.glimpse.begin()
+            self.ghost_timer.begin()
         else:
-            self.glimpse.end()
+            self.ghost_timer.end()
 
     def fade(self) -> None:
         """Take away what was to be seen for a moment, once that has passed."""
-        current = self.session.current if self.glimpse.over() else None
+        current = self.session.current if self.ghost_timer.over() else None
         if current is not None and (view := self.transcript.view(current)) is not None:
             view.reply.tokens.fade()
 
     def close(self, turn: Turn) -> TurnView | None:
         """The reply is over: its last look, and what there is to say about it."""
-        self.glimpse.end()
+        self.ghost_timer.end()
         view = self.transcript.view(turn)
         if view is not None:
             view.reply.finish()
             self._label(view)
             if turn.reply.error is not None:
                 view.fail(turn.reply.error)
-            self.transcript.settle(view)
+            self.transcript.finish(view)
         return view
 
     def begin(self, turn: Turn) -> None:

@@ -15,10 +15,10 @@ from textual.widgets import Static
 
 from localspec.base.visible import visible
 from localspec.chat.text.reasoning import Reasoning, tokens_before
-from localspec.chat.tokens.truth import Ghosts, Showing
+from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.engine.events import Origin, Proposal, Round
-from localspec.tui.conversation.thought import Thought
+from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.textual_fixes.steady import SteadyPane
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
@@ -60,7 +60,7 @@ class ReplyView(Vertical, SteadyPane):
         self._palette = palette
         self._turn = turn
         self._lead = Static(Content(turn.lead), classes="lead")
-        self._thought = Thought()
+        self._thought = ReasoningView()
         self._markdown: MarkedMarkdown | None = None
         self._undrawn = list(turn.trace.rounds)
         """Rounds of before, laid out as tokens when they are first to be seen so."""
@@ -122,20 +122,20 @@ class ReplyView(Vertical, SteadyPane):
             event.stop()
             self.post_message(TokenView.Picked(self.tokens, token))
 
-    async def show(self, showing: Showing, ghosts: Ghosts) -> None:
+    async def show(self, reply_format: ReplyFormat, ghosts: GhostMode) -> None:
         """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for.
 
         Where too little of marked Markdown would be marked, tokens are shown in its place.
         """
         text = self._turn.text
-        markdown = showing.markdown and len(text) <= MARKDOWN_CHARACTERS
-        self.tokens.mark(showing.mode, keep_ghosts=ghosts is Ghosts.KEEP)
+        markdown = reply_format.markdown and len(text) <= MARKDOWN_CHARACTERS
+        self.tokens.mark(reply_format.mode, keep_ghosts=ghosts is GhostMode.KEEP)
         if not self._finished or not text:
             return
         if markdown and self._markdown is None:
             await self._make_markdown(text)
         if markdown and self._markdown is not None:
-            markdown = await self._markdown.mark(showing.marks)
+            markdown = await self._markdown.mark(reply_format.marks)
         if not markdown:
             self._draw()
         with self.app.batch_update():

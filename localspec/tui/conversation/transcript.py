@@ -12,7 +12,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from localspec.chat.tokens.truth import Ghosts, Showing
+from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.reading_place import ReadingPlace
 from localspec.tui.conversation.turn_pages import TurnPages
@@ -65,7 +65,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             let_go=lambda turn: self.post_message(self.LetGo(turn)),
         )
         self.near = self._pages.near
-        self._dressing = self._pages.dressing
+        self._formats = self._pages.formats
         self._selection = self._pages.selection
 
     @property
@@ -130,46 +130,46 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     # How it is shown
 
     @property
-    def showing(self) -> Showing:
+    def reply_format(self) -> ReplyFormat:
         """How replies are shown that have no way of their own."""
-        return self._dressing.showing
+        return self._formats.reply_format
 
     @property
-    def ghosts(self) -> Ghosts:
+    def ghosts(self) -> GhostMode:
         """What becomes of rejected proposals."""
-        return self._dressing.ghosts
+        return self._formats.ghosts
 
     @property
-    def shown(self) -> Showing:
+    def shown(self) -> ReplyFormat:
         """How the selected turn is shown, or else the others."""
-        return self._dressing.of(self.selected) if self.selected else self.showing
+        return self._formats.of(self.selected) if self.selected else self.reply_format
 
-    def show(self, showing: Showing) -> None:
+    def show(self, reply_format: ReplyFormat) -> None:
         """Show the selected turn so, or else all, and forget what single turns had for themselves."""
         if self.selected is not None:
-            self.selected.own_showing = showing
+            self.selected.own_format = reply_format
         else:
-            self._dressing.show_all(showing, self.views)
-        self._redress()
+            self._formats.set_all(reply_format, self.views)
+        self._reformat()
 
-    def show_ghosts(self, ghosts: Ghosts) -> None:
+    def show_ghosts(self, ghosts: GhostMode) -> None:
         """Show rejected proposals so, in all turns."""
-        self._dressing.ghosts = ghosts
-        self._redress()
+        self._formats.ghosts = ghosts
+        self._reformat()
 
-    def settle(self, view: TurnView) -> None:
+    def finish(self, view: TurnView) -> None:
         """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
-        self._dressing.put_off(view)
+        self._formats.defer(view)
         if self._following:
-            self.run_worker(self._dressing.settle())
+            self.run_worker(self._formats.apply_deferred())
 
-    def _redress(self) -> None:
+    def _reformat(self) -> None:
         self.run_worker(self._show(), group="view", exclusive=True)
 
     async def _show(self) -> None:
         """Give all replies the view in force; what the reader looks at stays where it is."""
         place = self._place()
-        await self._dressing.dress_near()
+        await self._formats.apply_near()
         self.call_after_refresh(self._keep, place)
         self.post_message(self.Shown())
 
@@ -262,5 +262,5 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self._following = following
             self.styles.scrollbar_visibility = "hidden" if following else "visible"
             self.post_message(self.Followed(following))
-            if following and self._dressing.unsettled:
-                self.run_worker(self._dressing.settle())
+            if following and self._formats.has_deferred:
+                self.run_worker(self._formats.apply_deferred())

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from textual.containers import VerticalScroll
 
 from localspec.chat.turn import Turn
-from localspec.tui.conversation.dressing import Dressing
 from localspec.tui.conversation.near_pages import NearPages
 from localspec.tui.conversation.page import Page, grouped
 from localspec.tui.conversation.reading_place import ReadingPlace
+from localspec.tui.conversation.reply_formats import ReplyFormats
 from localspec.tui.conversation.selection import Selection
 from localspec.tui.conversation.turn_view import TurnView
 
@@ -28,7 +28,7 @@ class TurnPages:
     ) -> None:
         """``make`` draws a turn as it stands; ``shown`` hears that turns have come, ``let_go`` which one went."""
         self.near = NearPages(pane, self._fill, self._release, place)
-        self.dressing = Dressing(self.near)
+        self.formats = ReplyFormats(self.near)
         self.selection: Selection[TurnView] = Selection()
         self._pane = pane
         self._make = make
@@ -62,13 +62,13 @@ class TurnPages:
             await self._pane.mount(page)
             view = self._view_for(turn)
             await page.mount(view)
-            await self.dressing.dress(view)
+            await self.formats.apply(view)
         return view
 
     async def clear(self) -> None:
         """Remove everything that stands on the pane."""
         async with self.near.held():
-            self.dressing.forget()
+            self.formats.forget()
             self.selection.forget()
             self._views.clear()
             await self._pane.remove_children()
@@ -101,7 +101,7 @@ class TurnPages:
             view = self._view_for(turn)
             await old.parent.mount(view, after=old)
             await old.remove()
-            await self.dressing.dress(view)
+            await self.formats.apply(view)
         if chosen:
             self.selection.choose(view)
 
@@ -143,7 +143,7 @@ class TurnPages:
         missing = [turn for turn in page.turns if turn not in self._views]
         await page.mount_all([self._view_for(turn) for turn in missing])
         for view in page.views:
-            await self.dressing.dress(view)
+            await self.formats.apply(view)
         self._shown()
 
     def _release(self, view: TurnView) -> None:

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
-from localspec.chat.tokens.truth import Showing
+from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.note import Note
 from localspec.tui.conversation.reply_view import ReplyView
@@ -42,7 +42,7 @@ class TurnView(Vertical, SteadyPane):
         self.turn = turn
         self.set_class(not turn.prompt, "-unasked")
         self.reply = ReplyView(palette, turn)
-        self.own_showing: Showing | None = None
+        self.own_format: ReplyFormat | None = None
         """How this turn is shown, if otherwise than the rest."""
         self._version = ""
         self._question = Static(self._asked(), classes="prompt")

@@ -127,7 +127,7 @@ class ChatScreen(RowScreen[None]):
         self._reading = ReadingController(session, self._turns)
         self._importing = Importing(session.store, self.say)
         self._summaries = SummaryController(self._turns)
-        self._truth = MarkingController(
+        self._marking = MarkingController(
             session, self._transcript, palette, self._wake, self._quiet.say, new_here=new_here
         )
         self._changes = ChangeController(
@@ -223,19 +223,19 @@ class ChatScreen(RowScreen[None]):
         self._wake()
 
     def action_toggle_view(self) -> None:
-        self.say(self._truth.toggle_view())
+        self.say(self._marking.toggle_view())
 
     def action_next_mode(self) -> None:
-        self.say(self._truth.next_mode())
+        self.say(self._marking.next_mode())
 
     def action_next_ghosts(self) -> None:
-        self.say(self._truth.next_ghosts())
+        self.say(self._marking.next_ghosts())
 
     def action_inspect(self) -> None:
-        self.say(self._truth.inspect())
+        self.say(self._marking.inspect())
 
     def action_race(self, text: str = "") -> None:
-        self.say(self._truth.race(text))
+        self.say(self._marking.race(text))
 
     def action_tour(self) -> None:
         begins = self._tour.tour.step is None
@@ -249,10 +249,10 @@ class ChatScreen(RowScreen[None]):
             self._quiet.say(end)
 
     def on_token_view_picked(self, event: TokenView.Picked) -> None:
-        self.say(self._truth.inspect(event.view, event.token))
+        self.say(self._marking.inspect(event.view, event.token))
 
     def on_transcript_shown(self) -> None:
-        self._truth.weigh()
+        self._marking.weigh()
         self._wake()
 
     def action_select(self, step: int) -> None:
@@ -387,7 +387,7 @@ class ChatScreen(RowScreen[None]):
         self._turns.keymap = preferences.keymap
         if preferences.mode != before.mode:
             self._transcript.unselect()
-            self._transcript.show(preferences.showing(self._transcript.showing))
+            self._transcript.show(preferences.reply_format(self._transcript.reply_format))
         if preferences.ghosts != before.ghosts:
             self._transcript.show_ghosts(preferences.ghosts)
 
@@ -419,12 +419,12 @@ class ChatScreen(RowScreen[None]):
         changes = self._session.advance()
         for change in changes:
             self._changes.show(change)
-            self._truth.follow(change)
+            self._marking.follow(change)
         self._turns.fade()
         self._frame_n += 1
-        done = not self._session.busy and not self._turns.glimpse.lasts
+        done = not self._session.busy and not self._turns.ghost_timer.lasts
         if done or self._frame_n % FRAMES_PER_FIGURES == 0:
-            self._foot.draw(self._transcript.showing.mode)
+            self._foot.draw(self._transcript.reply_format.mode)
             self._where.keep_count()
             self._name_terminal()
         if done:

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localspec.chat.commands.command import Action
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.commands.places import ACTIONS, CLOSE, HELP_ACTIONS, TABLES
-from localspec.chat.tokens.truth import MODES
+from localspec.chat.tokens.marking import MODES
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS, Palette

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from localspec.chat.commands.places import INSPECTOR_ACTIONS
 from localspec.chat.token_queries import InspectableReply, TokenQueries
-from localspec.chat.tokens.truth import Mode, Showing
+from localspec.chat.tokens.marking import MarkMode, ReplyFormat
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
@@ -50,7 +50,7 @@ class InspectorScreen(RowScreen[None]):
         subject: InspectableReply,
         token_queries: TokenQueries,
         palette: Callable[[], Palette],
-        showing: Showing,
+        reply_format: ReplyFormat,
         wake: Callable[[], None],
         *,
         index: int | None = None,
@@ -61,7 +61,7 @@ class InspectorScreen(RowScreen[None]):
         self._trace = subject.trace  # its own, which only grows, whatever the conversation below forgets meanwhile
         self._token_queries = token_queries
         self._wake = wake
-        self._showing = showing
+        self._reply_format = reply_format
         self._shown_n = 0
         self._index = index or 0
         self._tokens = TokenView(palette, self._trace)
@@ -85,7 +85,7 @@ class InspectorScreen(RowScreen[None]):
         yield Static("", id="inspector-hints", markup=False)
 
     def on_mount(self) -> None:
-        self._tokens.mark(self._showing.mode, keep_ghosts=True)
+        self._tokens.mark(self._reply_format.mode, keep_ghosts=True)
         self.refresh_knowledge()
         self._hint()
         self.call_after_refresh(self._go, self._index)
@@ -128,12 +128,12 @@ class InspectorScreen(RowScreen[None]):
         self._panel.scroll_relative(y=3 * step, animate=False)
 
     def action_next_mode(self) -> None:
-        self._showing = Showing(self._showing.mode.next, markdown=False)
-        self._tokens.mark(self._showing.mode, keep_ghosts=True)
-        if self._showing.mode is Mode.HEAT:
+        self._reply_format = ReplyFormat(self._reply_format.mode.next, markdown=False)
+        self._tokens.mark(self._reply_format.mode, keep_ghosts=True)
+        if self._reply_format.mode is MarkMode.HEAT:
             self._token_queries.weigh((self._subject,))
             self._wake()
-        self._hint(f"marks: {self._showing.mode}   ")
+        self._hint(f"marks: {self._reply_format.mode}   ")
 
     def _hint(self, before: str = "") -> None:
         """Say which keys there are."""

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from localspec.chat.commands.places import RACE_ACTIONS
 from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
 from localspec.chat.recorded_race import RECORDED
-from localspec.chat.tokens.truth import Mode, Trace
+from localspec.chat.tokens.marking import MarkMode, Trace
 from localspec.engine.events import Token
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
 from localspec.tui.textual_fixes.compositor import RowScreen
@@ -50,7 +50,7 @@ class LaneView(Container):
     def _begin(self) -> None:
         self._trace = Trace()
         self._tokens = TokenView(self._palette, self._trace)
-        self._tokens.mark(Mode.ORIGIN, keep_ghosts=False)
+        self._tokens.mark(MarkMode.ORIGIN, keep_ghosts=False)
 
     def compose(self) -> ComposeResult:
         yield self._line

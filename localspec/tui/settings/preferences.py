@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from localspec.chat.commands.keymap import Keymap, resolve_keymap
-from localspec.chat.tokens.truth import Ghosts, Mode, Showing
+from localspec.chat.tokens.marking import GhostMode, MarkMode, ReplyFormat
 from localspec.config import Config
 from localspec.config.kinds import AUTO
 
@@ -17,17 +17,17 @@ class Preferences:
     """Settings of the screen, with what is built in where nothing is said."""
 
     theme: str = AUTO
-    mode: Mode = Showing().mode
-    ghosts: Ghosts = Ghosts.BRIEF
+    mode: MarkMode = ReplyFormat().mode
+    ghosts: GhostMode = GhostMode.BRIEF
     pace: float | str = AUTO
     """Tokens a second, ``auto`` or ``full``."""
     reduced_motion: bool = False
     terminal_title: bool = True
     keymap: Keymap = field(default_factory=lambda: Keymap({}))
 
-    def showing(self, now: Showing) -> Showing:
+    def reply_format(self, now: ReplyFormat) -> ReplyFormat:
         """How replies are to be shown that are now shown so; no marks mean Markdown."""
-        return replace(now, mode=self.mode, markdown=now.markdown or self.mode is Mode.OFF)
+        return replace(now, mode=self.mode, markdown=now.markdown or self.mode is MarkMode.OFF)
 
     def pace_for(self, pairs_own: float | None) -> float | None:
         """Tokens a second at which a pair with this pace of its own is shown; None is no limit."""
@@ -44,8 +44,8 @@ def preferences(config: Config) -> Preferences:
     pace = said.get("pace", plain.pace)
     return Preferences(
         theme=str(said.get("theme", plain.theme)),
-        mode=Mode(str(said.get("truth", plain.mode))),
-        ghosts=Ghosts.OFF if reduced else Ghosts(str(said.get("ghosts", plain.ghosts))),
+        mode=MarkMode(str(said.get("truth", plain.mode))),
+        ghosts=GhostMode.OFF if reduced else GhostMode(str(said.get("ghosts", plain.ghosts))),
         pace=pace if isinstance(pace, str) else float(pace) if isinstance(pace, int | float) else plain.pace,
         reduced_motion=reduced,
         terminal_title=said.get("terminal_title") is not False,

@@ -21,7 +21,7 @@ from textual.style import Style
 from textual.widgets import Label, Markdown, Static
 from textual.widgets.markdown import MarkdownBlock, MarkdownFence
 
-from localspec.chat.tokens.truth import Mode
+from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.turn import Turn
 from localspec.tui.tokens.markdown_mapping import Mapped, MarkdownSource
 from localspec.tui.tokens.palette import Palette
@@ -99,7 +99,7 @@ class MarkedMarkdown(Markdown):
         self._palette = palette
         self._turn = turn
         self._pieces: list[_Piece] | None = None
-        self._mode = Mode.OFF
+        self._mode = MarkMode.OFF
         self._painted = palette()
         self._looks: dict[str, Style] = {}
         """Of each kind of token, in the mode and the palette of now."""
@@ -109,17 +109,17 @@ class MarkedMarkdown(Markdown):
         return MarkedFence if block_name in ("fence", "code_block") else super().get_block_class(block_name)
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> MarkMode:
         """How tokens are marked."""
         return self._mode
 
-    async def mark(self, mode: Mode) -> bool:
+    async def mark(self, mode: MarkMode) -> bool:
         """Mark tokens in this way; False, and nothing done, where too little is known of whose text is whose."""
         if mode is self._mode or not self._turn.trace.tokens:
             return True
         if self._pieces is None:
             self._pieces = [piece async for piece in self._find()]
-        if mode is not Mode.OFF and mapped_share([piece.mapped for piece in self._pieces]) < LEAST_SHARE:
+        if mode is not MarkMode.OFF and mapped_share([piece.mapped for piece in self._pieces]) < LEAST_SHARE:
             return False
         self._mode, self._weighed_n = mode, len(self._turn.trace.probs)
         self._paint()
@@ -128,7 +128,7 @@ class MarkedMarkdown(Markdown):
     def learned(self) -> None:
         """More may be known about the tokens than when they were marked."""
         start, self._weighed_n = self._weighed_n, len(self._turn.trace.probs)
-        if self._mode is Mode.HEAT and start < self._weighed_n:
+        if self._mode is MarkMode.HEAT and start < self._weighed_n:
             for piece in self._pieces or ():
                 if any(start <= run.token < self._weighed_n for run in piece.runs):
                     self._draw(piece)
@@ -139,7 +139,7 @@ class MarkedMarkdown(Markdown):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        if self._mode is not Mode.OFF and self._painted is not self._palette():
+        if self._mode is not MarkMode.OFF and self._painted is not self._palette():
             self._paint()
 
     def _paint(self) -> None:
@@ -149,7 +149,7 @@ class MarkedMarkdown(Markdown):
             self._draw(piece)
 
     def _draw(self, piece: _Piece) -> None:
-        marked = self._mode is not Mode.OFF
+        marked = self._mode is not MarkMode.OFF
         piece.draw(spans(piece.mapped.text, piece.runs, self._look) if marked else ())
 
     def _look(self, token: int) -> Style:

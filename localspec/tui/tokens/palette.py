@@ -14,7 +14,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.style import Style as ContentStyle
 
-from localspec.chat.tokens.truth import DRAFTER_KINDS, HEAT_KINDS, OTHER, ROUND_KINDS, TARGET, UNKNOWN, Mode
+from localspec.chat.tokens.marking import DRAFTER_KINDS, HEAT_KINDS, OTHER, ROUND_KINDS, TARGET, UNKNOWN, MarkMode
 from localspec.engine.events import Origin
 
 MIN_CONTRAST = 4.5
@@ -82,14 +82,14 @@ class Palette:
     ghost: Style = field(default_factory=lambda: Style(dim=True, strike=True))
     end_mark: Style = field(default_factory=lambda: Style(dim=True))
     """Added to the origin's style for the mark that stands for the end of the reply."""
-    marks: Mapping[Mode, Mapping[str, Style]] = field(default_factory=dict)
+    marks: Mapping[MarkMode, Mapping[str, Style]] = field(default_factory=dict)
     """By mode and kind; kinds that are not named are not marked."""
 
     def style(self, origin: Origin) -> Style:
         """For segments."""
         return self.styles[origin]
 
-    def mark(self, mode: Mode, kind: str) -> Style:
+    def mark(self, mode: MarkMode, kind: str) -> Style:
         """For segments, in any mode."""
         return self.marks.get(mode, {}).get(kind, _UNMARKED)
 
@@ -97,7 +97,7 @@ class Palette:
         """The same, for Textual's content."""
         return ContentStyle.from_rich_style(self.styles[origin])
 
-    def mark_look(self, mode: Mode, kind: str) -> ContentStyle:
+    def mark_look(self, mode: MarkMode, kind: str) -> ContentStyle:
         """The same as ``mark``, for Textual's content."""
         return ContentStyle.from_rich_style(self.mark(mode, kind))
 
@@ -121,15 +121,15 @@ def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: 
     return Palette(
         styles,
         marks={
-            Mode.SUBTLE: {str(origin): cue for origin, cue in _ORIGIN_CUES.items()},
-            Mode.ORIGIN: {str(origin): style for origin, style in styles.items()},
-            Mode.DRAFTER: _drafter_marks([shown(hue) for hue in hues.drafters]),
-            Mode.HEAT: {
+            MarkMode.SUBTLE: {str(origin): cue for origin, cue in _ORIGIN_CUES.items()},
+            MarkMode.ORIGIN: {str(origin): style for origin, style in styles.items()},
+            MarkMode.DRAFTER: _drafter_marks([shown(hue) for hue in hues.drafters]),
+            MarkMode.HEAT: {
                 kind: cue + Style(color=shown(hue))
                 for kind, cue, hue in zip(HEAT_KINDS, _HEAT_CUES, hues.heat, strict=False)
                 if kind != UNKNOWN
             },
-            Mode.ROUNDS: dict(zip(ROUND_KINDS, _round_marks(shown(hues.rounds)), strict=True)),
+            MarkMode.ROUNDS: dict(zip(ROUND_KINDS, _round_marks(shown(hues.rounds)), strict=True)),
         },
     )
 

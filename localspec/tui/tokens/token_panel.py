@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.chat.tokens.facts import Fact, came_about, legend, packed, thought_of, top_rows
-from localspec.chat.tokens.truth import Trace
+from localspec.chat.tokens.marking import Trace
 
 
 class TokenPanel(VerticalScroll, can_focus=False):

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from localspec.chat.tokens.truth import Mode, Trace
+from localspec.chat.tokens.marking import MarkMode, Trace
 from localspec.engine.events import Origin, Proposal, Round
 from localspec.tui.textual_fixes.steady import Steady
 from localspec.tui.tokens.draw import column_of, ghost_segments, line_segments, selected_text, token_at
@@ -46,7 +46,7 @@ class TokenView(Steady):
         self._layout = TokenLayout(80)
         self._strips: dict[int, Strip] = {}
         self._ghosts: tuple[Proposal, ...] = ()
-        self._mode = Mode.ORIGIN
+        self._mode = MarkMode.ORIGIN
         self._cursor: int | None = None
         self._weighed_n = 0
 
@@ -61,7 +61,7 @@ class TokenView(Steady):
         return self._ghosts
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> MarkMode:
         """How tokens are marked."""
         return self._mode
 
@@ -81,7 +81,7 @@ class TokenView(Steady):
         self._ghosts = ()
         self._changed(self._layout.finish())
 
-    def mark(self, mode: Mode, *, keep_ghosts: bool) -> None:
+    def mark(self, mode: MarkMode, *, keep_ghosts: bool) -> None:
         """Mark tokens in this way, with or without the rejected proposals among them."""
         relaid = self._layout.keep_ghosts(keep_ghosts)
         if relaid or mode is not self._mode:
@@ -91,7 +91,7 @@ class TokenView(Steady):
     def learned(self) -> None:
         """More may be known about the tokens than when they were drawn."""
         start, self._weighed_n = self._weighed_n, len(self._trace.probs)
-        if self._mode is Mode.HEAT and start < self._weighed_n:
+        if self._mode is MarkMode.HEAT and start < self._weighed_n:
             self._changed(self._layout.lines_of(start).start, same_height=True)
 
     def move_cursor(self, token: int | None) -> int:

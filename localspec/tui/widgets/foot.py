@@ -9,7 +9,7 @@ from textual.containers import Vertical
 
 from localspec.chat.session import ChatSession
 from localspec.chat.status import live_state
-from localspec.chat.tokens.truth import Mode
+from localspec.chat.tokens.marking import MarkMode
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.quiet_line import QuietLine
 from localspec.tui.conversation.turn_notes import context_note
@@ -54,7 +54,7 @@ class Foot(Vertical):
         yield self._live
         yield self.hints
 
-    def draw(self, mode: Mode) -> None:
+    def draw(self, mode: MarkMode) -> None:
         """The figures as they are now, while tokens are marked in this mode."""
         self._live.show(live_state(self._session, mode))
         self.quiet.draw()

@@ -19,7 +19,7 @@ from localspec.chat.tokens.facts import (
     thought_of,
     top_rows,
 )
-from localspec.chat.tokens.truth import Trace
+from localspec.chat.tokens.marking import Trace
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-GLIMPSE_S = 0.3
+GHOST_S = 0.3
 
 
-class Glimpse:
+class GhostTimer:
     """Of the latest round alone."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -21,7 +21,7 @@ class Glimpse:
 
     def begin(self) -> None:
         """Something is in sight from now on."""
-        self._until = self._clock() + GLIMPSE_S
+        self._until = self._clock() + GHOST_S
 
     def end(self) -> None:
         """Nothing is in sight any more."""

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 
 from localspec.chat.session import Phase
-from localspec.chat.tokens.truth import KINDS, UNKNOWN, Ghosts, Mode, Trace, heat_kind
+from localspec.chat.tokens.marking import KINDS, UNKNOWN, GhostMode, MarkMode, Trace, heat_kind
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.runtime.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
@@ -80,20 +80,20 @@ async def reply(pilot: Pilot[Any], engine: FakeEngine, rounds: list[Round]) -> l
     return [token for round_ in rounds for token in round_.tokens]
 
 
-async def mark(pilot: Pilot[Any], mode: Mode) -> None:
+async def mark(pilot: Pilot[Any], mode: MarkMode) -> None:
     """Show tokens, and press the key until they are marked in this mode."""
     transcript = chat(pilot).query_one(Transcript)
-    if transcript.showing.markdown:
+    if transcript.reply_format.markdown:
         await pilot.press("ctrl+t")
-    for _ in Mode:
-        if transcript.showing.mode is mode:
+    for _ in MarkMode:
+        if transcript.reply_format.mode is mode:
             break
         await pilot.press("f2")
-    assert transcript.showing.marks is mode
+    assert transcript.reply_format.marks is mode
     await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is mode and not session(pilot).busy)
 
 
-def expected_kinds(mode: Mode, rounds: list[Round]) -> Counter[str]:
+def expected_kinds(mode: MarkMode, rounds: list[Round]) -> Counter[str]:
     """The kinds of a reply's tokens, from the events alone."""
     kinds: Counter[str] = Counter()
     index = 0
@@ -101,11 +101,11 @@ def expected_kinds(mode: Mode, rounds: list[Round]) -> Counter[str]:
         for token in round_.tokens:
             own = token.origin is not Origin.ACCEPTED
             match mode:
-                case Mode.DRAFTER:
+                case MarkMode.DRAFTER:
                     kinds["target" if own else token.drafter or round_.drafter or "other"] += 1
-                case Mode.HEAT:
+                case MarkMode.HEAT:
                     kinds[heat_kind(prob_of(token.id))] += 1
-                case Mode.ROUNDS:
+                case MarkMode.ROUNDS:
                     kinds[("odd", "even")[number % 2] + (", own" if own else "")] += 1
                 case _:
                     kinds[token.origin] += 1
@@ -113,9 +113,9 @@ def expected_kinds(mode: Mode, rounds: list[Round]) -> Counter[str]:
     return kinds
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", MarkMode)
 @pytest.mark.parametrize("seed", range(4))
-async def test_in_every_mode_the_line_counts_what_is_marked(mode: Mode, seed: int) -> None:
+async def test_in_every_mode_the_line_counts_what_is_marked(mode: MarkMode, seed: int) -> None:
     """The counts on the live line, the kinds of the tokens marked, and those of the events are the same."""
     engine, rounds = LookingEngine(), numbered(rounds_at_random(seed))
     async with make_app(engine).run_test(size=(110, 30)) as pilot:
@@ -149,11 +149,11 @@ async def test_one_key_goes_through_the_modes() -> None:
         for _ in range(6):
             await pilot.press("f2")
             await pilot.pause()
-            seen.append(transcript.showing.marks)
-            assert transcript.showing.markdown
+            seen.append(transcript.reply_format.marks)
+            assert transcript.reply_format.markdown
             assert not views(pilot)[0].reply.tokens.display
-            assert transcript.showing.mode in notice_text(pilot) or "Markdown" in notice_text(pilot)
-        order = [Mode.ORIGIN, Mode.DRAFTER, Mode.HEAT, Mode.ROUNDS, Mode.OFF, Mode.SUBTLE]
+            assert transcript.reply_format.mode in notice_text(pilot) or "Markdown" in notice_text(pilot)
+        order = [MarkMode.ORIGIN, MarkMode.DRAFTER, MarkMode.HEAT, MarkMode.ROUNDS, MarkMode.OFF, MarkMode.SUBTLE]
         assert seen == order
 
 
@@ -169,13 +169,13 @@ async def test_a_chosen_turn_is_marked_alone() -> None:
         await pilot.press("alt+up", "alt+up")
         assert chat(pilot).query_one(Transcript).selected is views(pilot)[0]
         await pilot.press("ctrl+t", "f2")
-        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is Mode.DRAFTER)
+        await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.mode is MarkMode.DRAFTER)
         assert "This reply" in notice_text(pilot)
         await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
         assert not views(pilot)[1].reply.tokens.display
         await pilot.press("escape", "ctrl+t")
         await wait_until(pilot, lambda: views(pilot)[1].reply.tokens.display)
-        assert [view.reply.tokens.mode for view in views(pilot)] == [Mode.ORIGIN, Mode.ORIGIN]
+        assert [view.reply.tokens.mode for view in views(pilot)] == [MarkMode.ORIGIN, MarkMode.ORIGIN]
 
 
 async def test_kept_ghosts_stand_where_they_were_made() -> None:
@@ -185,7 +185,7 @@ async def test_kept_ghosts_stand_where_they_were_made() -> None:
         rounds = [make_round(["Once", " upon"], rejected=[" there", " was"]), make_round([" a", " time."])]
         await reply(pilot, engine, rounds)
         await pilot.press("f4", "ctrl+t")
-        assert chat(pilot).query_one(Transcript).ghosts is Ghosts.KEEP
+        assert chat(pilot).query_one(Transcript).ghosts is GhostMode.KEEP
         view = views(pilot)[0].reply.tokens
         await wait_until(pilot, lambda: "there" in view.render_line(0).text)
         assert view.render_line(0).text.rstrip() == "Once there was upon a time."
@@ -245,12 +245,12 @@ async def test_heat_comes_when_the_reply_is_done_and_waits_for_messages() -> Non
         engine.reply("Yes.")
         await wait_until(pilot, lambda: session(pilot).current is None and not session(pilot).busy)
         first = views(pilot)[0].reply.tokens._trace
-        await wait_until(pilot, lambda: first.counts(Mode.HEAT)[UNKNOWN] == 0)
+        await wait_until(pilot, lambda: first.counts(MarkMode.HEAT)[UNKNOWN] == 0)
 
 
 async def heat_while_writing(pilot: Pilot[Any]) -> None:
     await pilot.press("f2", "f2")
-    assert chat(pilot).query_one(Transcript).showing.mode is Mode.HEAT
+    assert chat(pilot).query_one(Transcript).reply_format.mode is MarkMode.HEAT
 
 
 async def open_inspector(pilot: Pilot[Any]) -> InspectorScreen:
@@ -298,7 +298,7 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         await reply(pilot, engine, numbered(rounds_of(TEXT)))
-        await mark(pilot, Mode.ORIGIN)
+        await mark(pilot, MarkMode.ORIGIN)
         view = views(pilot)[0].reply.tokens
         await wait_until(pilot, lambda: view.display)
         await pilot.click(view, offset=(TEXT.index("time") + 1, 0))
@@ -315,7 +315,7 @@ async def test_a_click_on_a_reply_that_has_just_left_the_screen_opens_nothing() 
     engine = LookingEngine()
     async with make_app(engine).run_test(size=(80, 24)) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
-        await mark(pilot, Mode.ORIGIN)
+        await mark(pilot, MarkMode.ORIGIN)
         view = views(pilot)[0].reply.tokens
         await pilot.press("ctrl+n")
         await wait_until(pilot, lambda: not views(pilot))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from localspec.chat.tokens.truth import Mode
+from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import Origin
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
@@ -17,7 +17,7 @@ from localspec.tui.tokens.marked_markdown import MarkedMarkdown
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.support import make_app, make_round, rounds_of, send, session, views, wait_until
 from tests.tui.test_chat import answered, begin
-from tests.tui.test_truth_view import LookingEngine, mark, numbered, open_inspector
+from tests.tui.test_token_marks import LookingEngine, mark, numbered, open_inspector
 
 STORY = (
     "Once upon a time a fox lived at the edge of a quiet wood. Every morning she counted the stones.\n\n1. 漢字 café"
@@ -49,13 +49,13 @@ async def story(engine: LookingEngine, pilot: Pilot[Any]) -> None:
 
 async def heat(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await story(engine, pilot)
-    await mark(pilot, Mode.HEAT)
+    await mark(pilot, MarkMode.HEAT)
     await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display and not session(pilot).busy)
 
 
 async def rounds_with_ghosts(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await story(engine, pilot)
-    await mark(pilot, Mode.ROUNDS)
+    await mark(pilot, MarkMode.ROUNDS)
     await pilot.press("f4")
     await wait_until(pilot, lambda: views(pilot)[0].reply.tokens.display)
 
@@ -66,7 +66,7 @@ async def markdown(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     engine.finish()
     await answered(pilot)
     await pilot.press("f2")
-    await wait_until(pilot, lambda: views(pilot)[0].reply.query_one(MarkedMarkdown).mode is Mode.ORIGIN)
+    await wait_until(pilot, lambda: views(pilot)[0].reply.query_one(MarkedMarkdown).mode is MarkMode.ORIGIN)
 
 
 async def inspector(engine: LookingEngine, pilot: Pilot[Any]) -> None:
@@ -109,7 +109,7 @@ async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     ],
     ids=name_of,
 )
-def test_truth(
+def test_marks(
     scene: Scene, size: tuple[int, int], look: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The screen is the one that was looked at and approved."""

@@ -9,7 +9,7 @@ from textual.widgets import Static
 from localspec.chat.text.reasoning import Reasoning
 
 
-class Thought(Static):
+class ReasoningView(Static):
     """Folded until the reader wants to see it."""
 
     DEFAULT_CSS = "Thought { height: auto; color: $quiet; margin: 0 0 1 0; }"

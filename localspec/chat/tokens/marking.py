@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from localspec.runtime.worker.messages import Generate
 
 
-class Mode(StrEnum):
+class MarkMode(StrEnum):
     """A way of marking tokens, in the order in which one key goes through them."""
 
     OFF = "off"
@@ -32,46 +32,46 @@ class Mode(StrEnum):
     ROUNDS = "rounds"
 
     @property
-    def next(self) -> Mode:
-        modes = list(Mode)
+    def next(self) -> MarkMode:
+        modes = list(MarkMode)
         return modes[(modes.index(self) + 1) % len(modes)]
 
 
-MODES: Mapping[Mode, str] = {
-    Mode.OFF: "no marks",
-    Mode.SUBTLE: "origins without colour",
-    Mode.ORIGIN: "who a token comes from",
-    Mode.DRAFTER: "which drafter guessed it",
-    Mode.HEAT: "how likely the target thought it",
-    Mode.ROUNDS: "every other round a stroke, its last token bold",
+MODES: Mapping[MarkMode, str] = {
+    MarkMode.OFF: "no marks",
+    MarkMode.SUBTLE: "origins without colour",
+    MarkMode.ORIGIN: "who a token comes from",
+    MarkMode.DRAFTER: "which drafter guessed it",
+    MarkMode.HEAT: "how likely the target thought it",
+    MarkMode.ROUNDS: "every other round a stroke, its last token bold",
 }
 """What each mode shows, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class ReplyFormat:
     """How replies are shown: one being written always as tokens, a finished one as Markdown if that is asked for."""
 
-    mode: Mode = Mode.ORIGIN
+    mode: MarkMode = MarkMode.ORIGIN
     markdown: bool = True
     marked: bool = False
     """Whether Markdown has marks, too; tokens have them in any case."""
 
     @property
-    def marks(self) -> Mode:
+    def marks(self) -> MarkMode:
         """How a finished reply is marked."""
-        return self.mode if self.marked or not self.markdown else Mode.OFF
+        return self.mode if self.marked or not self.markdown else MarkMode.OFF
 
-    def next(self, *, hidden: bool) -> Showing:
+    def next(self, *, hidden: bool) -> ReplyFormat:
         """The next mode; but where clean Markdown has ``hidden`` the marks, they are brought out in it first.
 
         What shows them, Markdown or tokens, stays as it is.
         """
-        out = hidden and self.markdown and not self.marked and self.mode is not Mode.OFF
+        out = hidden and self.markdown and not self.marked and self.mode is not MarkMode.OFF
         return replace(self, mode=self.mode if out else self.mode.next, marked=True)
 
 
-class Ghosts(StrEnum):
+class GhostMode(StrEnum):
     """What becomes of rejected proposals on screen."""
 
     OFF = "off"
@@ -81,15 +81,15 @@ class Ghosts(StrEnum):
     """Where they were proposed, for as long as tokens are shown."""
 
     @property
-    def next(self) -> Ghosts:
-        kinds = list(Ghosts)
+    def next(self) -> GhostMode:
+        kinds = list(GhostMode)
         return kinds[(kinds.index(self) + 1) % len(kinds)]
 
 
-GHOSTS: Mapping[Ghosts, str] = {
-    Ghosts.OFF: "Rejected guesses are not shown.",
-    Ghosts.BRIEF: "Rejected guesses show for a moment.",
-    Ghosts.KEEP: "Rejected guesses stay where they were made; they are never copied.",
+GHOSTS: Mapping[GhostMode, str] = {
+    GhostMode.OFF: "Rejected guesses are not shown.",
+    GhostMode.BRIEF: "Rejected guesses show for a moment.",
+    GhostMode.KEEP: "Rejected guesses stay where they were made; they are never copied.",
 }
 
 TARGET = "target"
@@ -107,13 +107,13 @@ _LEAST = (0.9, 0.5, 0.1, 0.01)
 ROUND_KINDS = ("odd", "odd, own", "even", "even, own")
 """Accepted proposals of odd rounds, the target's own tokens in them, and the same of even rounds."""
 
-KINDS: Mapping[Mode, tuple[str, ...]] = {
-    Mode.OFF: tuple(Origin),
-    Mode.SUBTLE: tuple(Origin),
-    Mode.ORIGIN: tuple(Origin),
-    Mode.DRAFTER: DRAFTER_KINDS,
-    Mode.HEAT: HEAT_KINDS,
-    Mode.ROUNDS: ROUND_KINDS,
+KINDS: Mapping[MarkMode, tuple[str, ...]] = {
+    MarkMode.OFF: tuple(Origin),
+    MarkMode.SUBTLE: tuple(Origin),
+    MarkMode.ORIGIN: tuple(Origin),
+    MarkMode.DRAFTER: DRAFTER_KINDS,
+    MarkMode.HEAT: HEAT_KINDS,
+    MarkMode.ROUNDS: ROUND_KINDS,
 }
 """The kinds of each mode, in the order of its legend."""
 
@@ -170,7 +170,7 @@ class Trace:
         """What the engine was asked for the tokens; nothing for replies of another time."""
         self._round_of: list[int] = []
         self._starts: list[int] = []
-        self._counts: dict[Mode, Counter[str]] = {mode: Counter() for mode in Mode}
+        self._counts: dict[MarkMode, Counter[str]] = {mode: Counter() for mode in MarkMode}
         self.extend(rounds)
 
     def extend(self, rounds: Iterable[Round]) -> None:
@@ -197,26 +197,26 @@ class Trace:
         news = list(probs[len(self.probs) - start :]) if start <= len(self.probs) else []
         news = news[: len(self.tokens) - len(self.probs)]
         self.probs.extend(news)
-        counts = self._counts[Mode.HEAT]
+        counts = self._counts[MarkMode.HEAT]
         counts[UNKNOWN] -= len(news)
         counts.update(heat_kind(prob) for prob in news)
         return len(news)
 
-    def kind(self, mode: Mode, index: int) -> str:
+    def kind(self, mode: MarkMode, index: int) -> str:
         """What a token counts as in this mode: one of ``KINDS``."""
         token = self.tokens[index]
         match mode:
-            case Mode.DRAFTER:
+            case MarkMode.DRAFTER:
                 return self._drafter(index) if token.origin is Origin.ACCEPTED else TARGET
-            case Mode.HEAT:
+            case MarkMode.HEAT:
                 return heat_kind(self.probs[index]) if index < len(self.probs) else UNKNOWN
-            case Mode.ROUNDS:
+            case MarkMode.ROUNDS:
                 own = token.origin is not Origin.ACCEPTED
                 return ROUND_KINDS[2 * (self._round_of[index] % 2) + own]
             case _:
                 return token.origin
 
-    def counts(self, mode: Mode) -> dict[str, int]:
+    def counts(self, mode: MarkMode) -> dict[str, int]:
         """How many tokens of each kind there are, all kinds named."""
         return {kind: self._counts[mode][kind] for kind in KINDS[mode]}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.chat.tokens.truth import (
+from localspec.chat.tokens.marking import (
     DRAFTER_KINDS,
     HEAT_KINDS,
     KINDS,
@@ -16,9 +16,9 @@ from localspec.chat.tokens.truth import (
     OTHER,
     TARGET,
     UNKNOWN,
-    Ghosts,
-    Mode,
-    Showing,
+    GhostMode,
+    MarkMode,
+    ReplyFormat,
     Trace,
     heat_kind,
 )
@@ -45,8 +45,8 @@ def rounds(draw: st.DrawFn) -> list[Round]:
     return made
 
 
-@given(rounds(), st.lists(st.floats(0, 1), max_size=30), st.sampled_from(Mode))
-def test_every_mode_counts_every_token(made: list[Round], probs: list[float], mode: Mode) -> None:
+@given(rounds(), st.lists(st.floats(0, 1), max_size=30), st.sampled_from(MarkMode))
+def test_every_mode_counts_every_token(made: list[Round], probs: list[float], mode: MarkMode) -> None:
     """Whatever the mode, each token is of one kind of that mode, and the counts are those kinds counted."""
     trace = Trace(made)
     trace.learn(0, probs)
@@ -61,7 +61,7 @@ def test_rounds_may_come_in_any_pieces(made: list[Round], size: int) -> None:
     whole, grown = Trace(made), Trace()
     for start in range(0, len(made), size):
         grown.extend(made[start : start + size])
-    for mode in Mode:
+    for mode in MarkMode:
         assert whole.counts(mode) == grown.counts(mode)
     assert [whole.place(i) for i in range(len(whole.tokens))] == [grown.place(i) for i in range(len(grown.tokens))]
 
@@ -89,7 +89,7 @@ def test_probabilities_may_come_late_and_twice(made: list[Round], data: st.DataO
         assert trace.learn(len(probs) + 1, [0.5]) == 0
         at += size
     assert trace.probs == probs
-    assert trace.counts(Mode.HEAT)[UNKNOWN] == 0
+    assert trace.counts(MarkMode.HEAT)[UNKNOWN] == 0
 
 
 def test_heat_is_cut_at_its_own_labels() -> None:
@@ -106,30 +106,30 @@ def test_drafters_are_those_there_are() -> None:
 @pytest.mark.parametrize("markdown", [True, False])
 def test_one_key_goes_through_all_modes_and_ghosts(markdown: bool) -> None:
     """And comes back; each has a sentence. Markdown stays Markdown, tokens stay tokens, and both have the marks."""
-    showing = Showing(markdown=markdown)
+    reply_format = ReplyFormat(markdown=markdown)
     seen = []
-    for _ in Mode:
-        showing = showing.next(hidden=False)
-        seen.append(showing.mode)
-        assert showing.markdown == markdown
-        assert showing.marks is showing.mode
-    assert set(seen) == set(Mode) == set(MODES)
-    assert showing.mode is Showing().mode
-    assert Ghosts.OFF.next.next.next is Ghosts.OFF
+    for _ in MarkMode:
+        reply_format = reply_format.next(hidden=False)
+        seen.append(reply_format.mode)
+        assert reply_format.markdown == markdown
+        assert reply_format.marks is reply_format.mode
+    assert set(seen) == set(MarkMode) == set(MODES)
+    assert reply_format.mode is ReplyFormat().mode
+    assert GhostMode.OFF.next.next.next is GhostMode.OFF
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_marks_that_markdown_hides_are_brought_out_first(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", MarkMode)
+def test_marks_that_markdown_hides_are_brought_out_first(mode: MarkMode) -> None:
     """One press shows what is there; only then the next mode."""
-    clean = Showing(mode)
-    assert clean.marks is Mode.OFF
+    clean = ReplyFormat(mode)
+    assert clean.marks is MarkMode.OFF
     shown = clean.next(hidden=True)
-    assert shown == Showing(Mode.SUBTLE if mode is Mode.OFF else mode, marked=True)
+    assert shown == ReplyFormat(MarkMode.SUBTLE if mode is MarkMode.OFF else mode, marked=True)
     assert shown.next(hidden=True).mode is shown.mode.next
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_nothing_that_is_hidden_is_not_brought_out(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", MarkMode)
+def test_nothing_that_is_hidden_is_not_brought_out(mode: MarkMode) -> None:
     """Tokens have marks in any case, as a reply has that is being written: the key goes on at once."""
-    assert Showing(mode, markdown=False).next(hidden=True).mode is mode.next
-    assert Showing(mode).next(hidden=False).mode is mode.next
+    assert ReplyFormat(mode, markdown=False).next(hidden=True).mode is mode.next
+    assert ReplyFormat(mode).next(hidden=False).mode is mode.next
