@@ -117,3 +117,12 @@ def test_the_pair_in_the_guide_is_valid(tmp_path: Path, monkeypatch: pytest.Monk
     config.mkdir(parents=True)
     (config / "pairs.toml").write_text(example, encoding="utf-8")
     assert load_catalogue().find("my-pair").title == "Qwen3 8B + 0.6B"
+
+
+def test_the_changelog_describes_this_version() -> None:
+    """Below what is not released yet, which may be empty."""
+    from localspec import __version__
+
+    unreleased, latest = re.findall(r"^## (.+)$", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)[:2]
+    assert unreleased == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", latest)
