@@ -1,4 +1,4 @@
-"""Files that somebody names, read without waiting for ever and without filling the memory."""
+"""Files that a person names, read with a limit on size and without waiting for a pipe's writer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import stat
 from pathlib import Path
 
 _CHUNK_BYTES = 1_000_000
-_OURS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
-"""Names of what is open in this process: a pipe there has somebody who writes, as in ``@<(command)``."""
+_OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""Paths of this process's own descriptors. A pipe there has a writer, as in ``@<(command)``."""
 
 
 class UnfitFileError(OSError):
-    """A file that is there and is not read: no regular file, or a larger one than is read."""
+    """A file that exists and is refused: it is not regular, or too large."""
 
 
 def read_file(path: Path, most_bytes: int) -> bytes:
@@ -25,8 +25,8 @@ def read_file(path: Path, most_bytes: int) -> bytes:
 
 
 def read_beginning(path: Path, most_bytes: int) -> bytes:
-    """The first bytes of a regular file. Raises UnfitFileError, or another OSError."""
-    may_be_pipe = str(path).startswith(_OURS)
+    """The first bytes of a regular file, at most so many. Raises UnfitFileError, or another OSError."""
+    may_be_pipe = str(path).startswith(_OWN_DESCRIPTORS)
     data = bytearray()
     with open(path, "rb", opener=None if may_be_pipe else _open_at_once) as stream:
         mode = os.fstat(stream.fileno()).st_mode
@@ -38,7 +38,7 @@ def read_beginning(path: Path, most_bytes: int) -> bytes:
 
 
 def in_megabytes(n: int) -> str:
-    """An amount in words.
+    """A size limit in words.
 
     >>> in_megabytes(4_000_000), in_megabytes(512_000_000)
     ('4 MB', '512 MB')
@@ -47,5 +47,5 @@ def in_megabytes(n: int) -> str:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Without waiting for whoever writes to a pipe."""
+    """Open without blocking until a pipe has a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

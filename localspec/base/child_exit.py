@@ -1,4 +1,4 @@
-"""Why a child process ended, in words: whatever llama.cpp does to it, the one that asked goes on and has a sentence."""
+"""The end of a child process in words: its exit status and last output become an error with a hint."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ _REASONS = {
     signal.SIGABRT: "it gave up",
     signal.SIGKILL: "the system killed it, mostly for want of memory",
 }
-_BY_THE_FILE = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGTRAP, signal.SIGABRT}
-"""A file that llama.cpp is loading can bring these about."""
+_FROM_A_FILE = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGTRAP, signal.SIGABRT}
+"""Signals that a damaged file causes while llama.cpp loads it."""
 _LONGEST = 200
 _TELLING_LINES = 20
 _TELLING = re.compile(r"assert|error|fail|abort|terminate called|what\(\)|out of memory|not permitted", re.IGNORECASE)
 _PYTHON_DUMP = "Fatal Python error"
 _BUILD_FOLDERS = re.compile(r"^/\S*/(?=[^/\s]+:\d+: )")
-"""Before the name of a source file: they are those of the machine that compiled it."""
+"""The folders before the name of a source file, which are those of the machine that compiled it."""
 
 
 def is_native(status: int) -> bool:
-    """Whether a process with this status, negative for a signal, was ended by what was done in it."""
+    """True if a process with this exit status (negative: a signal) was ended by native code or for want of memory."""
     return -status in _REASONS
 
 
 def why_it_ended(code: int, stderr: str) -> str:
-    """From its exit code, negative for a signal, and what it wrote; no full stop at the end."""
-    lines = said_lines(stderr)
+    """The reason for an exit code (negative: a signal), with the last error that was written; without a full stop."""
+    lines = output_lines(stderr)
     if code >= 0:
-        return lines[-1] if lines else "it did not say why"
-    died = next((text for name, text in _REASONS.items() if name == -code), f"it died of signal {-code}")
-    # A driver says first what is wrong, and then where that was met.
-    said = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-    return f"{died} ({said})" if said else died
+        return lines[-1] if lines else "it gave no reason"
+    reason = next((text for name, text in _REASONS.items() if name == -code), f"signal {-code} ended it")
+    # A driver writes first what is wrong, and then where it was noticed.
+    detail = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+    return f"{reason} ({detail})" if detail else reason
 
 
-def said_lines(text: str) -> list[str]:
-    """The lines of what a process wrote before it ended, fit to be shown.
+def output_lines(text: str) -> list[str]:
+    """The lines that a process wrote before it ended, safe to show.
 
-    Python's own dump of its stacks after a crash comes last and is left out: it says where, not why.
+    Python's dump of its stacks after a crash is left out: it gives the place, not the reason.
     """
     lines = (line.strip() for line in text.partition(_PYTHON_DUMP)[0].splitlines())
     shown = ("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line) for line in lines)
@@ -54,31 +54,31 @@ def said_lines(text: str) -> list[str]:
 
 
 def telling_line(text: str) -> str | None:
-    """Of the latest lines the last that says what went wrong; None if none does."""
-    return next((line for line in reversed(said_lines(text)[-_TELLING_LINES:]) if _TELLING.search(line)), None)
+    """The last line that names an error, among the latest ones; None if there is none."""
+    return next((line for line in reversed(output_lines(text)[-_TELLING_LINES:]) if _TELLING.search(line)), None)
 
 
-def files_being_loaded(what: str, target: Path, draft: Path | None) -> tuple[Path, ...]:
-    """The files that ``what``, as ``runtime.options.Progress`` is told it, is done to."""
-    if what.endswith("the target") or draft is None:
+def files_being_loaded(step: str, target: Path, draft: Path | None) -> tuple[Path, ...]:
+    """The model files that a loading step, as ``runtime.options.Progress`` reports it, works on."""
+    if step.endswith("the target") or draft is None:
         return (target,)
-    return (draft,) if what.endswith("the draft") else (target, draft)
+    return (draft,) if step.endswith("the draft") else (target, draft)
 
 
-def ending_error(status: int, said: str, loading: tuple[Path, ...] = (), then: str = "") -> LocalSpecError:
-    """The error to tell of a process that ended while it was ``loading`` these files, or none any more.
+def ending_error(status: int, output: str, loading: tuple[Path, ...] = (), next_step: str = "") -> LocalSpecError:
+    """The error for an engine process that ended with ``output``, while ``loading`` these files if any.
 
-    ``said`` is what it wrote, and ``then`` what can be done anyhow.
+    ``next_step`` is a hint that holds for every reason.
     """
-    why = why_it_ended(status, said)
-    if loading and -status in _BY_THE_FILE:
+    why = why_it_ended(status, output)
+    if loading and -status in _FROM_A_FILE:
         names = " with ".join(path.name for path in loading)
         hint = "It is probably damaged, or made for a newer llama.cpp; try another file of the same model."
-        return ModelFileError(f"llama.cpp cannot load {names}: {why}.", f"{hint} {then}".strip())
+        return ModelFileError(f"llama.cpp cannot load {names}: {why}.", f"{hint} {next_step}".strip())
     hints = {
         signal.SIGILL: "localspec doctor shows the command that builds llama.cpp on this machine.",
         signal.SIGKILL: "If memory ran out, a smaller model or a smaller context (--ctx) helps.",
-        signal.SIGBUS: "A model file was probably changed or cut short while it was in use; check it.",
+        signal.SIGBUS: "A model file was probably changed or truncated while it was in use; check it.",
     }
     hint = next((text for name, text in hints.items() if name == -status), "")
-    return EngineError(f"The engine stopped: {why}.", f"{hint} {then}".strip())
+    return EngineError(f"The engine stopped: {why}.", f"{hint} {next_step}".strip())

@@ -1,21 +1,21 @@
-"""Everything that can go wrong in a way a person can act on.
+"""The errors that a person can act on.
 
-Each error carries what happened (``message``) and what to do next (``hint``); the front ends print
-both and exit with the class's ``exit_code``. The tree::
+Each carries what happened (``message``) and what to do next (``hint``). The front ends print both and exit with the
+class's ``exit_code``. The tree::
 
-    LocalSpecError              1   a bug, or something nobody foresaw
-    +-- UsageError              2   the command line asks for something that does not exist
+    LocalSpecError              1   a bug
+    +-- UsageError              2   options that contradict each other or name something unknown
     +-- InputError              3   the prompt or another input is unusable (empty, not text)
     +-- NotFoundError           4   no such file, no such pair
-    +-- ModelFileError          5   the file is not a GGUF, is cut short, or llama.cpp refuses it
+    +-- ModelFileError          5   the file is not a GGUF, is truncated, or llama.cpp refuses it
     +-- PairMismatchError       6   target and draft do not share a vocabulary
     +-- CapacityError           7   the context or the memory is too small
     +-- EngineError             8   the engine process stopped
     +-- ConfigError             9   a configuration file cannot be read
-    +-- DownloadError          10   a file cannot be fetched, or not be kept
+    +-- DownloadError          10   a file cannot be downloaded or stored
     +-- StoreError             11   conversations cannot be stored or read
     +-- CheckFailedError       12   a check did not pass (verify, bench --compare)
-    +-- OutputError            13   the result cannot be written where it was to go
+    +-- OutputError            13   the result cannot be written
 
 130 is an interrupt from the keyboard, as in every shell tool; 129 and 143 are the signals HUP and TERM.
 """
@@ -27,7 +27,7 @@ from typing import ClassVar
 
 
 class LocalSpecError(Exception):
-    """Root of the tree; raised itself only for the unforeseen."""
+    """The root of the tree; raised itself only for bugs."""
 
     exit_code: ClassVar[int] = 1
     meaning: ClassVar[str] = "an unexpected error inside LocalSpec; the log file has the details"
@@ -56,35 +56,35 @@ class InputError(LocalSpecError):
 
 
 class NotFoundError(LocalSpecError):
-    """A file or a pair that is not there."""
+    """A file or a pair that does not exist here."""
 
     exit_code = 4
     meaning = "a file or a pair was not found"
 
 
 class ModelFileError(LocalSpecError):
-    """A file that is there but is no model llama.cpp can load."""
+    """A file that exists but is not a model that llama.cpp can load."""
 
     exit_code = 5
     meaning = "a model file cannot be used (not a GGUF, cut short, unsupported)"
 
 
 class PairMismatchError(LocalSpecError):
-    """Target and draft do not speak the same tokens."""
+    """Target and draft with different vocabularies."""
 
     exit_code = 6
     meaning = "target and draft do not fit each other"
 
 
 class CapacityError(LocalSpecError):
-    """More was asked for than the context or the machine holds."""
+    """A request for more than the context or the memory holds."""
 
     exit_code = 7
     meaning = "the context or the memory is too small"
 
 
 class EngineError(LocalSpecError):
-    """The engine process died or stopped answering."""
+    """An engine process that died or stopped answering."""
 
     exit_code = 8
     meaning = "the engine stopped unexpectedly"
@@ -98,28 +98,28 @@ class ConfigError(LocalSpecError):
 
 
 class DownloadError(LocalSpecError):
-    """A file that cannot be fetched from the Hub, or not be kept; what has arrived of it stays."""
+    """A file that cannot be downloaded or stored; the part that has arrived stays on the disk."""
 
     exit_code = 10
     meaning = "a download failed (no access, no connection, no room on the disk)"
 
 
 class StoreError(LocalSpecError):
-    """Conversations that cannot be stored or read now; what was said stays in memory."""
+    """Conversations that cannot be stored or read now; open ones stay in memory."""
 
     exit_code = 11
     meaning = "conversations cannot be stored or read (in use, read-only, no room)"
 
 
 class CheckFailedError(LocalSpecError):
-    """What was to be shown was not: replies that differ, speed that was lost. Raised after the report."""
+    """A check that did not pass: replies that differ, or speed that was lost. Raised after the report."""
 
     exit_code = 12
     meaning = "a check failed (verify, or bench with --compare)"
 
 
 class OutputError(LocalSpecError):
-    """Standard output, or a file that a command writes its result to, takes no more."""
+    """Standard output, or a result file, that cannot be written any further."""
 
     exit_code = 13
     meaning = "the output cannot be written (no room on the disk, an error of it)"
@@ -131,7 +131,7 @@ SIGNAL_EXIT_CODES: tuple[tuple[int, str], ...] = (
     (INTERRUPTED_EXIT_CODE, "interrupted from the keyboard"),
     (TERMINATED_EXIT_CODE, "ended from outside (SIGTERM); a download can be resumed"),
 )
-"""With what they mean: 128 and the number of the signal."""
+"""Exit codes after a signal (128 and its number), each with its meaning."""
 
 ALL_ERRORS: tuple[type[LocalSpecError], ...] = (
     LocalSpecError,
@@ -159,9 +159,9 @@ def error_from_code(exit_code: int, message: str, hint: str) -> LocalSpecError:
 
 
 OWN_FOLDER = "set LOCALSPEC_HOME to a folder of your own"
-"""The way out for files that LocalSpec keeps for the user."""
+"""The alternative where LocalSpec's own files cannot be written."""
 OWN_CACHE = "set HF_HOME to a folder of your own"
-"""The way out for the cache of the Hub."""
+"""The alternative where the cache of the Hub cannot be written."""
 
 _NO_ROOM = "Free some room, and try again."
 _REASONS = {
@@ -170,15 +170,15 @@ _REASONS = {
     errno.EFBIG: ("the file would be larger than is allowed here", "Raise the limit (ulimit -f), or {elsewhere}."),
     errno.EROFS: ("the file system is read-only", "Make it writable, or {elsewhere}."),
     errno.EIO: ("the disk reports an error", "Check the disk, or {elsewhere}."),
-    errno.EACCES: ("permission denied", "Mend the permissions of the file and its folder, or {elsewhere}."),
-    errno.EPERM: ("it is not permitted", "Mend the permissions of the file and its folder, or {elsewhere}."),
+    errno.EACCES: ("permission denied", "Correct the permissions of the file and its folder, or {elsewhere}."),
+    errno.EPERM: ("it is not permitted", "Correct the permissions of the file and its folder, or {elsewhere}."),
 }
 
 
 def refused(what: str, error: OSError, elsewhere: str) -> tuple[str, str]:
-    """Message and hint for what the operating system refuses: every reason has one wording.
+    """The message and the hint for a refusal of the operating system, worded alike for every command.
 
-    ``what`` begins the sentence ("FILE cannot be written"); ``elsewhere`` is the other way out ("choose another file").
+    ``what`` begins the sentence ("FILE cannot be written"); ``elsewhere`` is the alternative ("choose another file").
     """
     reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), "{elsewhere}."))
     hint = hint.format(elsewhere=elsewhere)

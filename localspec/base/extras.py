@@ -1,4 +1,4 @@
-"""The optional extras, for pictures, traces and the browser: the command that installs what one of them needs."""
+"""The optional extras (plots, traces, the browser) and the command that installs one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from shlex import join, quote
 
 
 def install_extra(extra: str) -> str:
-    """The command that installs what ``extra`` needs, for this very Python.
+    """The command that installs the requirements of ``extra`` into this Python.
 
-    It names what is needed, not LocalSpec: an index of packages may have a stranger's project of that name.
+    It names the requirements, not LocalSpec: a package index may have a stranger's project of that name.
     """
     python = quote(sys.executable)
     tool = f"uv pip install --python {python}" if find_spec("pip") is None else f"{python} -m pip install"
@@ -21,7 +21,7 @@ def install_extra(extra: str) -> str:
 
 
 def _requirements(extra: str) -> list[str]:
-    """As the metadata has them; none in a checkout that is run without having been installed."""
+    """The requirements in the package metadata; none in a checkout that is not installed."""
     try:
         lines = requires("localspec") or []
     except PackageNotFoundError:

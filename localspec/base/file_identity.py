@@ -1,4 +1,4 @@
-"""How a model file is known again, without reading gigabytes of it."""
+"""The identity of a model file: digests that recognise it without reading gigabytes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 
 _SAMPLE_BYTES = 2**20
 _SMALL_BYTES = 64 * 2**20
-"""What is read whole in well under a tenth of a second."""
+"""A file of this size is read whole in well under a tenth of a second."""
 _BLOB = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What tells two files of one name apart."""
+    """Digests that tell two files of the same name apart."""
 
     sample: str
-    """Of its size and its first and last megabyte, in 16 hexadecimal digits: other weights end otherwise."""
+    """The digest of the size and the first and last megabyte, in 16 hexadecimal digits."""
     sha256: str | None
-    """Of all of it; None where that would have to be reckoned from gigabytes."""
+    """The digest of the whole file; None where that would mean reading gigabytes."""
 
 
 def sample_digest(file: Path) -> bytes:
-    """SHA-256 of the size and of the first and the last megabyte. Raises OSError."""
+    """The SHA-256 of the size, the first and the last megabyte. Raises OSError."""
     with file.open("rb") as stream:
         size_bytes = stream.seek(0, os.SEEK_END)
         stream.seek(0)
@@ -43,7 +43,7 @@ def identify(file: Path) -> FileIdentity | None:
 
 
 def _sha256(file: Path) -> str | None:
-    """Reckoned for a small file; for one in the cache of the Hub the name of its blob, which was checked once."""
+    """Computed for a small file; for one in the Hub's cache the name of its blob, which a download verified."""
     if file.stat().st_size <= _SMALL_BYTES:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     blob = file.resolve()
@@ -51,5 +51,5 @@ def _sha256(file: Path) -> str | None:
 
 
 def text_digest(text: str | None) -> str | None:
-    """Of a template or another text, in 16 hexadecimal digits."""
+    """The digest of a text, in 16 hexadecimal digits."""
     return None if text is None else hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]

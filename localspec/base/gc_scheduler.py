@@ -1,4 +1,4 @@
-"""Memory of a program that runs for hours: looked through seldom, and given back where it is free."""
+"""Garbage collection in a program that runs for hours: rarer than by default, and free pages go back to the system."""
 
 from __future__ import annotations
 
@@ -7,38 +7,37 @@ import gc
 from collections.abc import Callable
 
 YOUNG_N = 10_000
-"""How many new objects Python gathers before it looks which of them are no longer used; it has 700 by default.
+"""New objects before a collection of the youngest generation; Python's default is 700.
 
-With so few, what is drawn and drawn again counts as old before it is gone, and in heavy use all there is, hundreds of
-thousands of objects, is looked through every few seconds, a few tenths of a second each time; see the benchmarks.
+With 700, objects that are drawn once and replaced reach the oldest generation, and in heavy use all hundreds of
+thousands of objects are scanned every few seconds, for a few tenths of a second each time; see the benchmarks.
 """
 
-LOOK_S = 5
-"""How often to see whether memory is to be given back."""
+CHECK_S = 5
+"""The interval at which ``GcScheduler.due`` is asked."""
 
 GIVE_BACK_S = 30
-"""How often it is given back."""
+"""The interval at which memory is given back."""
 
 OVERDUE_S = 60
-"""When it is given back although the user is at work."""
+"""The delay after which it is given back although the user is active."""
 
 PAUSE_S = 1
-"""For so long the user has done nothing when it is given back before that."""
+"""The pause of the user that allows giving it back earlier."""
 
 
-def settle() -> None:
-    """Have Python look for unused objects more seldom, and never again among those there are now, which stay."""
+def freeze_heap() -> None:
+    """Exempt all present objects from garbage collection, and collect new ones less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_N, *gc.get_threshold()[1:])
 
 
 class GcScheduler:
-    """Says when memory is to be given back: every now and then, in a moment when nobody waits for the program.
+    """Decides when to give memory back: now and then, in a pause of the user.
 
-    ``clock`` is in seconds. Looking for unused objects stops everything for some hundredths of a second, in heavy use
-    for tenths: so it waits for a pause in what the user does, but not for long, as what is unused grows meanwhile, and
-    the time it takes with it.
+    ``clock`` is in seconds. A full collection stops the program for hundredths of a second, in heavy use for tenths, so
+    it waits for a pause; not for long, because garbage and the time to collect it grow meanwhile.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -46,11 +45,11 @@ class GcScheduler:
         self._used_s = self._given_s = clock()
 
     def used(self) -> None:
-        """The user has just done something."""
+        """Note that the user has just done something."""
         self._used_s = self._clock()
 
     def due(self, *, busy: bool) -> bool:
-        """Whether it is time, and the user and the program (``busy``) allow it; if so, the wait begins anew."""
+        """True if memory is to be given back now, which begins the next interval. False while ``busy``."""
         now_s = self._clock()
         since_s = now_s - self._given_s
         due = not busy and since_s >= (GIVE_BACK_S if now_s - self._used_s >= PAUSE_S else OVERDUE_S)
@@ -60,12 +59,11 @@ class GcScheduler:
 
 
 def give_back() -> None:
-    """Drop objects that are no longer used, if many were made; return free pages of the C library's heap to the system.
+    """Collect garbage if many objects were made, then return free pages of the C library's heap to the system.
 
-    The second does nothing where that library has no such call. In the other order the pages of what is dropped would
-    stay for another turn.
+    Only glibc can return pages. The collection comes first, so that its pages are returned too.
     """
-    if any(gc.get_count()[1:]):  # young objects were looked through at least once since all were
+    if any(gc.get_count()[1:]):  # at least one young collection since the last full one
         gc.collect()
     trim = _trim()
     if trim is not None:

@@ -12,12 +12,12 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class MachineMemory:
-    """Bytes of RAM; None where the system does not tell."""
+    """Bytes of RAM; None where the system does not report them."""
 
     physical: int | None
-    """All there is, or all a container may use."""
+    """All RAM, or the limit of a container."""
     available: int | None
-    """What can be taken now without anything being swapped out or killed."""
+    """The amount that can be allocated now without swapping or killing."""
 
 
 def memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> MachineMemory:
@@ -46,7 +46,7 @@ def _pages() -> int | None:
 
 
 def _groups(proc: Path, cgroups: Path) -> list[Path]:
-    """The folders of the control groups this process is in, with all those above them."""
+    """The folders of this process's control groups and of all their parents."""
     try:
         lines = [line.split(":", 2) for line in (proc / "self" / "cgroup").read_text().splitlines()]
     except OSError:
@@ -57,13 +57,13 @@ def _groups(proc: Path, cgroups: Path) -> list[Path]:
             continue
         root = cgroups / "memory" if controllers else cgroups
         inside = root / path.strip("/")
-        # Inside a container the path may be the host's, and only the root be there.
+        # In a container the path may be the host's, of which only the root exists.
         found += [folder for folder in (inside, *inside.parents) if folder == root or root in folder.parents]
     return found
 
 
 def _limited(group: Path) -> MachineMemory:
-    """Version 2 of control groups, else version 1."""
+    """The limits of one control group, of version 2, else of version 1."""
     for limit, usage, reclaimable in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -78,7 +78,7 @@ def _limited(group: Path) -> MachineMemory:
 
 
 def _reclaimable(group: Path, name: str) -> int:
-    """Pages of files that the system drops as soon as the room is needed."""
+    """Bytes of cached file pages, which the system drops on demand."""
     try:
         stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
         return int(stat.get(name, 0))

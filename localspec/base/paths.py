@@ -1,7 +1,7 @@
-"""Where LocalSpec keeps its files: the only module that knows.
+"""The folders of LocalSpec's files.
 
-``LOCALSPEC_HOME`` moves every file the app writes under one folder. Nothing is created here;
-whoever writes a file makes its folder first.
+``LOCALSPEC_HOME`` moves every file the app writes under one folder. Nothing is created here: the writer of a file
+creates its folder.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Paths:
     data: Path
     """Conversations and measurements."""
     logs: Path
-    """Log files, among them all that llama.cpp prints."""
+    """Log files, including llama.cpp's output."""
 
     @property
     def engine_log(self) -> Path:
-        """Everything the engine process and llama.cpp say."""
+        """The output of the engine process and of llama.cpp."""
         return self.logs / "engine.log"
 
 
 def user_paths() -> Paths:
-    """The folders for this user and environment; ``platformdirs`` decides unless ``LOCALSPEC_HOME`` is set."""
+    """The folders of this user: below ``LOCALSPEC_HOME`` if that is set, else those that ``platformdirs`` gives."""
     home = os.environ.get("LOCALSPEC_HOME")
     if home:
         root = Path(home).expanduser()

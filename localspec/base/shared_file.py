@@ -1,51 +1,37 @@
-"""Files that others read meanwhile: replaced as a whole, and changed by one at a time."""
+"""Files that other programs may read at any moment: written beside their place, then put there in one step."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
+import re
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-
-
-@contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Keep other LocalSpecs from changing ``path`` meanwhile, by a lock on its folder, which is made.
-
-    For whoever reads a file and writes it anew. Not to be nested: the folder's other files are locked with it.
-    Raises OSError where there is no folder to be had.
-    """
-    folder = path.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+_STEM_CHARS = 100
+_STALE_S = 3600.0
+"""A temporary file of this age was left behind by a program that was killed."""
 
 
 @contextmanager
 def new_private_file(path: Path) -> Iterator[TextIO]:
-    """A file that was not there: whole or not there at all, and its owner's alone.
+    """A stream into a file that does not exist yet, readable by its owner alone; it has its name once it is complete.
 
-    Raises FileExistsError if the name is taken, also while the file is written; OSError.
+    Raises FileExistsError if the name is taken, at the beginning or by the end; OSError.
     """
     _refuse_taken(path)
-    descriptor, temporary = _beside(path, 0o600)
+    descriptor, temporary = _open_temporary(path, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as stream:
             yield stream
             stream.flush()
             os.fsync(descriptor)
-        _name(temporary, path)
+        _give_name(temporary, path)
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -54,16 +40,16 @@ def new_private_file(path: Path) -> Iterator[TextIO]:
 def replace_file(
     path: Path, data: bytes, *, private: bool = False, check: Callable[[Path], None] = lambda _: None
 ) -> None:
-    """Write ``data`` beside ``path`` and put it in place at once, through a link if it is one.
+    """Replace the content of a file in one step; a link stays, and the file that it leads to is replaced.
 
-    A ``private`` file is its owner's alone, and of a kind that is written often and missed little: nobody waits for
-    the disk. Another keeps its permissions. ``check`` is given what was written, and may raise before anything is
-    replaced. Raises OSError.
+    A ``private`` file is readable by its owner alone. It is written often and can be spared, so nothing waits for the
+    disk. Any other file keeps its permissions. ``check`` is given the temporary file and may raise to keep the old
+    content. Raises OSError.
     """
-    real = followed(path)
+    real = resolved(path)
     real.parent.mkdir(parents=True, exist_ok=True)
-    kept = 0o600 if private else _permissions(real)
-    descriptor, temporary = _beside(real, 0o666 if kept is None else 0o600)
+    mode = 0o600 if private else _permissions(real)
+    descriptor, temporary = _open_temporary(real, 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -71,8 +57,8 @@ def replace_file(
                 file.flush()
                 os.fsync(file.fileno())
         check(temporary)
-        if kept is not None:
-            temporary.chmod(kept)
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(real)
     finally:
         with suppress(OSError):
@@ -80,41 +66,54 @@ def replace_file(
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file that a person named, in one step; a passage is written through. Raises OSError."""
-    if is_passage(path):
-        # Behind all that is there; and never made, should it have gone meanwhile.
+    """Replace a file that a person named; a device or a pipe is written to. Raises OSError."""
+    if is_stream(path):
+        # Append, so that earlier output stays; without O_CREAT, so that a pipe that has gone does not become a file.
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as stream:
             stream.write(text)
         return
-    followed(path).parent.stat()  # a folder that is not there is not made: its name may be a slip
+    resolved(path).parent.stat()  # a missing folder is not created: its name may be a slip
     replace_file(path, text.encode())
 
 
-def followed(path: Path) -> Path:
-    """The file itself, at the end of the links that lead to it; it need not be there."""
+def resolved(path: Path) -> Path:
+    """The file that ``path`` leads to through links; it need not exist."""
     return Path(os.path.realpath(path))
 
 
-def is_passage(path: Path) -> bool:
-    """Whether what is written there goes on to somewhere else, and nothing can take its place.
+def is_stream(path: Path) -> bool:
+    """True for a device, a terminal or a pipe, and for the file that this process's own output goes to.
 
-    So it is with devices, terminals and pipes, and with a file that our own output goes to (``/dev/stdout``).
+    Such a path can be written to, but not replaced.
     """
     try:
-        there = path.stat()
+        status = path.stat()
     except OSError:
         return False
-    return not stat.S_ISREG(there.st_mode) or any(_leads_to(number, there) for number in (1, 2))
+    return not stat.S_ISREG(status.st_mode) or any(_is_open_as(number, status) for number in (1, 2))
 
 
-def _beside(path: Path, mode: int) -> tuple[int, Path]:
-    """A new file in the same folder, by a name that cannot be guessed; what has it, say a link, is not written to."""
-    temporary = path.with_name(f".{path.stem[:100]}-{os.urandom(8).hex()}{path.suffix}")
+def _open_temporary(path: Path, mode: int) -> tuple[int, Path]:
+    """A new file in the folder of ``path``. Its name cannot be guessed, and a link of that name is not followed."""
+    _remove_stale(path)
+    temporary = path.with_name(f".{path.stem[:_STEM_CHARS]}-{os.urandom(8).hex()}{path.suffix}")
     return os.open(temporary, _NEW_FILE, mode), temporary
 
 
-def _name(temporary: Path, path: Path) -> None:
-    """Give a finished file its name, unless somebody has taken that meanwhile."""
+def _remove_stale(path: Path) -> None:
+    """Delete temporary files for ``path`` that killed programs of this user have left behind."""
+    name = re.compile(rf"\.{re.escape(path.stem[:_STEM_CHARS])}-[0-9a-f]{{16}}{re.escape(path.suffix)}")
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if name.fullmatch(entry.name):
+                status = entry.stat(follow_symlinks=False)
+                old = time.time() - status.st_mtime > _STALE_S
+                if old and stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid():
+                    Path(entry.path).unlink()
+
+
+def _give_name(temporary: Path, path: Path) -> None:
+    """Rename a finished file. Raises FileExistsError if the name has been taken meanwhile."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -130,15 +129,15 @@ def _refuse_taken(path: Path) -> None:
 
 
 def _permissions(path: Path) -> int | None:
-    """Those of a file; None if it is not there."""
+    """The permission bits of a file; None if it does not exist."""
     try:
         return stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:
         return None
 
 
-def _leads_to(descriptor: int, there: os.stat_result) -> bool:
+def _is_open_as(descriptor: int, status: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.fstat(descriptor), there)
+        return os.path.samestat(os.fstat(descriptor), status)
     except OSError:
         return False  # it is closed

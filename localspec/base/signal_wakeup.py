@@ -1,8 +1,8 @@
-"""A signal that comes in the instant before the main thread falls asleep wakes it all the same.
+"""Wake-up of the main thread for a signal that arrives just before a blocking call.
 
-Python runs the handler of a signal in the main thread, between two instructions. Where that is just about to wait, for
-a key, for bytes or for a lock, it has looked for signals for the last time and does not sleep yet: the signal wakes
-nobody, and its handler runs when the wait has ended by itself, if it ever does.
+Python runs signal handlers in the main thread, between two instructions. A signal that arrives after the last check and
+before the thread blocks, for a key, for bytes or for a lock, interrupts nothing: its handler runs when the wait ends by
+itself, if it ever does.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from contextlib import suppress
 from types import TracebackType
 
 POSSIBLE = hasattr(signal, "pthread_kill")
-"""Not on Windows, where a console's Ctrl-C is an event of its own."""
+"""False on Windows, where Ctrl-C in a console is an event of its own."""
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-"""When the main thread is woken, each after the one before: soon, and again in case it was long on its way."""
+"""Pauses before each wake-up of the main thread: soon, and again in case it took long to block."""
 
 
 class SignalWakeup:
-    """Sees to it that signals are noticed, for the length of a ``with`` in the main thread.
+    """A context manager for the main thread: within it every signal is handled soon.
 
-    Python writes a byte into a pipe for every signal. A thread that reads it sends the main thread SIGURG, which nobody
-    minds, a few times: whatever it waits in is interrupted, and then it looks for signals.
+    Python writes a byte into a pipe for every signal. A thread that reads the pipe sends the main thread SIGURG a few
+    times, which does nothing but interrupt its blocking call, so that it runs the handlers.
     """
 
     def __init__(self) -> None:
         self._ended = threading.Event()
         self._main = threading.main_thread().ident or 0
-        self._thread = threading.Thread(target=self._serve, name="localspec-nudge", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="localspec-signal-wakeup", daemon=True)
 
     def __enter__(self) -> SignalWakeup:
         if not POSSIBLE:
@@ -67,10 +67,10 @@ class SignalWakeup:
 
 
 def _interrupt_and_do_nothing(number: signal.Signals) -> None:
-    """Have a signal end system calls.
+    """Let a signal interrupt system calls and do nothing else.
 
-    Its handler is the C library's ``abs``. One in Python would do as well, but for readline, which runs handlers twice
-    and the second time with the exception of the first.
+    Its handler is the C library's ``abs``: readline runs handlers of Python's twice, the second time with the exception
+    of the first.
     """
     library = ctypes.CDLL(None)
     library.signal.argtypes, library.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""The signals by which a process is asked to end: SIGTERM, and SIGHUP when its terminal is closed."""
+"""The signals that ask a process to end: SIGTERM, and SIGHUP when its terminal is closed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import suppress
 
 
 def ending_signals() -> list[signal.Signals]:
-    """SIGTERM and SIGHUP, where there are any, but for those that are ignored, as under nohup."""
+    """SIGTERM and SIGHUP as far as the system has them, without those that are ignored, as under nohup."""
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     return [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
 
 
-def forsake_terminal() -> None:
-    """The terminal is gone: what is still written to it goes nowhere instead of being an error."""
+def discard_terminal_output() -> None:
+    """Send further output for a closed terminal to the null device, so that writing it is no error."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with suppress(OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What figures allow one to say: intervals, tests and their power, each small enough to check by hand.
+"""Confidence intervals, significance tests and their power, each small enough to check by hand.
 
-Knows nothing of models. Tests that permute are exact for any number of observations: without a difference,
-a p-value of at most a comes up with a probability of at most a.
+Permutation tests are exact for any number of observations: without a difference, a p-value of at most a occurs with a
+probability of at most a.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _FEWEST_EXPECTED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A median and where it may lie."""
+    """A median with its confidence interval."""
 
     middle: float
     low: float
     high: float
     n: int
-    """Observations it rests on."""
+    """The number of observations."""
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """The median with an interval that holds it with ``confidence``; None if there are too few values for one.
 
-    By order statistics, whatever the law (Thompson 1936, Ann. Math. Stat. 7; Conover, Practical Nonparametric
-    Statistics, 3.2). Where values come from several laws the interval is too wide, not too narrow (Hoeffding 1956).
+    By order statistics, for any distribution (Thompson 1936, Ann. Math. Stat. 7; Conover, Practical Nonparametric
+    Statistics, 3.2). For values from several distributions it is too wide, not too narrow (Hoeffding 1956).
     """
     ordered, n = sorted(values), len(values)
     outside = 0.0
@@ -48,7 +48,7 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 
 def fewest_for_interval(confidence: float) -> int:
-    """How many values ``median_interval`` needs at least.
+    """The smallest number of values for which ``median_interval`` is not None.
 
     >>> fewest_for_interval(0.95)
     6
@@ -95,7 +95,7 @@ def _gamma_fraction(a: float, z: float) -> float:
 
 
 def chi_square_quantile(tail: float, df: float) -> float:
-    """The x that is reached with probability ``tail``, by bisection."""
+    """The x with P(X >= x) = ``tail``, by bisection."""
     low, high = 0.0, df + 1.0
     while chi_square_tail(high, df) > tail:
         high *= 2
@@ -119,11 +119,10 @@ def noncentral_chi_square_tail(x: float, df: float, noncentrality: float) -> flo
 
 
 def smallest_bias(n: int, outcomes: int, false_alarm: float, power: float) -> float:
-    """The total variation distance that comparing two samples of ``n`` each surely notices, with ``power``.
+    """The total variation distance that the chi-square test of two samples of ``n`` each detects with ``power``.
 
-    For the chi-square test of homogeneity over so many outcomes. Two laws at distance t have at least noncentrality
-    2 n t^2, by Cauchy and Schwarz, however the difference is spread; so this is the worst case. 1 if not even
-    laws without anything in common would be noticed.
+    Two distributions at distance t have a noncentrality of at least 2 n t^2, by Cauchy and Schwarz, however the
+    difference is spread; so this is the worst case. 1 if not even disjoint distributions would be detected.
     """
     if outcomes < 2 or n < 1:
         return 1.0
@@ -142,7 +141,7 @@ def smallest_bias(n: int, outcomes: int, false_alarm: float, power: float) -> fl
 def pooled(first: Sequence[int], second: Sequence[int]) -> NDArray[np.int64]:
     """Two rows of counts with all rare outcomes in one column, shape (2, columns).
 
-    What is rare is decided on both rows together, so a permutation of the labels decides the same.
+    Rarity is judged on both rows together, so that a permutation of the labels pools alike.
     """
     table = np.array([first, second], dtype=np.int64)
     expected = table.sum(axis=0) * table.sum(axis=1).min() / max(1, table.sum())
@@ -152,7 +151,7 @@ def pooled(first: Sequence[int], second: Sequence[int]) -> NDArray[np.int64]:
 
 
 def homogeneity_p_value(table: NDArray[np.int64], seed: int, permutations: int = 19_999) -> float:
-    """How likely two rows of counts differ this much or more if both were drawn from one law.
+    """The probability of a difference this large or larger between two rows of counts from one distribution.
 
     Pearson's statistic over permutations of the labels, hence exact (Good, Permutation Tests, 1994; the +1 as in
     Phipson and Smyth 2010).
@@ -164,7 +163,7 @@ def homogeneity_p_value(table: NDArray[np.int64], seed: int, permutations: int =
     share = first_n / totals.sum()
 
     def distance(row: NDArray[np.int64]) -> NDArray[np.float64]:
-        # Of Pearson's statistic only this part depends on the permutation.
+        # The part of Pearson's statistic that depends on the permutation.
         result: NDArray[np.float64] = ((row - share * totals) ** 2 / totals).sum(axis=-1)
         return result
 
@@ -173,18 +172,18 @@ def homogeneity_p_value(table: NDArray[np.int64], seed: int, permutations: int =
 
 
 Stratum = tuple[Sequence[float], Sequence[float]]
-"""Observations of one kind, before and after."""
+"""Observations of one kind: those before and those after."""
 
 
 def shift(strata: Sequence[Stratum]) -> float:
-    """How much more the second observations are than the first on average, each stratum counting alike."""
+    """The mean difference of after and before, each stratum weighted alike."""
     return fmean(fmean(after) - fmean(before) for before, after in strata)
 
 
 def shift_p_value(strata: Sequence[Stratum], seed: int, permutations: int = 19_999) -> float:
-    """How likely a ``shift`` this large, either way, would be if before and after were alike within each stratum.
+    """The probability of a ``shift`` this large in either direction if before and after were alike in each stratum.
 
-    Labels are permuted within strata, so that what differs between them does no harm.
+    Labels are permuted within strata, so that differences between strata do not count.
     """
     rng = np.random.default_rng(seed)
     total = np.zeros(permutations)
@@ -197,6 +196,5 @@ def shift_p_value(strata: Sequence[Stratum], seed: int, permutations: int = 19_9
 
 
 def fewest_strata_p_value(strata: Sequence[Stratum]) -> float:
-    """The smallest p-value that ``shift_p_value`` can come to with strata of these sizes."""
-    ways = math.prod(math.comb(len(before) + len(after), len(before)) for before, after in strata)
-    return 2 / ways
+    """The smallest p-value that ``shift_p_value`` can return for strata of these sizes."""
+    return 2 / math.prod(math.comb(len(before) + len(after), len(before)) for before, after in strata)

@@ -1,8 +1,8 @@
-"""Standard output and error where they are a terminal: nothing but this program's own styles steers it.
+"""A filter for standard output and error on a terminal: it makes every control character visible but our own.
 
-The net lies in the stream, so that whatever prints passes it: replies, errors, tracebacks, and what libraries say.
-The program's own escape sequences begin with ``escape_for(stream)`` in place of ESC. That is a word of chance, new in
-each process, so that no text from elsewhere can hold it.
+The filter is the stream itself, so that all output passes it: replies, errors, tracebacks and the messages of
+libraries. The program's own escape sequences begin with ``escape_for(stream)`` in place of ESC: a random word, new in
+each process, that no text from elsewhere can contain.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _ESC = "\x1b"
 
 
 class TerminalStream:
-    """As the stream that it writes to, but for what would steer the terminal.
+    """A text stream that replaces control characters and passes everything else on.
 
-    The bytes below it are out of reach: what was written there would pass the net by.
+    Its binary layer (``buffer``) cannot be reached: bytes written there would bypass the filter.
     """
 
     escape = f"\ufdd0{os.urandom(8).hex()}\ufdd0"
-    """Stands for ESC in sequences of our own; U+FDD0 is set aside for such inner use."""
+    """Stands for ESC in our own sequences; U+FDD0 is a noncharacter, reserved for internal use."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -42,13 +42,13 @@ class TerminalStream:
         return getattr(self._stream, name)
 
 
-def netted(stream: TextIO) -> TextIO:
-    """The stream, through the net if it leads to a terminal."""
+def filtered(stream: TextIO) -> TextIO:
+    """The stream with the filter around it if it is a terminal."""
     if isinstance(stream, TerminalStream) or not stream.isatty():
         return stream
     return cast("TextIO", TerminalStream(stream))
 
 
 def escape_for(stream: TextIO) -> str:
-    """What escape sequences of our own begin with on this stream."""
+    """The text that begins our own escape sequences on this stream."""
     return stream.escape if isinstance(stream, TerminalStream) else _ESC

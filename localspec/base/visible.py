@@ -1,36 +1,37 @@
-"""Text of strangers with signs in place of what would steer a terminal or deceive its reader.
+"""Untrusted text made safe to show: one visible character in place of each that controls a terminal or deceives.
 
-A model, a file, a server or a conversation from elsewhere may hold any character. Control characters steer the
-terminal, bidirectional controls show other words than there are, and some format characters hide words. Each becomes
-one sign of one cell, so that places and widths stay. Ordinary text stays as it is in every script, and so do emoji
-that are joined from several characters.
+A model, a file, a server or an imported conversation may contain any character. Control characters control the
+terminal, bidirectional controls reorder words, and some format characters hide them. Each becomes one character of one
+cell, so that positions and widths stay. Ordinary text of every script stays as it is, and so do emoji that are joined
+from several characters.
 """
 
 from __future__ import annotations
 
 import re
 
-_STEERING = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-"""Control characters, but newline and tab."""
-_TURNING = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""Bidirectional controls, and separators of lines and paragraphs, which not every terminal shows as such."""
-_HIDING = "\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-"""Format characters without a shape of their own: tags and selectors can carry whole sentences."""
-_HALVES = "\ud800-\udfff"
-"""Halves of characters, as bytes in file names that are not UTF-8; no terminal can be told of them."""
-_LANDS = ("gbeng", "gbsct", "gbwls")
-_FLAG = f"\U0001f3f4(?:{'|'.join(''.join(chr(0xE0000 + ord(letter)) for letter in land) for land in _LANDS)})\U000e007f"
+_CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+"""Control characters except newline and tab."""
+_BIDIRECTIONAL = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Bidirectional controls, and separators of lines and paragraphs, which terminals show differently."""
+_FORMAT = "\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+"""Invisible format characters: tags and selectors can carry whole sentences."""
+_SURROGATES = "\ud800-\udfff"
+"""Half characters, as from file names that are not UTF-8; no terminal can show them."""
+_NATIONS = ("gbeng", "gbsct", "gbwls")
+_TAGS = "|".join("".join(chr(0xE0000 + ord(letter)) for letter in nation) for nation in _NATIONS)
+_FLAG = f"\U0001f3f4(?:{_TAGS})\U000e007f"
 """The flags of England, Scotland and Wales, the only emoji that are made of tags."""
 _IDEOGRAPH = "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af][\U000e0100-\U000e01ef]"
-"""A Chinese character and which of its shapes is meant."""
+"""A Chinese character with a selector of its variant."""
 
-_ANY = re.compile(f"[{_STEERING}{_TURNING}{_HIDING}{_HALVES}]")
+_ANY = re.compile(f"[{_CONTROL}{_BIDIRECTIONAL}{_FORMAT}{_SURROGATES}]")
 _REPLACED = re.compile(f"{_FLAG}|{_IDEOGRAPH}|{_ANY.pattern}")
 _LINE_SIGNS = str.maketrans("\n\t", "\u240a ")
 
 
 def visible(text: str) -> str:
-    r"""``text``, as long as before, for a place of several lines.
+    r"""``text`` safe to show on several lines; its length stays.
 
     >>> visible("a\x1b]0;title\x07 b\u202ec")
     'a␛]0;title␇ b�c'
@@ -41,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    r"""``text``, as long as before, for a place of one line: a name, a title, an error.
+    r"""``text`` safe to show on one line, as a name, a title or an error; its length stays.
 
     >>> visible_line("a\nlocalspec: b")
     'a␊localspec: b'
@@ -50,7 +51,7 @@ def visible_line(text: str) -> str:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a name is shown as it is in a place of one line."""
+    """True if ``visible_line`` leaves the name as it is."""
     return visible_line(name) == name
 
 

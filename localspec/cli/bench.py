@@ -113,7 +113,7 @@ def bench(services: Services, /, **given: Any) -> None:
     measured until then. The exit code is 0 whatever the verdict; 12 if --compare finds a loss.
     """
     from localspec.cli.out_file import check_writable
-    from localspec.insight.bench.lock import alone
+    from localspec.insight.bench.lock import bench_lock
     from localspec.insight.bench.result import read_result
     from localspec.insight.bench.run import INTERRUPTED
 
@@ -132,7 +132,7 @@ def bench(services: Services, /, **given: Any) -> None:
     launches = _launches(given)
     if given["save_it"]:
         check_save(launches)
-    with alone():
+    with bench_lock():
         done = _measured(services, orders, launches)
     changes = _changes(earlier, done.result)
     _show(done.result, changes, given)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.base.errors import OutputError, UsageError, refused
-from localspec.base.shared_file import followed, is_passage, write_whole
+from localspec.base.shared_file import is_stream, resolved, write_whole
 from localspec.base.visible import visible
 
 
@@ -16,10 +16,10 @@ def check_writable(path: Path | None) -> None:
     """Raise UsageError before any long work if there is no way to write there."""
     if path is None:
         return
-    if is_passage(path):
+    if is_stream(path):
         _refuse_without(path, path)
         return
-    real = followed(path)
+    real = resolved(path)
     if not real.parent.is_dir():
         raise UsageError(f"There is no folder {real.parent} to write {real.name} to.", "Make it first.")
     _refuse_without(real.parent, path)  # another file takes the place of one that is there

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from localspec.base.terminal_stream import escape_for, netted
+from localspec.base.terminal_stream import escape_for, filtered
 
 _STDOUT = 1
 
@@ -41,7 +41,7 @@ def settle_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.stdout, sys.stderr = netted(_telling(sys.stdout)), netted(sys.stderr)
+    sys.stdout, sys.stderr = filtered(_telling(sys.stdout)), filtered(sys.stderr)
 
 
 def _telling(stream: TextIO) -> TextIO:

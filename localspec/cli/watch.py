@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from localspec.base.terminal_stream import netted
+from localspec.base.terminal_stream import filtered
 from localspec.cli.services import Services
 from localspec.cli.streams import erase_status
 
@@ -220,4 +220,4 @@ def _apart_from_native(stream: TextIO, descriptor: int) -> TextIO:
     if stream.fileno() != 2:
         os.close(own)
         return stream
-    return netted(open(own, "w", buffering=1, encoding=stream.encoding, errors="replace"))  # noqa: PTH123
+    return filtered(open(own, "w", buffering=1, encoding=stream.encoding, errors="replace"))  # noqa: PTH123

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import OWN_FOLDER, ConfigError, LocalSpecError, refused
+from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import alone, replace_file
+from localspec.base.shared_file import replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
 from localspec.config.pair_table import PAIR_TABLES, can_be_of_pair, name_in, place_of
@@ -97,7 +98,7 @@ def write_value(setting: Setting, value: Value | None, pair: str | None = None, 
     Whatever else has changed in the file meanwhile stays. Raises ConfigError.
     """
     path = path or config_file()
-    with _explained(path), alone(path):
+    with _explained(path), folder_lock(path):
         before = read_file(path, MOST_BYTES) if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"

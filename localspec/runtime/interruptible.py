@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE
 from localspec.base.signal_wakeup import SignalWakeup
-from localspec.base.signals import ending_signals, forsake_terminal
+from localspec.base.signals import discard_terminal_output, ending_signals
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
 from localspec.engine.model import Cancelled
@@ -154,7 +154,7 @@ class InterruptibleThread:
 
     def _on_end(self, signal_number: int, frame: FrameType | None) -> None:
         if signal_number != signal.SIGTERM:
-            forsake_terminal()
+            discard_terminal_output()
         if self.leaving is None:
             self.leaving = 128 + signal_number
             self._force = threading.Timer(GRACE_S, os._exit, (self.leaving,))

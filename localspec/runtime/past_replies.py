@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
-from localspec.base.shared_file import alone, replace_file
+from localspec.base.file_lock import folder_lock
+from localspec.base.shared_file import replace_file
 
 _MAGIC = b"replies1"
 _HEAD = struct.Struct("<II")
@@ -40,7 +41,7 @@ class PastReplies:
         record = _record(tokens)
         if not tokens or len(_MAGIC) + len(record) > self._size_bytes:
             return
-        with suppress(OSError), alone(self._path):
+        with suppress(OSError), folder_lock(self._path):
             data = self._read()
             records = list(_whole_records(data))
             undamaged = len(data) == _file_bytes(records)

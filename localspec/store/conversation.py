@@ -31,7 +31,7 @@ from localspec.store.timestamps import Clock
 from localspec.store.titles import title_of
 from localspec.store.tree import Node, ReplyState, Tree
 from localspec.store.write_queue import Journal
-from localspec.store.writer_lock import Writer
+from localspec.store.writer_lock import WriterLock
 
 
 class StoredConversation:
@@ -45,7 +45,7 @@ class StoredConversation:
         self,
         database: Database,
         journal: Journal,
-        writer: Writer,
+        writer: WriterLock,
         heading: Heading,
         tree: Tree,
         *,

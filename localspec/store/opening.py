@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from localspec.base.errors import OWN_FOLDER, StoreError, refused
-from localspec.base.shared_file import alone
+from localspec.base.file_lock import folder_lock
 from localspec.store import sqlite_errors
 from localspec.store.schema import MIGRATIONS, Migration
 from localspec.store.timestamps import Clock
@@ -156,7 +156,7 @@ def _alone(path: Path) -> Iterator[None]:
     with ExitStack() as locked:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            locked.enter_context(alone(path))
+            locked.enter_context(folder_lock(path))
         except OSError as error:
             raise _unwritable(path, error) from error
         yield

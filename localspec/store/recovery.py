@@ -8,14 +8,14 @@ from localspec.store import provenance
 from localspec.store.database import Database
 from localspec.store.rows import update_content
 from localspec.store.tree import ReplyState
-from localspec.store.writer_lock import living
+from localspec.store.writer_lock import living_writers
 
 
 def finish_cut_off(database: Database, path: Path | None) -> int:
     """Mark replies as cut off whose writer is gone; how many there were. Raises StoreError."""
     rows = database.query("SELECT message, part, writer FROM reply WHERE state = 'writing'")
     # Only now: a program that begins to write after this look has none of these replies.
-    alive = living(path) if path is not None else set()
+    alive = living_writers(path) if path is not None else set()
     left = [(message, part) for message, part, writer in rows if writer not in alive]
     return sum(_settle(database, message, part) for message, part in left)
 

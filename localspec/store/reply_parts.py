@@ -9,14 +9,14 @@ from localspec.store.recorder import Ended, Monotonic, Recorder
 from localspec.store.replies import ReplyMetadata, ReplyPart
 from localspec.store.tree import Node, ReplyState
 from localspec.store.write_queue import Journal
-from localspec.store.writer_lock import Writer
+from localspec.store.writer_lock import WriterLock
 
 
 class ReplyParts:
     """A reply has a part for each time that the engine wrote at it."""
 
     def __init__(
-        self, database: Database, journal: Journal, writer: Writer, keeper: HeadingWriter, monotonic: Monotonic
+        self, database: Database, journal: Journal, writer: WriterLock, keeper: HeadingWriter, monotonic: Monotonic
     ) -> None:
         self._database = database
         self._journal = journal

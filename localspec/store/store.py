@@ -25,7 +25,7 @@ from localspec.store.search import Hit, search
 from localspec.store.timestamps import Clock, now, to_micros
 from localspec.store.tree import Tree
 from localspec.store.write_queue import Journal
-from localspec.store.writer_lock import Writer
+from localspec.store.writer_lock import WriterLock
 
 BUSY_S = 2.0
 """How long to wait for another program that is writing."""
@@ -62,7 +62,7 @@ class Store:
         self._database = Database(opened.connection, path, opened.notice if opened.read_only else "")
         self._readers: list[Database] = []
         self._journal = Journal(self._database)
-        self._writer = Writer(None if opened.read_only else path)
+        self._writer = WriterLock(None if opened.read_only else path)
         self._clock = clock
         self._monotonic = monotonic
         self._ids = ids

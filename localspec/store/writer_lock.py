@@ -1,64 +1,57 @@
-"""Whether the program that was writing a reply still lives.
+"""The lock by which other programs see that the writer of an unfinished reply is still running.
 
-Each program that records holds the lock of a small file beside the database; the system drops the lock when
-the program dies, however it dies.
+Each program that records replies holds the lock of a small file beside the database. The system drops the lock when the
+program dies.
 """
 
 from __future__ import annotations
 
 import glob
 import secrets
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from filelock import FileLock
+from localspec.base.file_lock import file_lock
 
 
-class Writer:
-    """The program's own lock; the file is made when the first reply begins."""
+class WriterLock:
+    """The lock of this program; the file is created when its first reply begins."""
 
     def __init__(self, database: Path | None) -> None:
-        """``database`` is None for one in memory, which nobody else sees."""
+        """``database`` is None for one in memory, which no other program sees."""
         self.name = secrets.token_hex(8)
         self._database = database
-        self._lock: FileLock | None = None
+        self._held: ExitStack | None = None
 
     def sign(self) -> str:
-        """The name to write into a reply that begins."""
-        if self._database is not None and self._lock is None:
-            from filelock import FileLock
-
-            self._lock = FileLock(_lock_file(self._database, self.name), timeout=0, thread_local=False, mode=0o600)
-            # Without it others may take a reply for cut off while it grows; its end sets that right.
+        """Take the lock, and return the name that is stored with a reply that begins."""
+        if self._database is not None and self._held is None:
+            self._held = ExitStack()
+            # Without the lock others may mark a growing reply as cut off; the end of the reply corrects that.
             with suppress(OSError):
-                self._lock.acquire()
+                self._held.enter_context(file_lock(_lock_file(self._database, self.name), wait=False))
         return self.name
 
     def close(self) -> None:
-        """Let go; the file goes as well, or the next program that opens the database takes it away."""
-        if self._lock is not None and self._database is not None:
+        """Release the lock and delete its file."""
+        if self._held is not None and self._database is not None:
             with suppress(OSError):
-                self._lock.release()
+                self._held.close()
                 _lock_file(self._database, self.name).unlink(missing_ok=True)
-            self._lock = None
+            self._held = None
 
 
-def living(database: Path) -> set[str]:
-    """The names of programs that still run; what dead ones left behind is cleared away."""
-    files = list(database.parent.glob(glob.escape(_lock_file(database, "").name) + "*"))
-    return {file.name.removeprefix(_lock_file(database, "").name) for file in files if _is_held(file)}
+def living_writers(database: Path) -> set[str]:
+    """The names of writers that are still running. The lock files of dead ones are deleted."""
+    prefix = _lock_file(database, "").name
+    return {file.name.removeprefix(prefix) for file in database.parent.glob(f"{glob.escape(prefix)}*") if _lives(file)}
 
 
-def _is_held(file: Path) -> bool:
-    from filelock import FileLock, Timeout
-
+def _lives(file: Path) -> bool:
     try:
-        with FileLock(file, timeout=0, thread_local=False):
-            pass
-        file.unlink(missing_ok=True)
-    except Timeout:
+        with file_lock(file, wait=False):
+            file.unlink(missing_ok=True)
+    except BlockingIOError:
         return True
     except OSError:
         return False

@@ -27,7 +27,7 @@ from textual.widget import MountError, Widget
 
 from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
-from localspec.base.signals import ending_signals, forsake_terminal
+from localspec.base.signals import discard_terminal_output, ending_signals
 from localspec.base.visible import visible_line
 from localspec.chat.commands.places import ACTIONS
 from localspec.chat.engine import EngineHandle
@@ -234,15 +234,15 @@ class ChatApp(App[None], inherit_bindings=False):
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
         if self._tending:
-            self.call_after_refresh(gc_scheduler.settle)
-            self.set_interval(gc_scheduler.LOOK_S, partial(self._tend, self._tending))
+            self.call_after_refresh(gc_scheduler.freeze_heap)
+            self.set_interval(gc_scheduler.CHECK_S, partial(self._tend, self._tending))
             for number in ending_signals():
                 asyncio.get_running_loop().add_signal_handler(number, self._end_by, number)
 
     def _end_by(self, number: int) -> None:
         """Leave as with the key, but with the exit code of the signal."""
         if number != signal.SIGTERM:
-            forsake_terminal()
+            discard_terminal_output()
         if not self._exit:  # the first says why
             self.exit(return_code=128 + number)
 

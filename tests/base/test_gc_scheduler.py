@@ -56,7 +56,7 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
 def test_what_there_is_when_things_have_settled_is_left_out_of_collections(thawed: None) -> None:
     """But not what comes later, which is looked at more seldom than by default."""
     early: list[object] = []
-    gc_scheduler.settle()
+    gc_scheduler.freeze_heap()
     late: list[object] = [early]
     left = {id(each) for each in gc.get_objects()}
     assert gc.get_freeze_count() > 0
@@ -67,7 +67,7 @@ def test_what_there_is_when_things_have_settled_is_left_out_of_collections(thawe
 
 def test_unused_objects_are_dropped_with_the_pages_they_leave_if_many_were_made(thawed: None) -> None:
     """But where nothing was made, nothing is looked through."""
-    gc_scheduler.settle()
+    gc_scheduler.freeze_heap()
     collections: list[str] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
@@ -99,8 +99,8 @@ def test_memory_is_given_back_now_and_then() -> None:
     clock = Clock()
     tending = gc_scheduler.GcScheduler(clock)
     due: list[bool] = []
-    for _ in range(0, 10 * gc_scheduler.GIVE_BACK_S, gc_scheduler.LOOK_S):
-        clock.now += gc_scheduler.LOOK_S
+    for _ in range(0, 10 * gc_scheduler.GIVE_BACK_S, gc_scheduler.CHECK_S):
+        clock.now += gc_scheduler.CHECK_S
         due.append(tending.due(busy=False))
     assert due.count(True) == 10
 

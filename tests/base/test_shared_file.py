@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.shared_file import alone, new_private_file, replace_file, write_whole
+from localspec.base.file_lock import file_lock, folder_lock, is_locked
+from localspec.base.shared_file import new_private_file, replace_file, write_whole
 from localspec.chat.compose.history import PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UnsentMessages
@@ -226,5 +227,55 @@ def test_what_a_check_refuses_is_not_put_in_place_and_leaves_nothing(tmp_path: P
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="directory"), alone(tmp_path / "file" / "folder" / "name"):
+    with pytest.raises(OSError, match="directory"), folder_lock(tmp_path / "file" / "folder" / "name"):
         pass
+
+
+def test_a_lock_is_seen_and_dropped_with_its_holder(tmp_path: Path) -> None:
+    """A second taker that does not wait is refused; a file that is not there is not locked, and not created to ask."""
+    file = tmp_path / "name.lock"
+    assert not is_locked(file)
+    assert not file.exists()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    assert is_locked(file)
+    with pytest.raises(BlockingIOError), file_lock(file, wait=False):
+        pass
+    holder.kill()
+    holder.communicate()
+    with file_lock(file, wait=False):
+        assert is_locked(file)
+    assert not is_locked(file)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from localspec.base.file_lock import file_lock
+with file_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("write", [lambda path: replace_file(path, b"new"), lambda path: write_whole(path, "new")])
+def test_temporary_files_of_killed_programs_are_deleted_by_the_next_write(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
+    """But those of a write under way, of other files, links, and files that a person named stay."""
+    file = tmp_path / "chat.md"
+    digits = "0123456789abcdef"
+    stale, fresh = tmp_path / f".chat-{digits}.md", tmp_path / f".chat-{digits[::-1]}.md"
+    kept = {tmp_path / f".other-{digits}.md", tmp_path / f".chat-{digits}.txt", tmp_path / ".chat-notes.md"}
+    link = tmp_path / f".chat-{'a' * 16}.md"
+    for path in (stale, fresh, *kept):
+        path.write_text("half")
+    for path in (stale, *kept):
+        os.utime(path, (0, 0))
+    link.symlink_to(stale.name)
+    os.utime(link, (0, 0), follow_symlinks=False)
+    write(file)
+    assert {*tmp_path.iterdir()} == {file, fresh, link, *kept}

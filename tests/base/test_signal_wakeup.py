@@ -58,4 +58,4 @@ def test_what_there_was_before_is_there_again() -> None:
         signal.set_wakeup_fd(outer._sink)
     assert signal.set_wakeup_fd(-1) == -1
     assert signal.getsignal(signal.SIGURG) is before
-    assert not any(thread.name == "localspec-nudge" for thread in threading.enumerate())
+    assert not any(thread.name == "localspec-signal-wakeup" for thread in threading.enumerate())

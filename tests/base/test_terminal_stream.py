@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.base.terminal_stream import TerminalStream, escape_for, netted
+from localspec.base.terminal_stream import TerminalStream, escape_for, filtered
 from localspec.chat.marks import Marks, marked
 from localspec.cli.streams import Status, settle_streams
 from localspec.cli.tables import coloured
@@ -71,7 +71,7 @@ def test_our_own_styles_pass() -> None:
 def test_nothing_comes_through(text: str) -> None:
     """Whatever is written, in whatever pieces."""
     screen = Screen()
-    stream = netted(screen)
+    stream = filtered(screen)
     for piece in (text[: len(text) // 2], text[len(text) // 2 :], f"\ufdd0{'0' * 16}\ufdd0[31m"):
         assert stream.write(piece) == len(piece)
     assert not set(screen.getvalue()) & set("\x1b\x9b\u202e\b\a\r")
@@ -82,6 +82,6 @@ def test_a_file_gets_the_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> No
     settle_streams()
     print(HOSTILE)
     assert capsys.readouterr().out == f"{HOSTILE}\n"
-    stream = netted(Screen())
+    stream = filtered(Screen())
     assert isinstance(stream, TerminalStream)
-    assert netted(stream) is stream
+    assert filtered(stream) is stream

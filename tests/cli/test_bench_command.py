@@ -16,7 +16,7 @@ from localspec.base.extras import install_extra
 from localspec.base.paths import user_paths
 from localspec.cli.services import Services
 from localspec.config import read_config
-from localspec.insight.bench.lock import alone
+from localspec.insight.bench.lock import bench_lock
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Role
@@ -157,7 +157,7 @@ def test_settings_of_the_file_count(localspec: Localspec, prompts: Path) -> None
 
 def test_a_second_benchmark_waits_for_nobody(localspec: Localspec) -> None:
     """It says that there is another."""
-    with alone():
+    with bench_lock():
         done = bench(localspec, *FILES)
     assert done.code == 7
     assert "Another localspec bench is running" in done.err

@@ -36,7 +36,7 @@ def test_what_is_installed_here_answers() -> None:
         (signal.SIGILL, "an instruction this one does not have"),
         (signal.SIGSEGV, "it crashed"),
         (signal.SIGKILL, "want of memory"),
-        (signal.SIGTERM, "it died of signal 15"),
+        (signal.SIGTERM, "signal 15 ended it"),
     ],
 )
 def test_a_death_is_a_sentence(number: signal.Signals, said: str) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.base.shared_file import alone, replace_file
+from localspec.base.file_lock import folder_lock
+from localspec.base.shared_file import replace_file
 from localspec.chat.compose.fuzzy import best
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.sizes import size_bytes
@@ -46,14 +47,14 @@ class PromptHistory:
         if kept.blank or (known and known[-1] == kept):
             return
         self._messages = [*known, kept][-MAX_MESSAGES:]
-        with suppress(OSError), alone(self._path):
+        with suppress(OSError), folder_lock(self._path):
             self._append(kept)
 
     def forget(self, texts: Collection[str]) -> None:
         """Leave none of the messages that said one of these, attached files apart. Raises OSError."""
         if not self._path.exists():
             return
-        with alone(self._path):
+        with folder_lock(self._path):
             kept = [written for written in self._read() if not any(map(written.says, texts))]
             replace_file(self._path, b"".join(map(_line, kept)), private=True)
         self._messages = None

@@ -7,7 +7,8 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from localspec.base.shared_file import alone, replace_file
+from localspec.base.file_lock import folder_lock
+from localspec.base.shared_file import replace_file
 from localspec.chat.compose.message import WrittenMessage
 
 UNSENT = "unsent"
@@ -48,7 +49,7 @@ class UnsentMessages:
     def _forget(self, path: Path) -> None:
         if not path.exists():
             return
-        with alone(path):
+        with folder_lock(path):
             if path.read_bytes() == self._seen.get(path):
                 path.unlink()
 

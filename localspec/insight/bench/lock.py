@@ -1,31 +1,28 @@
-"""One benchmark at a time: two would measure each other."""
+"""The lock that lets one benchmark run at a time: two would measure each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from localspec.base.errors import OWN_FOLDER, CapacityError, ConfigError, refused
+from localspec.base.file_lock import file_lock
 from localspec.base.paths import user_paths
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Raises CapacityError if another benchmark of this user runs. The system drops the lock with its holder."""
-    from filelock import FileLock, Timeout
-
+def bench_lock() -> Iterator[None]:
+    """Hold the lock. Raises CapacityError if another benchmark of this user holds it, ConfigError."""
     file = user_paths().data / "bench.lock"
+    lock = ExitStack()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(file, timeout=0)
-        lock.acquire()
-    except Timeout:
+        lock.enter_context(file_lock(file, wait=False))
+    except BlockingIOError:
         raise CapacityError(
             "Another localspec bench is running; two would measure each other.", "Wait until it has ended, or stop it."
         ) from None
     except OSError as error:
         raise ConfigError(*refused(f"{file} cannot be written", error, OWN_FOLDER)) from error
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()

@@ -7,17 +7,16 @@ it. Several programs may have it open: each change is made under a lock to the f
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import OWN_FOLDER, NotFoundError, StoreError, UsageError, refused
+from localspec.base.file_lock import file_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.insight.trials.records import trial_from_dict, trial_to_dict
@@ -133,20 +132,17 @@ class TrialBook:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Keep other LocalSpecs from changing the file meanwhile.
+        """Hold the lock for changing the file.
 
-        By a lock beside it: one on the folder would stand in the way of settings, which a promotion writes.
+        It is a file of its own: a promotion writes settings meanwhile, which takes the lock of their folder.
         """
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock = ExitStack()
+            lock.enter_context(file_lock(self.path.with_suffix(".lock")))
+        with lock:
             self._stamp = (-1, -1)
             yield
-        finally:
-            os.close(descriptor)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 from localspec.base.errors import OWN_CACHE, DownloadError, refused
+from localspec.base.shared_file import replace_file
 from localspec.models.download.remote_file import RemoteFile
 from localspec.models.pairs.disk import is_file
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
@@ -137,7 +138,4 @@ def _write_ref(ref: Path, commit: str) -> None:
             return
     except (OSError, UnicodeDecodeError):
         pass  # it is written anew
-    ref.parent.mkdir(parents=True, exist_ok=True)
-    temporary = ref.with_name(f"{ref.name}.{uuid4().hex[:8]}.tmp")
-    temporary.write_text(commit, encoding="utf-8")
-    temporary.replace(ref)
+    replace_file(ref, commit.encode())

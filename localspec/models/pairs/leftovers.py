@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import time
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from localspec.base.file_lock import is_locked
 from localspec.models.pairs.disk import links_below, matching, real
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.stores.hub import repositories
@@ -52,7 +52,7 @@ def _of_repository(repo: str, folder: Path, now: float) -> Iterator[Leftover]:
     written = dict[str, float]()
     for blob, status in unused.items():
         written[_etag(blob)] = max(written.get(_etag(blob), 0.0), status.st_mtime)
-    busy = {etag for etag, at_s in written.items() if now - at_s < _IN_USE_S or _is_locked(folder, etag)}
+    busy = {etag for etag, at_s in written.items() if now - at_s < _IN_USE_S or _is_downloading(folder, etag)}
     for blob, status in unused.items():
         kind = UNFINISHED if blob.name.endswith(_PARTS) else UNUSED
         yield Leftover(blob, repo, kind, status.st_size, _etag(blob) in busy)
@@ -72,13 +72,6 @@ def _etag(blob: Path) -> str:
     return blob.name.partition(".")[0]
 
 
-def _is_locked(folder: Path, etag: str) -> bool:
-    """Whether a program, ours or the Hub's client, holds the lock of a file."""
-    try:
-        with (folder.parent / _LOCKS / folder.name / f"{etag}.lock").open("r+b") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass  # there is no lock, or no way to ask
-    return False
+def _is_downloading(folder: Path, etag: str) -> bool:
+    """True if a program, LocalSpec or the Hub's client, is downloading the file of this ETag."""
+    return is_locked(folder.parent / _LOCKS / folder.name / f"{etag}.lock")

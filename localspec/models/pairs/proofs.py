@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 
+from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import alone, replace_file
+from localspec.base.shared_file import replace_file
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.split_files import parts_of
 
@@ -42,7 +43,7 @@ def _proof(record: Mapping[str, object]) -> Proof:
 
 def add_proof(label: str, proof: Proof) -> None:
     """Write one down beside those there are. Where the disk refuses, the file is merely not marked."""
-    with suppress(OSError), alone(proofs_file()):
+    with suppress(OSError), folder_lock(proofs_file()):
         proofs = read_proofs() | {label: proof}
         text = json.dumps({name: asdict(each) for name, each in proofs.items()}, indent=1)
         replace_file(proofs_file(), text.encode(), private=True)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import OWN_FOLDER, ConfigError, InputError, UsageError, refused
+from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
-from localspec.base.shared_file import alone, replace_file
+from localspec.base.shared_file import replace_file
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.schema import MOST_BYTES, read_pairs
 
@@ -31,7 +32,7 @@ def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
 
 def append_pair(pair: Pair) -> Path:
     """Write a pair behind those there are; the file. Raises ConfigError, InputError, UsageError."""
-    with _alone():
+    with _locked():
         before = own_pairs()
         if any(own.id == pair.id for own in before):
             raise UsageError(f"There is a pair {pair.id!r} already.", "Choose another with --id.")
@@ -43,7 +44,7 @@ def append_pair(pair: Pair) -> Path:
 
 def remove_pair(pair_id: str) -> None:
     """Take a pair out, with the comments within its table; nothing if it is out already. Raises ConfigError."""
-    with _alone():
+    with _locked():
         _remove(pair_id)
 
 
@@ -134,8 +135,8 @@ def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> Non
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
-    with _explained(own_file()), alone(own_file()):
+def _locked() -> Iterator[None]:
+    with _explained(own_file()), folder_lock(own_file()):
         yield
 
 

@@ -154,7 +154,7 @@ class EngineProcess:
                 files = files_being_loaded(self._loading, options.target, options.draft)
                 return ending_error(status, said, files, then)
             case _:
-                return ending_error(status, said, then=then)
+                return ending_error(status, said, next_step=then)
 
 
 def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes], int]:

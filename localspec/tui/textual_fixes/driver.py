@@ -23,7 +23,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from localspec.base.signals import forsake_terminal
+from localspec.base.signals import discard_terminal_output
 from localspec.tui.textual_fixes.paste_gate import Pasted, PasteGate
 
 Size: TypeAlias = tuple[int, int]
@@ -85,7 +85,7 @@ class TerminalDriver(LinuxDriver):
                 if data == b"":
                     # Nobody is at the other end any more. Where the system's own signal for that is ignored, as under
                     # nohup, the app would go on for ever; what was said is stored.
-                    forsake_terminal()
+                    discard_terminal_output()
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
                 for message in source.take(data) if data else source.tick():

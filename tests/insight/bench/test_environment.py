@@ -10,7 +10,7 @@ import pytest
 
 from localspec.base.errors import CapacityError
 from localspec.insight.bench.environment import Snapshot, notes, resident_bytes
-from localspec.insight.bench.lock import alone
+from localspec.insight.bench.lock import bench_lock
 
 QUIET = Snapshot(at_s=0.0, own_s=0.0, busy_s=100.0, throttled_n=3, clock_ghz=3.5, cores=4)
 
@@ -59,7 +59,7 @@ def test_the_files_of_linux_are_read(tmp_path: Path) -> None:
 
 def test_two_benchmarks_at_once_are_refused() -> None:
     """The second is told so; when the first has ended, it may."""
-    with alone(), pytest.raises(CapacityError, match="Another localspec bench is running"), alone():
+    with bench_lock(), pytest.raises(CapacityError, match="Another localspec bench is running"), bench_lock():
         pass
-    with alone():
+    with bench_lock():
         pass
