@@ -6,7 +6,7 @@ from localspec.chat.session import ChatSession, Phase
 from localspec.chat.tokens.live import Activity, Figures, latest_of, paused, reply_summary
 from localspec.chat.tokens.marking import MODES, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
-from localspec.engine.fallback import Fallback, failure_note, failures_of, fallback_of
+from localspec.engine.events import Fallback
 from localspec.runtime import figures
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
@@ -56,14 +56,15 @@ def pause_note(session: ChatSession) -> str:
 
 def failure_said(reply: Reply) -> str:
     """That a drafter failed in mid-reply, and why; otherwise empty."""
-    return failure_note(reply.rounds[-1]) if reply.rounds else ""
+    return figures.failure_note(reply.rounds[-1]) if reply.rounds else ""
 
 
 def _why_fallen_back(reply: Reply) -> str | None:
     """For the live line, once nobody proposes any more because of a failure."""
-    if not reply.rounds or fallback_of(reply.rounds[-1]) is not Fallback.FAILED:
+    if not reply.rounds or reply.rounds[-1].fallback is not Fallback.FAILED:
         return None
-    return "; ".join(f"{name} failed: {message.rstrip('.')}" for name, message in failures_of(reply.rounds[-1]).items())
+    failures = reply.rounds[-1].failures
+    return "; ".join(f"{failure.drafter} failed: {failure.message.rstrip('.')}" for failure in failures)
 
 
 def closing_note(reply: Reply, *, toy: bool = False) -> str:

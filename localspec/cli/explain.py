@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from localspec.engine.events import Round
+from localspec.engine.wire import why_text
 
 
 def print_explanation(rounds: Iterable[Round]) -> None:
@@ -18,5 +19,5 @@ def explained(round_: Round) -> str:
     """A round in a line."""
     what = f"{round_.accepted_n}/{round_.proposed_n} of {round_.drafter}" if round_.drafter else "plain"
     spent = f"{round_.total_s * 1e3:.1f} ms, {round_.draft_s * 1e3:.1f} of it drafting"
-    why = f": {round_.why}" if round_.why else ""
+    why = f": {why}" if (why := why_text(round_)) else ""
     return f"round {round_.index}: {what}, {len(round_.tokens)} committed in {spent}{why}"

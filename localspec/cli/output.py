@@ -14,11 +14,10 @@ from localspec.chat.marks import Marks, marked
 from localspec.cli.report import remark
 from localspec.cli.streams import Status, wants_ansi, wants_colour
 from localspec.engine.events import Event, Finished, PromptProgress, Round
-from localspec.engine.fallback import failure_note
 from localspec.engine.settings import BANNED
 from localspec.engine.wire import event_to_dict
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.figures import ENDED_EARLY, summary_line
+from localspec.runtime.figures import ENDED_EARLY, failure_note, summary_line
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
 

@@ -61,6 +61,24 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class DrafterFailure:
+    """A drafter that failed and is left out for the rest of its reply."""
+
+    drafter: str
+    message: str
+    """A sentence, from the error it raised."""
+
+
+class Fallback(StrEnum):
+    """The reason why a round has no proposals although there are drafters."""
+
+    FAILED = "failed"
+    """A drafter failed, and no other proposed."""
+    NO_GAIN = "no_gain"
+    """The depth policy expected no gain, or no drafter had a proposal."""
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """One draft, verify, commit."""
 
@@ -80,7 +98,9 @@ class Round:
     total_s: float
     """Wall time of the whole round, host work included; at least draft_s + verify_s."""
     why: str = ""
-    """In a line, why as many tokens were proposed as were; empty where the depth is fixed."""
+    """The depth policy's reason for this depth, in a line; empty where the depth is fixed."""
+    failures: tuple[DrafterFailure, ...] = ()
+    """Drafters left out, in the order in which they failed; those of the rounds before are among them."""
     divergence: float | None = None
     """Of draft and target, in nats per verified token, as ``divergence.py`` defines it; None where not measured."""
     price: float | None = None
@@ -93,6 +113,15 @@ class Round:
     @property
     def proposed_n(self) -> int:
         return self.accepted_n + len(self.rejected) + len(self.ignored)
+
+    @property
+    def fallback(self) -> Fallback | None:
+        """None for a round with a proposal, and where speculation is off."""
+        if self.depth:
+            return None
+        if self.failures:
+            return Fallback.FAILED
+        return Fallback.NO_GAIN if self.why else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from localspec.engine.divergence import divergence_of
 from localspec.engine.drafter import Draft, Drafter, NextProposal
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import (
+    DrafterFailure,
     Event,
     Finished,
     FinishReason,
@@ -24,7 +25,6 @@ from localspec.engine.events import (
     Started,
     Token,
 )
-from localspec.engine.fallback import why_of
 from localspec.engine.model import Cancelled, Model
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
@@ -91,8 +91,8 @@ class _Reply:
     stops: StopStrings = field(init=False)
     release: RoundRelease = field(init=False)
     reason: FinishReason | None = None
-    left_out: dict[str, str] = field(default_factory=dict)
-    """Drafters that failed and are not asked again in this reply, with what they said."""
+    failures: list[DrafterFailure] = field(default_factory=list)
+    """Drafters that are not asked again in this reply."""
     owed_s: float = 0.0
     """Time spent on a round after its events were made; the next one counts it."""
 
@@ -124,7 +124,7 @@ class _Reply:
                 try:
                     drafter.prefill(chunk)
                 except LocalSpecError as error:
-                    self.left_out[drafter.name] = error.message
+                    self.failures.append(DrafterFailure(drafter.name, error.message))
             self.tally.prompt_s += time.perf_counter() - started
             yield PromptProgress(done_n, total_n)
 
@@ -167,7 +167,7 @@ class _Reply:
         drafters = self._drafters()
         plan = request.policy.plan(room if drafters else 0)
         draft = draft_round(drafters, self.context, plan, request.sampler, request.rng, is_end)
-        self.left_out |= {name: error.message for name, error in draft.failures.items()}
+        self.failures += [DrafterFailure(name, error.message) for name, error in draft.failures.items()]
         drafted = time.perf_counter()
         rows = self.target.logits(self.context + draft.tokens, len(draft) + 1)
         verified = time.perf_counter()
@@ -188,7 +188,8 @@ class _Reply:
             draft_s=drafted - started - self.owed_s if drafters else 0.0,
             verify_s=verified - drafted,
             total_s=time.perf_counter() - started,
-            why=self._why(),
+            why=request.policy.explain() if self.drafters else "",
+            failures=tuple(self.failures),
             divergence=divergence,
             price=request.policy.price(len(draft)),
         )
@@ -197,12 +198,12 @@ class _Reply:
         self.owed_s = time.perf_counter() - ended
         return round_
 
-    def _drafters(self) -> list[Drafter]:
+    def _drafters(self) -> Sequence[Drafter]:
         """Those that have not failed: without a draft a reply is slower, never other."""
-        return [drafter for drafter in self.drafters if drafter.name not in self.left_out]
-
-    def _why(self) -> str:
-        return why_of(self.request.policy.explain() if self.drafters else "", self.left_out)
+        if not self.failures:
+            return self.drafters
+        failed = {failure.drafter for failure in self.failures}
+        return [drafter for drafter in self.drafters if drafter.name not in failed]
 
     def _teach(self, judged: Sequence[NextProposal], verdict: Verdict) -> None:
         """Tell the drafters what the target thought of their proposals."""

@@ -5,11 +5,13 @@ Scripts rely on this: fields may be added, none renamed. Times are milliseconds 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from localspec.engine.events import (
+    DrafterFailure,
     Event,
     Finished,
     FinishReason,
@@ -21,6 +23,8 @@ from localspec.engine.events import (
     Token,
 )
 from localspec.engine.timings import Timings
+
+_FAILURE = re.compile(r"(?:^|; )([\w+-]+) is left out, it failed: (.*?)(?=; [\w+-]+ is left out, it failed: |\Z)", re.S)
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
@@ -63,13 +67,40 @@ def _round_to_dict(round_: Round) -> dict[str, Any]:
         "draft_ms": round_.draft_s * 1e3,
         "verify_ms": round_.verify_s * 1e3,
         "round_ms": round_.total_s * 1e3,
-        "why": round_.why,
+        "why": why_text(round_),
         "divergence": round_.divergence,
         "price": round_.price,
+        **({"failures": [asdict(failure) for failure in round_.failures]} if round_.failures else {}),
     }
 
 
+def why_text(round_: Round) -> str:
+    """``Round.why`` and the round's failures, in words."""
+    return "; ".join(filter(None, [round_.why, _failures_text(round_.failures)]))
+
+
+def split_why(text: str) -> tuple[str, tuple[DrafterFailure, ...]]:
+    """Undo ``why_text``, for rounds that were stored before failures were data."""
+    found = list(_FAILURE.finditer(text))
+    if not found:
+        return text, ()
+    return text[: found[0].start()], tuple(DrafterFailure(match[1], match[2]) for match in found)
+
+
+def _failures_text(failures: Iterable[DrafterFailure]) -> str:
+    return "; ".join(f"{failure.drafter} is left out, it failed: {failure.message}" for failure in failures)
+
+
+def _why_and_failures(data: Mapping[str, Any]) -> tuple[str, tuple[DrafterFailure, ...]]:
+    text = data.get("why", "")
+    if "failures" not in data:
+        return split_why(text)
+    failures = tuple(DrafterFailure(each["drafter"], each["message"]) for each in data["failures"])
+    return text.removesuffix(_failures_text(failures)).removesuffix("; "), failures
+
+
 def _round_from_dict(data: Mapping[str, Any]) -> Round:
+    why, failures = _why_and_failures(data)
     return Round(
         index=data["index"],
         drafter=data["drafter"],
@@ -80,7 +111,8 @@ def _round_from_dict(data: Mapping[str, Any]) -> Round:
         draft_s=data["draft_ms"] / 1e3,
         verify_s=data["verify_ms"] / 1e3,
         total_s=data["round_ms"] / 1e3,
-        why=data.get("why", ""),
+        why=why,
+        failures=failures,
         divergence=data.get("divergence"),
         price=data.get("price"),
     )

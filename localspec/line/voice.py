@@ -15,11 +15,10 @@ from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks, marked
 from localspec.engine.events import Event, FinishReason, PromptProgress, Round, Started
-from localspec.engine.fallback import failure_note
 from localspec.line.streaming import Stride, Strides
 from localspec.line.waiting import Waiting
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.figures import sentence
+from localspec.runtime.figures import failure_note, sentence
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
 

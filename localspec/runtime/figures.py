@@ -154,6 +154,14 @@ def why_slower(timings: Timings, *, toy: bool = False) -> str:
     return f"a round wrote {length(per_round)} tokens and took as long as {length(cost)} plain ones"
 
 
+def failure_note(round_: Round) -> str:
+    """A clause about the drafters that failed and are left out, without a full stop; empty if none failed."""
+    return "; ".join(
+        f"the {failure.drafter} failed and is left out of this reply: {failure.message.rstrip('.')}"
+        for failure in round_.failures
+    )
+
+
 def tokens(n: int) -> str:
     """A number of tokens with the word.
 

@@ -7,16 +7,16 @@ stand once at the beginning of their frame::
 
     frame     MARK;  n strings, each: n bytes, UTF-8;  n rounds, each a round
     round     index, drafter, depth, draft time, verify time, total time, why, divergence, price,
-              n tokens, n rejected, n ignored, then those
+              n failures, each: drafter, message;  n tokens, n rejected, n ignored, then those
     token     id, characters of its text, origin + 4 * drafter
     proposal  id, drafter, n bytes, its text in UTF-8
 
 A string is named by its place in the frame, counted from 1; 0 is none. An origin is its place in
 ``ORIGINS``. The text of a token is not repeated: it is the next so many characters of the message. A divergence is in
 thousandths of a nat, a price in thousandths of a plain round, both plus 1; 0 was not measured. The mark is a zero,
-written longer than need be, as no number is. Frames of version 2 have a shorter one and no prices, those of version 1
-none and no divergences either; a record may have frames of several versions, of a reply that began under an older
-program.
+written longer than need be, as no number is. Frames of version 3 have a shorter one and their failures in the reason,
+in words; those of version 2 have no prices either, those of version 1 neither divergences nor a mark. A record may have
+frames of several versions, of a reply that began under an older program.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from localspec.engine.events import Origin, Proposal, Round, Token
+from localspec.engine.events import DrafterFailure, Origin, Proposal, Round, Token
+from localspec.engine.wire import split_why
 
-VERSION = 3
-_READ = (b"\x01", b"\x02", b"\x03")
+VERSION = 4
+_READ = (b"\x01", b"\x02", b"\x03", b"\x04")
 """Versions there are."""
-MARK_2 = b"\x80\x00"
-MARK = b"\x80\x80\x00"
-"""Neither begins the other, and no older frame begins with either."""
+MARKS = {4: b"\x80\x80\x80\x00", 3: b"\x80\x80\x00", 2: b"\x80\x00"}
+"""By version; none begins another, and no frame of version 1 begins with one."""
 _PER_UNIT = 1000
 """Divergences and prices are in thousandths."""
 ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
@@ -92,7 +92,7 @@ class _Writer:
         self._strings: dict[str, int] = {}
 
     def frame(self, rounds_n: int) -> bytes:
-        body, self._bytes = self._bytes, bytearray(MARK)
+        body, self._bytes = self._bytes, bytearray(MARKS[VERSION])
         self._number(len(self._strings))
         for string in self._strings:
             self._text(string)
@@ -109,6 +109,10 @@ class _Writer:
         number(self._string(round_.why or None))
         for measured in (round_.divergence, round_.price):
             number(0 if measured is None else 1 + round(max(measured, 0.0) * _PER_UNIT))
+        number(len(round_.failures))
+        for failure in round_.failures:
+            number(self._string(failure.drafter))
+            number(self._string(failure.message))
         for kind in (round_.tokens, round_.rejected, round_.ignored):
             number(len(kind))
         for token in round_.tokens:
@@ -155,7 +159,7 @@ class _Reader:
 
     def _read_mark(self) -> int:
         """The version of the frame that begins here."""
-        for version, mark in ((3, MARK), (2, MARK_2)):
+        for version, mark in MARKS.items():
             if self._data.startswith(mark, self._at):
                 self._at += len(mark)
                 return version
@@ -167,6 +171,10 @@ class _Reader:
         why = self._string(self._number()) or ""
         divergence = self._measured(since=2)
         price = self._measured(since=3)
+        if self._version >= 4:
+            failures = tuple([self._failure() for _ in range(self._number())])
+        else:
+            why, failures = split_why(why)
         tokens_n, rejected_n, ignored_n = self._number(), self._number(), self._number()
         return Round(
             index=index,
@@ -179,6 +187,7 @@ class _Reader:
             verify_s=verify_s,
             total_s=total_s,
             why=why,
+            failures=failures,
             divergence=divergence,
             price=price,
         )
@@ -187,6 +196,10 @@ class _Reader:
         """A value in thousandths that frames have ``since`` this version."""
         stored = self._number() if self._version >= since else 0
         return (stored - 1) / _PER_UNIT if stored else None
+
+    def _failure(self) -> DrafterFailure:
+        drafter, message = self._string(self._number()), self._string(self._number())
+        return DrafterFailure(drafter or "", message or "")
 
     def _token(self) -> Token:
         token_id, length, code = self._number(), self._number(), self._number()

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Round
-from localspec.engine.fallback import why_of
+from localspec.engine.events import DrafterFailure, Round
 from localspec.engine.wire import event_from_dict
 from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
@@ -165,7 +164,9 @@ def test_a_draft_that_fails_is_told(localspec: Localspec, monkeypatch: pytest.Mo
 
     def failing(self: FakePair, *asked: Any) -> Any:
         for event in reply(self, *asked):
-            yield replace(event, why=why_of("", {"draft": "It broke."})) if isinstance(event, Round) else event
+            yield (
+                replace(event, failures=(DrafterFailure("draft", "It broke."),)) if isinstance(event, Round) else event
+            )
 
     monkeypatch.setattr(FakePair, "reply", failing)
     sentence = "he draft failed and is left out of this reply: It broke."

@@ -18,7 +18,16 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.drafter import Drafter, NextProposal
 from localspec.engine.drafters.draft import DraftModel
-from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
+from localspec.engine.events import (
+    DrafterFailure,
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    PromptProgress,
+    Round,
+    Started,
+)
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Cancelled, Logits
 from localspec.engine.sampling import Greedy, Sampler
@@ -470,7 +479,7 @@ def test_a_draft_that_cannot_read_the_prompt_is_left_out_from_there_on() -> None
     events = reply(TableModel(letters(6)), drafter, prompt=[1] * 9, prompt_chunk=2, max_tokens=4)
     assert drafter.prefills == [2]
     assert [round_.depth for round_ in rounds_of(events)] == [0] * 4
-    assert "It broke." in rounds_of(events)[0].why
+    assert rounds_of(events)[0].failures == (DrafterFailure("scripted", "It broke."),)
 
 
 def test_time_is_counted_once_and_where_it_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -575,6 +584,6 @@ def test_a_draft_that_fails_is_left_out_and_the_reply_goes_on(good_n: int) -> No
     assert [token.id for round_ in rounds for token in round_.tokens] == [
         token.id for event in reply(target, None) if isinstance(event, Round) for token in event.tokens
     ]
-    assert "draft is left out, it failed: llama.cpp failed (code -3)." in rounds[-1].why
+    assert rounds[-1].failures == (DrafterFailure("draft", "llama.cpp failed (code -3)."),)
     assert rounds[-1].depth == 0
     assert bool(rounds[0].accepted_n) is (good_n > len(PROMPT))

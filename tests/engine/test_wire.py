@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.engine.events import (
+    DrafterFailure,
     Event,
     Finished,
     FinishReason,
@@ -38,6 +39,7 @@ ROUNDS = st.builds(
     verify_s=SECONDS,
     total_s=SECONDS,
     price=st.none() | SECONDS,
+    failures=st.lists(st.builds(DrafterFailure, st.text(max_size=5), st.text(max_size=5)), max_size=2).map(tuple),
 )
 
 

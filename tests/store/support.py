@@ -11,7 +11,17 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Started, Token
+from localspec.engine.events import (
+    DrafterFailure,
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    Proposal,
+    Round,
+    Started,
+    Token,
+)
 from localspec.engine.tally import Tally
 from localspec.runtime.messages import ReplyOptions
 from localspec.store import ModelFileRecord, ReplyMetadata, Store, StoredConversation
@@ -135,6 +145,7 @@ ROUNDS = st.lists(
         verify_s=SECONDS,
         total_s=SECONDS,
         why=TEXTS,
+        failures=st.lists(st.builds(DrafterFailure, TEXTS, TEXTS), max_size=2).map(tuple),
         divergence=st.none() | THOUSANDTHS,
         price=st.none() | THOUSANDTHS,
     ),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.engine.events import Round
+from localspec.engine.events import DrafterFailure, Round
 from localspec.store import provenance
 from tests.store.support import ROUNDS, round_of
 
@@ -44,25 +44,38 @@ OLD_END = b"\x02\x01\x00\x0a\x05\x05\x05\x06\x02\x63\x01\x02no"
 
 
 def test_the_format_stays() -> None:
-    """A frame as version 3 writes it; if this fails, what people have stored cannot be read any more."""
+    """A frame as version 4 writes it; if this fails, what people have stored cannot be read any more."""
     rounds = [replace(round_of(0, ["Hello", " world"]), divergence=0.25, price=1.5)]
-    frame = b"\x80\x80\x00" + OLD + b"\xfb\x01" + b"\xdd\x0b" + OLD_END
+    frame = b"\x80\x80\x80\x00" + OLD + b"\xfb\x01" + b"\xdd\x0b" + b"\x00" + OLD_END
     assert provenance.frame(rounds) == frame
     assert provenance.rounds_of(provenance.record([frame]), "Hello world") == tuple(rounds)
 
 
 def test_older_rounds_are_read() -> None:
-    """Of versions 1 and 2, and frames of them in a record of today, between others."""
+    """Of versions 1 to 3, and frames of them in a record of today, between others."""
     first = round_of(0, ["Hello", " world"])
     second = replace(first, divergence=0.25)
     third = replace(second, price=1.5)
-    frames = {1: OLD + OLD_END, 2: b"\x80\x00" + OLD + b"\xfb\x01" + OLD_END}
-    for version, expected in ((1, first), (2, second)):
+    frames = {
+        1: OLD + OLD_END,
+        2: b"\x80\x00" + OLD + b"\xfb\x01" + OLD_END,
+        3: b"\x80\x80\x00" + OLD + b"\xfb\x01\xdd\x0b" + OLD_END,
+    }
+    for version, expected in ((1, first), (2, second), (3, third)):
         stored = bytes([version]) + zlib.compress(frames[version])
         assert provenance.rounds_of(stored, "Hello world") == (expected,)
         assert provenance.first_round_of(stored) is not None
-    mixed = [provenance.frame([third]), frames[1], frames[2], provenance.frame([third])]
-    assert provenance.rounds_of(provenance.record(mixed), "Hello world" * 4) == (third, first, second, third)
+    mixed = [provenance.frame([third]), frames[1], frames[2], frames[3], provenance.frame([third])]
+    assert provenance.rounds_of(provenance.record(mixed), "Hello world" * 5) == (third, first, second, third, third)
+
+
+def test_failures_of_older_rounds_are_read() -> None:
+    """Version 3 had them in the reason, in words."""
+    reason = b"slow; draft is left out, it failed: It broke."
+    old = OLD.replace(b"\x17as many as there may be", bytes([len(reason)]) + reason)
+    stored = b"\x03" + zlib.compress(b"\x80\x80\x00" + old + b"\xfb\x01\xdd\x0b" + OLD_END)
+    (round_,) = provenance.rounds_of(stored, "Hello world")
+    assert (round_.why, round_.failures) == ("slow", (DrafterFailure("draft", "It broke."),))
 
 
 def test_a_token_takes_few_bytes() -> None:

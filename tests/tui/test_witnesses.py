@@ -15,8 +15,16 @@ from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession, Phase
 from localspec.chat.status import live_state, pause_note
 from localspec.chat.tokens.live import Figures
-from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started
-from localspec.engine.fallback import why_of
+from localspec.engine.events import (
+    DrafterFailure,
+    Event,
+    Finished,
+    FinishReason,
+    Origin,
+    PromptProgress,
+    Round,
+    Started,
+)
 from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
 from localspec.insight.observers import News, ReplyObserver
@@ -193,7 +201,9 @@ def test_a_drafter_that_failed_is_said_in_one_place(drafter: str | None, note: s
     talking = Talking()
     talking.session.ask("Hello")
     talking.engine.start()
-    failed = replace(make_round(["one", " two"]), depth=2 if drafter else 0, why=why_of("", {"draft": "It broke."}))
+    failed = replace(
+        make_round(["one", " two"]), depth=2 if drafter else 0, failures=(DrafterFailure("draft", "It broke."),)
+    )
     talking.engine.write([replace(failed, drafter=drafter)])
     talking.hear()
     assert pause_note(talking.session) == note
@@ -326,7 +336,7 @@ async def test_a_draft_that_fails_is_said_while_and_after(tmp_path: Path) -> Non
         await loaded(pilot, engine)
         await send(pilot, "Hello")
         engine.start()
-        broken = replace(make_round(["word"]), depth=0, drafter=None, why=why_of("", {"draft": "It broke."}))
+        broken = replace(make_round(["word"]), depth=0, drafter=None, failures=(DrafterFailure("draft", "It broke."),))
         engine.write([*rounds_of("One two three"), broken])
         await wait_until(pilot, lambda: "off: draft failed: It broke" in live_text(pilot))
         engine.finish()

@@ -12,6 +12,7 @@ from localspec.base.visible import visible
 from localspec.chat.tokens.marking import TokenPlace, Trace
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
+from localspec.engine.wire import why_text
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -57,8 +58,8 @@ def came_about(trace: Trace, index: int) -> list[Fact]:
     told.append(Fact("round", f"{which}, {round_.proposed_n} guessed"))
     draft_ms, verify_ms, total_ms = round_.draft_s * 1e3, round_.verify_s * 1e3, round_.total_s * 1e3
     told.append(Fact("took", f"{draft_ms:.1f} ms to draft, {verify_ms:.1f} to verify, {total_ms:.1f} in all"))
-    if round_.why:
-        told.append(Fact("depth", round_.why))
+    if why := why_text(round_):
+        told.append(Fact("depth", why))
     return told
 
 

@@ -15,7 +15,6 @@ from collections import Counter
 from threading import Lock
 
 from localspec.engine.events import Event, Finished, Round
-from localspec.engine.fallback import failures_of, fallback_of
 from localspec.engine.timings import Timings
 from localspec.insight.metrics.names import ACCEPTED_PER_POS, ACCEPTED_TOKENS, DRAFT_TOKENS, DRAFTS, SPEC_DECODE
 from localspec.insight.metrics.registry import Registry
@@ -109,9 +108,9 @@ class ReplyMeter:
         self._registry.observe("localspec:draft_divergence_nats", round_.divergence, self._pair)
         if round_.proposed_n:
             self._speculation(round_)
-        if (fallback := fallback_of(round_)) is not None:
+        if (fallback := round_.fallback) is not None:
             self._count("localspec:fallback_rounds", 1, fallback)
-        for drafter in failures_of(round_).keys() - self._failed:
+        for drafter in {failure.drafter for failure in round_.failures} - self._failed:
             self._failed.add(drafter)
             self._count("localspec:drafter_failures", 1, drafter)
 

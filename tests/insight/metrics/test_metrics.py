@@ -15,8 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from localspec.base.errors import StoreError, UsageError
 from localspec.cli.metrics import serve
-from localspec.engine.events import Origin, Round
-from localspec.engine.fallback import why_of
+from localspec.engine.events import DrafterFailure, Origin, Round
 from localspec.insight.metrics.meters import Meters
 from localspec.insight.metrics.names import METRICS, MetricKind, documentation
 from localspec.insight.metrics.registry import CONTENT_TYPE, Registry
@@ -181,7 +180,7 @@ def test_every_metric_appears(store: Store) -> None:
         if isinstance(event, Round):
             recorder.receive(replace(event, divergence=0.1))
     # A round without proposals, for the draft has failed.
-    recorder.receive(replace(round_of(1, ["word "], None), depth=0, why=why_of("", {"draft": "It broke."})))
+    recorder.receive(replace(round_of(1, ["word "], None), depth=0, failures=(DrafterFailure("draft", "It broke."),)))
     recorder.fail(StoreError("It broke."))
     found = {family.name for family in families(StoredMetrics(store).page())}
     assert found == {metric.name for metric in METRICS}
