@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from localspec.base.errors import StoreError
-from localspec.store import Heading, Store, Summary, fuzzy
+from localspec.base.fuzzy import fuzzy
+from localspec.store import Heading, Store, Summary
 
 EMPTY = "No conversations yet. What you say is kept, and will be listed here."
 NO_MATCH = "No title has these letters."

@@ -41,7 +41,7 @@ def history(context: click.Context, /) -> None:
 @click.option("--json", _AS_JSON, is_flag=True, help="Write the conversations as a JSON array.")
 def list_conversations(text: str | None, limit: int | None, deleted: bool, as_json: bool) -> None:
     """List the conversations: pinned ones first, then the latest."""
-    from localspec.store import fuzzy
+    from localspec.base.fuzzy import fuzzy
     from localspec.store.files.native_json import heading_to_dict
 
     with open_history() as store:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from localspec.base.errors import UsageError
-from localspec.chat.compose.fuzzy import nearest
+from localspec.base.fuzzy import nearest
 from localspec.chat.marks import Marks
 from localspec.chat.own_settings import as_setting
 from localspec.line import choices, compacting, conversations, figures, turns

@@ -6,11 +6,12 @@ from datetime import datetime
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.fuzzy import fuzzy
 from localspec.base.visible import visible_line
 from localspec.chat.reply_metadata import made_by_another
 from localspec.line.state import State
 from localspec.runtime.messages import Role
-from localspec.store import Node, ReplyState, StoredConversation, fuzzy
+from localspec.store import Node, ReplyState, StoredConversation
 
 MOST_LISTED = 20
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}

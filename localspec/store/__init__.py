@@ -14,7 +14,7 @@ from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPa
 from localspec.store.search import Hit
 from localspec.store.store import Store, database_file
 from localspec.store.summaries import KEPT_TURNS_N, OldTurns, Recap, SummaryRecorder, summary_options
-from localspec.store.titles import FuzzyMatch, fuzzy, title_of
+from localspec.store.titles import title_of
 from localspec.store.tree import Node, ReplyState, Tree
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Added",
     "Arm",
     "ConversationDocument",
-    "FuzzyMatch",
     "Heading",
     "Hit",
     "ModelFileRecord",
@@ -43,7 +42,6 @@ __all__ = [
     "Tree",
     "abbreviated",
     "database_file",
-    "fuzzy",
     "summary_options",
     "title_of",
 ]

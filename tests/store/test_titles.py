@@ -1,4 +1,4 @@
-"""Titles from questions, and questions found by a few letters of their titles."""
+"""Titles of conversations, made from the first question."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localspec.store import fuzzy, ids, title_of, titles
+from localspec.store import ids, title_of, titles
 from localspec.store.titles import MAX_TITLE_LENGTH, UNTITLED
 
 
@@ -41,41 +41,6 @@ def test_a_title_fits_and_shows(question: str) -> None:
     assert 0 < len(title) <= MAX_TITLE_LENGTH + 1
     assert title.isprintable()
     assert title == title.strip()
-
-
-TITLES = ["Why is the sky blue?", "Écrire un poème", "sort a list in Rust", "List of rivers", "SQL index"]
-
-
-@pytest.mark.parametrize(
-    ("query", "best"),
-    [("sky", 0), ("wtsb", 0), ("poeme", 1), ("sq ix", 4), ("list", 3), ("rust", 2), ("SLR", 2)],
-)
-def test_the_best_title_comes_first(query: str, best: int) -> None:
-    """Letters in a row and at the beginning of words count."""
-    assert fuzzy(query, TITLES)[0].index == best
-
-
-def test_no_letters_have_all_titles_and_wrong_ones_none() -> None:
-    """In their own order."""
-    assert [match.index for match in fuzzy("  ", TITLES)] == [0, 1, 2, 3, 4]
-    assert fuzzy("zzz", TITLES) == []
-
-
-@given(st.text(max_size=6), st.lists(st.text(max_size=20), max_size=5))
-def test_positions_are_the_letters(query: str, names: list[str]) -> None:
-    """They rise, lie in the title, and each title comes at most once."""
-    matches = fuzzy(query, names)
-    assert len({match.index for match in matches}) == len(matches)
-    for match in matches:
-        assert list(match.positions) == sorted(set(match.positions))
-        assert all(position < len(names[match.index]) for position in match.positions)
-
-
-@given(st.text("abc xyz", min_size=1, max_size=12))
-def test_a_title_has_its_own_letters(title: str) -> None:
-    """Whole or in part."""
-    assert fuzzy(title, [title])
-    assert fuzzy(title[::2], [title])
 
 
 @pytest.mark.parametrize("module", [titles, ids])

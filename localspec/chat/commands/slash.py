@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from localspec.base.fuzzy import nearest
 from localspec.chat.commands.command import Action
 from localspec.chat.commands.places import ACTIONS
-from localspec.chat.compose.fuzzy import nearest
 from localspec.chat.own_settings import as_setting
 
 _BY_WORD: Mapping[str, Action] = {

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
+from localspec.base.fuzzy import fuzzy
 from localspec.chat.commands.slash import find_command, matching_commands
 from localspec.chat.compose.file_tree import Listing, list_files, list_folder
-from localspec.chat.compose.fuzzy import best
 from localspec.chat.compose.history import search
 from localspec.chat.compose.mentions import Mention, unfinished, written
 from localspec.chat.compose.message import WrittenMessage
@@ -154,8 +154,9 @@ def path_offer(told: Mention, place: CompletionPlace, listing: Listing | None, k
 def _fitting(place: CompletionPlace, listing: Listing) -> list[str]:
     """Paths as they are to be written, the best first."""
     hidden_wanted = place.query.startswith(".")
-    candidates = (path for path in listing.paths if hidden_wanted or not path.startswith("."))
-    return [f"{place.folder}{path}" for path in best(place.query, candidates, MAX_CHOICES)]
+    candidates = [path for path in listing.paths if hidden_wanted or not path.startswith(".")]
+    found = fuzzy(place.query, candidates, MAX_CHOICES, shorter_first=True)
+    return [f"{place.folder}{candidates[match.index]}" for match in found]
 
 
 def _choice(path: str, value: str, folder_note: str) -> Completion:

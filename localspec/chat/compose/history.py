@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from localspec.base.file_lock import folder_lock
+from localspec.base.fuzzy import fuzzy
 from localspec.base.shared_file import replace_file
-from localspec.chat.compose.fuzzy import best
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.sizes import size_bytes
 
@@ -147,7 +147,10 @@ def search(messages: Sequence[WrittenMessage], query: str, n: int) -> list[Writt
     newest = {message.text: message for message in reversed(messages) if newest[message.text] is message}
     wanted = query.lower()
     hits = [text for text in newest if wanted in text.lower()][:n]
-    return [newest[text] for text in hits or best(query, newest, n)]
+    if not hits:
+        texts = list(newest)
+        hits = [texts[match.index] for match in fuzzy(query, texts, n)]
+    return [newest[text] for text in hits]
 
 
 def _without_bulk(written: WrittenMessage) -> WrittenMessage:

@@ -10,7 +10,6 @@ import pytest
 from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
 from localspec.chat.compose.attachment import MAX_FOLDER_FILES, read_attachment
 from localspec.chat.compose.file_tree import list_files, list_folder
-from localspec.chat.compose.fuzzy import best, nearest
 
 
 @pytest.fixture
@@ -80,26 +79,6 @@ def test_a_link_to_itself_hides_nothing_beside_it(tmp_path: Path) -> None:
 
 def test_a_folder_with_an_impossible_name_is_empty() -> None:
     assert list_folder(Path("a\0b")).paths == ()
-
-
-def test_the_best_match_comes_first() -> None:
-    """The beginning of a name before its middle, that before the path, that before scattered letters."""
-    paths = ["deep/map.py", "app/views.py", "src/app.py", "a/p/p.py", "other.txt"]
-    assert best("app", paths, 9) == ["src/app.py", "app/views.py", "deep/map.py", "a/p/p.py"]
-    assert best("", paths, 2) == paths[:2]
-    assert best("SRC", paths, 9) == ["src/app.py"]
-    assert best("zz", paths, 9) == []
-
-
-def test_a_search_cannot_be_made_to_take_long() -> None:
-    """Letters that nearly match in many ways are tried in one."""
-    assert best("a" * 30 + "b", ["a" * 4000] * 50, 5) == []
-
-
-def test_a_typo_finds_its_word() -> None:
-    """As long as it is near enough."""
-    assert nearest("hlep", ["help", "quit", "tokens"]) == "help"
-    assert nearest("xyz", ["help", "quit"]) is None
 
 
 # --- reading ---------------------------------------------------------------------------------------
