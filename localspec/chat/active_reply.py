@@ -1,112 +1,112 @@
-"""The reply that is being written: all that is said of it goes to the reader, onto the record and to the witnesses."""
+"""The life of a reply: one request to the engine, its events in order, and one end.
+
+The same for every front end and every source of events: the engine process's answers, which ``ChatSession`` hands in as
+they arrive, or an iterator in this process, which ``follow`` reads to its end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.changes import Wrote
 from localspec.chat.phase import Phase
-from localspec.chat.reply_metadata import reply_about
-from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
-from localspec.engine.events import Event, Finished, FinishReason, Proposal, Round
-from localspec.insight.observers import Observer, ReplyObserver
-from localspec.insight.trials.live import Assigned, Trials
-from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.pair_info import PairInfo
+from localspec.engine.events import Event, Finished, FinishReason, Round
+from localspec.engine.tally import Tally
+from localspec.insight.observers import Observer
 from localspec.runtime.worker.messages import Generate
-from localspec.store import Recorder, SummaryRecorder, summary_options
+from localspec.store import Recorder, ReplyMetadata, SummaryRecorder
 
 
 class ActiveReply:
-    """One run of the engine."""
+    """A reply while it is made.
+
+    Each event goes to the turn, then to the recorder, then to the observer. The reply ends once: with ``Finished``, by
+    ``fail`` or by ``cut_short``. Whatever comes after that is dropped.
+    """
 
     def __init__(
-        self, asked: Generate, turn: Turn, recorder: Recorder | SummaryRecorder, observer: ReplyObserver
+        self,
+        asked: Generate,
+        turn: Turn,
+        about: ReplyMetadata,
+        observer: Observer,
+        recorder: Recorder | SummaryRecorder | None = None,
     ) -> None:
+        """``asked`` is the request to the engine. Without a recorder the reply is not stored."""
         self.asked = asked
         self.turn = turn
+        self.about = about
         self.phase = Phase.READING
         """READING or WRITING."""
+        turn.asked = asked
+        turn.reply.tally.plain_per_second = about.plain_per_second
+        self._earlier_n = len(turn.reply.rounds)
         self._recorder = recorder
-        self._observer = observer
+        self._observer = observer.begin(about, recorder.message if recorder is not None else "")
 
     @property
     def over(self) -> bool:
-        """Whether the last event has come."""
+        """True once the reply has ended."""
         return self.turn.reply.done
 
-    def feed(self, events: Sequence[Event]) -> list[Wrote]:
-        """Take in the next events; what they wrote becomes one change."""
-        changes: list[Wrote] = []
-        rounds: list[Round] = []
-        for event in events:
-            if isinstance(event, Round):
-                rounds.append(event)
-            elif rounds and isinstance(event, Finished):
-                changes.append(self._wrote(rounds, ()))
-                rounds = []
-            self._receive(event)
-        if rounds:
-            changes.append(self._wrote(rounds, rounds[-1].rejected))
-        return changes
-
-    def _wrote(self, rounds: Sequence[Round], rejected: tuple[Proposal, ...]) -> Wrote:
-        return Wrote(self.turn, tuple(rounds), rejected)
-
-    def _receive(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
+        """Take in the next event."""
+        if self.over:
+            return
         self.turn.receive(event)
-        self._recorder.receive(event)
+        if self._recorder is not None:
+            self._recorder.receive(event)
         self._observer.receive(event)
         if isinstance(event, Round):
             self.phase = Phase.WRITING
 
     def fail(self, error: LocalSpecError) -> None:
-        """The reply ends here; what came of it stays."""
+        """End the reply with an error. The text received so far stays."""
+        if self.over:
+            return
         self.turn.reply.fail(error)
-        self._recorder.fail(error)
+        if self._recorder is not None:
+            self._recorder.fail(error)
         self._observer.fail(error)
 
     def cut_short(self) -> None:
-        """End the reply where the reader saw it end, whatever the engine has made since."""
-        reply = self.turn.reply
-        self.turn.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
-        self._recorder.follow(reply)
-        self._observer.receive(Finished(FinishReason.CANCELLED, reply.text, reply.timings))
+        """End the reply as cancelled at the last event received, whatever the engine has made since."""
+        if not self.over:
+            self.receive(self._cancelled())
+
+    def follow(self, events: Iterable[Event], show: Callable[[Event], object]) -> None:
+        """Receive every event and then show it.
+
+        Raises what ``events`` and ``show`` raise, after ending the reply: a LocalSpecError fails it; anything else, as
+        when the reader of a pipe has gone, cuts it short.
+        """
+        try:
+            for event in events:
+                self.receive(event)
+                show(event)
+        except LocalSpecError as error:
+            self.fail(error)
+            raise
+        except BaseException:
+            self.cut_short()
+            raise
 
     def tick(self) -> None:
-        """To be called now and then: see ``Recorder.tick``."""
-        self._recorder.tick()
+        """Write to the store what is due; see ``Recorder.tick``."""
+        if self._recorder is not None:
+            self._recorder.tick()
 
-
-def begin(
-    request_id: int,
-    turn: Turn,
-    thread: Thread,
-    chat_config: ChatConfig,
-    info: PairInfo | None,
-    trials: Trials,
-    observer: Observer,
-) -> ActiveReply:
-    """Say the message, if it has not been said, and begin its reply, or go on with it; ``asked`` is to be sent."""
-    assigned = _assigned(turn, thread, chat_config, trials)
-    chat_config = assigned.chat_config
-    about = reply_about(chat_config, info, trial=assigned.trial, arm=assigned.arm)
-    recorder = thread.begin(turn, about)
-    recorder.keeps_figures = chat_config.keeps_figures
-    turn.reply.tally.plain_per_second = about.plain_per_second
-    turn.asked = Generate(request_id, tuple(thread.messages(turn)), chat_config.reply, turn.text)
-    if not turn.continued:
-        turn.trace.begin(turn.asked, chat_config.load)
-    return ActiveReply(turn.asked, turn, recorder, observer.begin(about, recorder.message))
-
-
-def _assigned(turn: Turn, thread: Thread, chat_config: ChatConfig, trials: Trials) -> Assigned:
-    """How the reply is to be made: a summary counts for no trial, nor what no message stands above."""
-    if turn.old is not None:
-        return Assigned(replace(chat_config, reply=summary_options(chat_config.reply)))
-    if turn.continued and turn.question is None:
-        return Assigned(chat_config)
-    return trials.assign(chat_config, thread.stored.id, thread.say(turn))
+    def _cancelled(self) -> Finished:
+        """The end that the engine would report here: about this run alone, even if the reply had earlier ones."""
+        reply = self.turn.reply
+        if not self._earlier_n:
+            return Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings())
+        run = Tally(plain_per_second=self.about.plain_per_second)
+        if reply.prompt is not None:
+            run.cache_n, run.prompt_n = reply.prompt.cache_n, reply.prompt.prompt_n - reply.prompt.cache_n
+        rounds = reply.rounds[self._earlier_n :]
+        for round_ in rounds:
+            run.add(round_)
+        text = "".join(token.text for round_ in rounds for token in round_.tokens)
+        return Finished(FinishReason.CANCELLED, text, run.timings())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.turn import Turn
-from localspec.engine.events import Proposal, Round
+from localspec.engine.events import Event, Finished, Proposal, Round
 from localspec.runtime.pair_info import PairInfo
 
 
@@ -63,3 +64,12 @@ class Learned:
 
 
 Change = Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | Learned
+
+
+def written(turn: Turn, events: Sequence[Event]) -> list[Wrote]:
+    """The growth of a reply by these events, as one change; the rejected tokens are shown only while it goes on."""
+    rounds = tuple(event for event in events if isinstance(event, Round))
+    if not rounds:
+        return []
+    over = any(isinstance(event, Finished) for event in events)
+    return [Wrote(turn, rounds, () if over else rounds[-1].rejected)]

@@ -9,24 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import count
 
 from localspec.base.errors import LocalSpecError, error_from_code
-from localspec.chat.active_reply import ActiveReply, begin
-from localspec.chat.changes import Began, Change, Ended, Learned, LoadFailed, PairReady, TokenCountAnswered
+from localspec.chat.active_reply import ActiveReply
+from localspec.chat.changes import Began, Change, Ended, Learned, LoadFailed, PairReady, TokenCountAnswered, written
+from localspec.chat.core import ChatCore
 from localspec.chat.engine import EngineHandle
 from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.pacing import Pacer
-from localspec.chat.pair_slot import PairSlot
+from localspec.chat.pair_slot import EnginePairSlot
 from localspec.chat.phase import Phase
 from localspec.chat.race import Race
-from localspec.chat.thread import Thread
 from localspec.chat.token_queries import Looked, TokenQueries
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
-from localspec.insight.observers import Everybody, Observer
+from localspec.insight.observers import Observer
 from localspec.insight.trials.live import Trials
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message, ReplyOptions
@@ -46,12 +45,11 @@ from localspec.runtime.worker.messages import (
     Weighed,
 )
 from localspec.store import Store, StoredConversation
-from localspec.store.opening import Opened, open_memory
 
 __all__ = ["ChatSession", "Phase"]
 
 
-class ChatSession:
+class ChatSession(ChatCore):
     """Messages in, requests out; answers in, changes out."""
 
     def __init__(
@@ -63,21 +61,13 @@ class ChatSession:
         observer: Observer | None = None,
         trials: Trials | None = None,
     ) -> None:
-        """Without a store, what is said ends with the program; ``observer`` follows every reply of the conversation."""
-        self.store = store or Store(Opened(open_memory()), None)
-        self.thread = Thread(self.store.begin(chat_config.system))
-        """What has been said."""
+        """The engine is loading the pair already. As ``ChatCore``."""
+        self._slot: EnginePairSlot = EnginePairSlot(chat_config, engine)
+        super().__init__(self._slot, store, observer=observer, trials=trials)
         self.pacer = pacer
         self.waiting: deque[Turn] = deque()
         """Messages not yet answered, oldest first."""
-        self.last: Turn | None = None
-        """The turn answered last."""
         self._active_reply: ActiveReply | None = None
-        self.trials = trials or Trials(self.store)
-        """Which replies are made otherwise, to see whether that is better."""
-        self.observer = Everybody((self.trials, *([observer] if observer is not None else [])))
-        """Follows every reply of the conversation."""
-        self._slot = PairSlot(chat_config, engine)
         self._engine = engine
         self._ids = count(1)
         self._changes: list[Change] = []
@@ -119,11 +109,6 @@ class ChatSession:
         return self._slot.progress
 
     @property
-    def chat_config(self) -> ChatConfig:
-        """The pair that is loaded, or that is being or could not be."""
-        return self._slot.chat_config
-
-    @property
     def coming(self) -> ChatConfig | None:
         """The pair that is loaded once the reply under way is done."""
         return self._slot.next
@@ -157,15 +142,9 @@ class ChatSession:
     def switch(self, chat_config: ChatConfig) -> None:
         """Go on with another pair, as soon as the reply under way is done; messages that wait are for that one."""
         if chat_config.system != (self.coming or self.chat_config).system:
-            self.thread.stored.set_system(chat_config.system)
+            self.stored.set_system(chat_config.system)
         self._slot.choose(chat_config)
         self._change_pair()
-
-    def adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
-        """Use ``chat_config`` from the next message on; what is loaded stays, and if wanted the system prompt."""
-        if chat_config.system != self.chat_config.system and not keep_system:
-            self.thread.stored.set_system(chat_config.system)
-        self._slot.chat_config = replace(chat_config, load=self.chat_config.load)
 
     def count_tokens(self, text: str) -> bool:
         """Have the engine count a text, unless it has something else to do; ``TokenCountAnswered`` is the answer."""
@@ -198,10 +177,8 @@ class ChatSession:
         if self._active_reply is not None:
             self._cut_short(self._active_reply)
         self._changes.clear()
-        self.last = None
         self.token_queries.forget()
-        if conversation is not self.thread.stored:
-            self.thread = Thread(conversation)
+        self._enter(conversation)
         return withdrawn
 
     def receive(self, answer: Answer) -> None:
@@ -256,7 +233,9 @@ class ChatSession:
         active_reply = self._active_reply
         if active_reply is None:
             return
-        self._changes += active_reply.feed(events)
+        for event in events:
+            active_reply.receive(event)
+        self._changes += written(active_reply.turn, events)
         if active_reply.over:
             self._end(active_reply)
 
@@ -264,10 +243,7 @@ class ChatSession:
         """The current turn is over."""
         self._changes.append(Ended(active_reply.turn))
         self._active_reply = None
-        if active_reply.turn.is_summary:
-            self.thread.refresh()
-        else:
-            self.last = active_reply.turn
+        self._ended(active_reply.turn)
         self.pacer.drop()
         self._change_pair()
         self._send_next()
@@ -281,14 +257,12 @@ class ChatSession:
         """Send the oldest message, if the engine is free for it."""
         if not self.waiting or self.phase is not Phase.IDLE:
             return
-        tried = self.trials.to_load(self.chat_config, self.thread.stored.id, begins=not self.thread.begun)
-        if tried.load != self.chat_config.load:
+        tried = self._tried()
+        if tried is not None:
             self.switch(tried)
             return
         turn = self.waiting.popleft()
-        self._active_reply = begin(
-            next(self._ids), turn, self.thread, self.chat_config, self.info, self.trials, self.observer
-        )
+        self._active_reply = self._begin(next(self._ids), turn, self.info)
         self.token_queries.withdraw()
         self._engine.send(self._active_reply.asked)
         self._changes.append(Began(turn))
@@ -315,7 +289,7 @@ class ChatSession:
         if self._active_reply is active_reply:
             active_reply.fail(error)
             if died:
-                self._slot.phase = Phase.BROKEN
+                self._slot.break_down()
             self._end(active_reply)
             if self.waiting and self.phase is Phase.BROKEN:
                 self._slot.retry()  # a message that waits is the next one
@@ -324,7 +298,7 @@ class ChatSession:
 
     def _break(self, error: LocalSpecError) -> None:
         """There is no engine, or nothing loaded; the next message tries again."""
-        self._slot.phase = Phase.BROKEN
+        self._slot.break_down()
         incumbent = self.trials.instead_of(self.chat_config, error)
         if incumbent is not None:
             self.switch(incumbent)

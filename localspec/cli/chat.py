@@ -139,9 +139,10 @@ def _why_plain() -> str:
 
 def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOptions) -> None:
     """Find the conversation before anything is loaded; then load, and chat."""
+    from localspec.chat.in_process import InProcessChat
+    from localspec.chat.pair_slot import InProcessPair
     from localspec.insight.observers.observers import Observers
     from localspec.line import LineChat, State
-    from localspec.line.slot import LinePairSlot
     from localspec.line.waiting import Waiting
     from localspec.store import Store
 
@@ -155,8 +156,8 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
         if thread.settings and chat_config.settings is not None:
             chat_config = chat_config.settings.resolve(chat_config.settings.config, thread.settings)
         waiting = Waiting(lambda text: print(text, file=sys.stderr, flush=True))
-        with LinePairSlot(services.open_pair, chat_config, waiting) as slot:
-            state = State(store, thread, slot, _voice(options, waiting), observers)
+        with InProcessPair(services.open_pair, chat_config, waiting.begin) as pair:
+            state = State(InProcessChat(pair, store, thread, observers), _voice(options, waiting))
             _greet(state, options)
             LineChat(state).run()
         print_news(observers, _LAST_JUDGED_S)
@@ -215,14 +216,14 @@ def _greet(state: State, options: LineOptions) -> None:
     from localspec.line.voice import LEGENDS
 
     typed = sys.stdin is not None and sys.stdin.isatty()
-    if state.thread.path:
-        state.voice.remark(opened(state.thread))
+    if state.chat.stored.path:
+        state.voice.remark(opened(state.chat.stored))
         if spoken := spoken_with(state):
             state.voice.remark(spoken)
-    elif options.continue_last and not len(state.thread.tree):
+    elif options.continue_last and not len(state.chat.stored.tree):
         state.voice.remark("There is no conversation yet; this is a new one.")
     if typed:
-        title, device = state.slot.chat_config.title, state.slot.info.device
+        title, device = state.chat.chat_config.title, state.chat.pair.info.device
         speaker = visible_line(f"{title}, on {device}")
         state.voice.remark(f"{speaker}. Type a message and press Enter; /help lists the commands.")
         if options.marks is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from localspec.base.errors import INTERRUPTED_EXIT_CODE, LocalSpecError, UsageError
+from localspec.base.errors import INTERRUPTED_EXIT_CODE, UsageError
 from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, reply_options
 from localspec.cli.prompt import read_prompt
@@ -15,14 +15,8 @@ from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from localspec.chat.marks import Marks
-    from localspec.cli.output import Output
-    from localspec.engine.events import Event
-    from localspec.insight.observers import ReplyObserver
     from localspec.runtime.chat_config import ChatConfig
-    from localspec.runtime.messages import Reply
 
 
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
@@ -83,51 +77,37 @@ def _reply(
     marks: Marks | None,
 ) -> bool:
     """Load, reply, print; whether Ctrl-C ended it."""
+    from localspec.chat.active_reply import ActiveReply
+    from localspec.chat.pair_slot import InProcessPair
     from localspec.chat.reply_metadata import reply_about
+    from localspec.chat.turn import Turn
     from localspec.cli.explain import print_explanation
     from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
-    from localspec.runtime.interruptible import open_interruptibly
-    from localspec.runtime.messages import Conversation, Reply
+    from localspec.runtime.messages import Message, Role
+    from localspec.runtime.worker.messages import Generate
 
-    conversation = Conversation(system=chat_config.system)
-    reply = Reply() if raw else conversation.ask(prompt).reply
+    system = [Message(Role.SYSTEM, chat_config.system)] if chat_config.system else []
+    asked = prompt if raw else (*system, Message(Role.USER, prompt))
+    turn = Turn(prompt)
     with closing(Observers()) as observers, closing(Status()) as status:
         observers.use(chat_config)
         print_news(observers)
-        with open_interruptibly(services.open_pair, chat_config.load, status.show) as pair:
+        with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:
             status.clear()
             output = (
                 JsonOutput(describe(chat_config, pair.info, raw=raw))
                 if as_json
                 else TextOutput(fitting_marks(marks), status)
             )
-            events = pair.reply(prompt if raw else conversation.messages(), chat_config.reply)
-            _follow(events, reply, observers.begin(reply_about(chat_config, pair.info)), output)
+            request = Generate(1, asked, chat_config.reply)
+            reply = ActiveReply(request, turn, reply_about(chat_config, pair.info), observers)
+            reply.follow(pair.reply(request), output.show)
             interrupted = pair.interrupted
             if explain:
-                print_explanation(reply.rounds)
-            print_summary(reply, chat_config)
+                print_explanation(turn.reply.rounds)
+            print_summary(turn.reply, chat_config)
         interrupted = interrupted or pair.interrupted  # while a cache was kept
         print_news(observers)
     return interrupted
-
-
-def _follow(events: Iterable[Event], reply: Reply, observer: ReplyObserver, output: Output) -> None:
-    """Hand every event to all of them."""
-    from localspec.engine.events import Finished, FinishReason
-
-    try:
-        for event in events:
-            reply.receive(event)
-            observer.receive(event)
-            output.show(event)
-    except LocalSpecError as error:
-        observer.fail(error)
-        raise
-    except BaseException:
-        # Whoever read has gone, or wants to: what has come is the reply.
-        if not reply.done:
-            observer.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
-        raise

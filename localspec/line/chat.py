@@ -69,10 +69,10 @@ class LineChat:
             if not self._patient:
                 raise
             self._state.voice.refuse(error)
-        if self._state.slot.interrupted and not self._patient:
+        if self._state.chat.pair.interrupted and not self._patient:
             raise KeyboardInterrupt
         self._warn()
-        for news in self._state.observer.news(_JUDGED_S):
+        for news in self._state.chat.observer.news(_JUDGED_S):
             self._state.voice.remark(visible_line(news.text))
         return True
 
@@ -100,9 +100,9 @@ class LineChat:
         if self._typed:
             self._history.add(WrittenMessage(text))
         files = (*state.attached, *(self._mentioned(text) if self._typed else ()))
-        question = state.thread.ask(with_files(files, text))
+        turn = state.chat.ask(with_files(files, text))
         state.attached.clear()
-        answer(state, question.id)
+        answer(state, turn)
 
     def _mentioned(self, text: str) -> list[Attachment]:
         """The files that a person names with @ in what they type; a name that no file has is only text."""
@@ -110,7 +110,7 @@ class LineChat:
         for mention in mentions(text):
             for reading in readings(mention):
                 try:
-                    attachment = read_attachment(place_of(reading.path), reading.path, self._state.slot.info.n_ctx)
+                    attachment = read_attachment(place_of(reading.path), reading.path, self._state.chat.pair.info.n_ctx)
                 except NotFoundError:
                     continue
                 found[reading.path] = attachment
@@ -120,7 +120,7 @@ class LineChat:
 
     def _warn(self) -> None:
         """Say once that something is not stored."""
-        trouble = self._state.store.trouble
+        trouble = self._state.chat.store.trouble
         sentence = str(trouble) if trouble is not None else ""
         if sentence and sentence != self._warned:
             self._state.voice.remark(sentence)
@@ -129,10 +129,10 @@ class LineChat:
     def _may_leave(self) -> bool:
         """Whether to leave now: a person is told first, and once, if what was said would be lost by it."""
         state = self._state
-        state.thread.flush()
-        if state.store.trouble is None or self._told:
+        state.chat.stored.flush()
+        if state.chat.store.trouble is None or self._told:
             return True
         self._told = True
-        trouble = visible_line(str(state.store.trouble))
+        trouble = visible_line(str(state.chat.store.trouble))
         state.voice.remark(f"{trouble}\nWhat is not stored is lost when you leave; /export FILE keeps it.")
         return not self._typed

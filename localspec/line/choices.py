@@ -18,18 +18,15 @@ _PERSONA = setting("persona")
 def pair(state: State, argument: str) -> None:
     """Go on with another pair; the conversation stays."""
     if not argument:
-        state.voice.say(_pairs(state.slot.chat_config))
+        state.voice.say(_pairs(state.chat.chat_config))
         return
-    chat_config = _settings(state).for_pair(argument).resolve(_settings(state).config, state.thread.settings)
-    if chat_config.load == state.slot.chat_config.load:
+    chat_config = _settings(state).for_pair(argument).resolve(_settings(state).config, state.chat.stored.settings)
+    if chat_config.load == state.chat.chat_config.load:
         state.voice.say(f"You are talking to {visible_line(chat_config.title)} already.")
         return
     state.voice.remark(f"Loading {visible_line(chat_config.title)}; the conversation stays.")
-    former = state.slot.chat_config
-    state.slot.change(chat_config)
-    if chat_config.system != former.system:
-        state.thread.set_system(chat_config.system)
-    now = visible_line(f"{chat_config.title} now, on {state.slot.info.device}")
+    state.chat.switch(chat_config)
+    now = visible_line(f"{chat_config.title} now, on {state.chat.pair.info.device}")
     state.voice.say(f"You are talking to {now}.", pair=chat_config.pair_id)
 
 
@@ -43,7 +40,7 @@ def persona(state: State, argument: str) -> None:
         state.voice.say(listed if there else no_personas())
         return
     check_persona(argument, folder)
-    _take(state, change(settings, state.thread.settings, _PERSONA, argument))
+    _take(state, change(settings, state.chat.stored.settings, _PERSONA, argument))
     if "system" in settings.overrides:
         state.voice.say("The command line names a system prompt, which stands in place of a persona.")
     else:
@@ -53,7 +50,7 @@ def persona(state: State, argument: str) -> None:
 
 def set_(state: State, argument: str) -> None:
     """Set something for this conversation, or for the pair; without a name, say what the conversation sets."""
-    own = state.thread.settings
+    own = state.chat.stored.settings
     if not argument:
         state.voice.say(told(own), settings=dict(own))
         return
@@ -64,23 +61,21 @@ def set_(state: State, argument: str) -> None:
 
 def unset(state: State, argument: str) -> None:
     """Leave a setting to the file again, or all of them; or take one from the pair."""
-    changed = unset_from(_settings(state), state.thread.settings, argument)
+    changed = unset_from(_settings(state), state.chat.stored.settings, argument)
     _take(state, changed)
     state.voice.say(changed.sentence, settings=dict(changed.own))
 
 
 def schema(state: State, argument: str) -> None:
     """Hold the replies of this conversation to the JSON Schema in a file, or no more."""
-    changed = schema_from(_settings(state), state.thread.settings, argument)
+    changed = schema_from(_settings(state), state.chat.stored.settings, argument)
     _take(state, changed)
     state.voice.say(changed.sentence, settings=dict(changed.own))
 
 
 def _take(state: State, changed: Changed) -> None:
-    state.thread.set_settings(changed.own)
-    if changed.chat_config.system != state.slot.chat_config.system:
-        state.thread.set_system(changed.chat_config.system)
-    state.slot.adopt(changed.chat_config)
+    state.chat.stored.set_settings(changed.own)
+    state.chat.adopt(changed.chat_config)
 
 
 def marks(state: State, argument: str) -> None:
@@ -95,7 +90,7 @@ def marks(state: State, argument: str) -> None:
 
 
 def _settings(state: State) -> Settings:
-    settings = state.slot.chat_config.in_use
+    settings = state.chat.chat_config.in_use
     assert settings is not None, "the command line makes every launch of settings"
     return settings
 

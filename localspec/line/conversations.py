@@ -24,14 +24,13 @@ _WHOLE, _ALL = "conversation", "all"
 
 
 def new(state: State, argument: str) -> None:
-    state.turn_to(state.store.begin(state.slot.chat_config.system))
-    state.thread.set_system(state.slot.chat_config.system)
-    state.voice.say("A new conversation.", conversation=state.thread.id)
+    state.chat.begin_anew()
+    state.voice.say("A new conversation.", conversation=state.chat.stored.id)
 
 
 def list_(state: State, argument: str) -> None:
     """The latest ones, or those whose titles have some letters."""
-    everything = state.store.conversations()
+    everything = state.chat.store.conversations()
     matches = fuzzy(argument, [each.heading.title for each in everything])
     shown = [everything[match.index] for match in matches][:MOST_LISTED]
     if not everything:
@@ -56,7 +55,7 @@ def search(state: State, argument: str) -> None:
     """Words in messages and titles."""
     if not argument:
         raise UsageError("/search needs words to look for.", "For example: /search blue sky")
-    hits = state.store.search(argument, MOST_LISTED)
+    hits = state.chat.store.search(argument, MOST_LISTED)
     if not hits:
         raise NotFoundError(f"Nothing that was said has {argument!r} in it.", "Fewer words find more.")
     state.listed = [(hit.conversation, hit.message) for hit in hits]
@@ -74,10 +73,10 @@ def open_(state: State, argument: str) -> None:
     if not argument:
         raise UsageError("/open needs the number of a conversation, or its id.", "/list lists them.")
     conversation, message = _meant(state, argument)
-    thread = state.store.open_conversation(conversation)
+    thread = state.chat.store.open_conversation(conversation)
     if message is not None:
         thread.choose(message)
-    state.turn_to(thread)
+    state.chat.turn_to(thread)
     state.voice.say(" ".join(filter(None, (opened(thread), spoken_with(state)))), conversation=thread.id)
 
 
@@ -86,8 +85,8 @@ def spoken_with(state: State) -> str:
     from localspec.models.pairs import load_catalogue
     from localspec.models.pairs.state import HERE, state_of
 
-    about = state.thread.last_made_with
-    if about is None or not made_by_another(about, state.slot.chat_config):
+    about = state.chat.stored.last_made_with
+    if about is None or not made_by_another(about, state.chat.chat_config):
         return ""
     pair = next((each for each in load_catalogue().pairs if each.id == about.pair_id), None)
     if pair is None:
@@ -112,21 +111,23 @@ def show(state: State, argument: str) -> None:
     """The last turn, or all of it."""
     if argument not in ("", _ALL):
         raise UsageError(f"/show takes {_ALL}, or nothing.", "It then shows the last turn.")
-    path = state.thread.path
+    path = state.chat.stored.path
     if not path:
         raise UsageError("Nothing has been said yet.", "Type a message.")
     shown = path if argument else path[-2:] if path[-1].role is Role.ASSISTANT else path[-1:]
     blocks = [_block(state, node) for node in shown]
-    if argument and state.thread.system:
-        blocks.insert(0, f"System: {state.thread.system}")
+    if argument and state.chat.stored.system:
+        blocks.insert(0, f"System: {state.chat.stored.system}")
     records = [{"id": node.id, "role": node.role, "content": node.content} for node in shown]
-    state.voice.say("\n\n".join([visible_line(state.thread.title), *blocks] if argument else blocks), messages=records)
+    state.voice.say(
+        "\n\n".join([visible_line(state.chat.stored.title), *blocks] if argument else blocks), messages=records
+    )
 
 
 def rename(state: State, argument: str) -> None:
     """Give a title; without one it is made from the first question."""
-    state.thread.rename(argument)
-    state.voice.say(visible_line(f"The title is: {state.thread.title}."))
+    state.chat.stored.rename(argument)
+    state.voice.say(visible_line(f"The title is: {state.chat.stored.title}."))
 
 
 def delete(state: State, argument: str) -> None:
@@ -136,7 +137,7 @@ def delete(state: State, argument: str) -> None:
         return
     if argument:
         raise UsageError(f"/delete takes {_WHOLE}, or nothing.", "It then deletes the last turn.")
-    path, thread = state.thread.path, state.thread
+    path, thread = state.chat.stored.path, state.chat.stored
     if not path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
     thread.delete(path[-1].id)
@@ -145,7 +146,7 @@ def delete(state: State, argument: str) -> None:
 
 def undo(state: State, argument: str) -> None:
     """What was deleted or summarised last here, on whatever day; or a whole conversation that was deleted since."""
-    thread = state.thread
+    thread = state.chat.stored
     undone = thread.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
     if undone is not None:
         what = "The full turns are" if undone.role is Role.SYSTEM else "The turn is"
@@ -164,7 +165,7 @@ def export(state: State, argument: str) -> None:
         hint = "For example /export talk.md; .json has every version, .ndjson every token."
         raise UsageError("/export needs the name of a file.", hint)
     path = Path(argument)
-    write_new(state.thread.document(), path)
+    write_new(state.chat.stored.document(), path)
     state.voice.say(f"The conversation is written to {path}.", file=str(path))
 
 
@@ -173,7 +174,7 @@ def import_(state: State, argument: str) -> None:
     from localspec.store.files import read_conversations
     from localspec.store.files.importing import file_meant, imported
 
-    added = state.store.add(read_conversations(file_meant(argument)))
+    added = state.chat.store.add(read_conversations(file_meant(argument)))
     state.voice.say(imported(added), imported=list(added.new), known=list(added.known))
 
 
@@ -193,28 +194,27 @@ def _meant(state: State, argument: str) -> tuple[str, str | None]:
     if argument.isdecimal() and len(argument) < 3:
         listed = f"{len(state.listed)} were listed" if state.listed else "none were listed"
         raise NotFoundError(f"There is no number {argument}: {listed}.", "/list lists conversations.")
-    return state.store.find(argument), None
+    return state.chat.store.find(argument), None
 
 
 def _block(state: State, node: Node) -> str:
-    place, of = state.thread.tree.position(node.id)
+    place, of = state.chat.stored.tree.position(node.id)
     version = f" ({place} of {of})" if of > 1 else ""
     ending = f"\n{_ENDINGS[node.state]}" if node.state in _ENDINGS else ""
     return f"{_SPEAKERS[node.role]}{version}: {node.content.strip()}{ending}"
 
 
 def _delete_whole(state: State) -> None:
-    thread = state.thread
+    thread = state.chat.stored
     if not thread.path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
-    state.store.delete(thread.id)
+    state.chat.store.delete(thread.id)
     state.deleted.append(thread)
-    state.turn_to(state.store.begin(state.slot.chat_config.system))
-    state.thread.set_system(state.slot.chat_config.system)
+    state.chat.begin_anew()
     state.voice.say(f"{visible_line(thread.title)} is deleted; /undo brings it back. This is a new conversation.")
 
 
 def _restore_whole(state: State, thread: StoredConversation) -> None:
-    state.store.restore(thread.id)
-    state.turn_to(thread)
+    state.chat.store.restore(thread.id)
+    state.chat.turn_to(thread)
     state.voice.say(visible_line(f"{thread.title} is back, and open."))

@@ -19,7 +19,7 @@ def figures(state: State, argument: str) -> None:
     reply = reply_of(state, last(state, Role.ASSISTANT))
     if reply is None:
         raise NotFoundError("There are no figures for this reply: no model wrote it.", "/regenerate has one write it.")
-    chat_config, timings = state.slot.chat_config, reply.timings
+    chat_config, timings = state.chat.chat_config, reply.timings
     name = chat_config.pair_id or chat_config.title
     prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n} more known from before"
     lines = [*summary_parts(timings, reply.rounds, name), prompt]
@@ -33,8 +33,8 @@ def stats(state: State, argument: str) -> None:
     from localspec.insight.stats.wording import basis
 
     overview = Overview(None)
-    state.thread.flush()
-    for run in state.store.runs():
+    state.chat.stored.flush()
+    for run in state.chat.store.runs():
         overview.add(run)
     if not overview.whole.replies_n:
         state.voice.say("There are no figures yet. Each reply is kept with its own; then they are shown here.")

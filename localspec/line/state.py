@@ -1,4 +1,4 @@
-"""What the commands of the line mode work on."""
+"""The state that the commands of the line mode work on."""
 
 from __future__ import annotations
 
@@ -6,44 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from localspec.chat.compose.attachment import Attachment
-from localspec.insight.observers import Everybody, Observer
-from localspec.insight.trials.live import Trials
-from localspec.line.slot import LinePairSlot
+from localspec.chat.in_process import InProcessChat
 from localspec.line.voice import Voice
-from localspec.runtime.messages import Reply
-from localspec.store import Store, StoredConversation
+from localspec.store import StoredConversation
 
 
 @dataclass(slots=True)
 class State:
-    """One chat. Which conversation it is about changes; the store stays."""
+    """The chat, its voice, and what the commands remember of each other."""
 
-    store: Store
-    thread: StoredConversation
-    slot: LinePairSlot
+    chat: InProcessChat
     voice: Voice
-    observer: Observer = field(default_factory=Everybody)
-    """Follows every reply."""
-    trials: Trials = field(init=False)
-    """Which replies are made otherwise, to see whether that is better."""
     attached: list[Attachment] = field(default_factory=list)
-    """To go with the next message."""
+    """Files of the next message."""
     listed: list[tuple[str, str | None]] = field(default_factory=list)
-    """Conversations, and messages in them, in the order they were listed last."""
+    """Ids of the conversations listed last, each with that of a message or None; in their order."""
     deleted: list[StoredConversation] = field(default_factory=list)
-    """Whole conversations that were deleted here, to be brought back."""
-    last: tuple[str, Reply] | None = None
-    """The latest reply made here, by the id of its message."""
+    """Whole conversations that were deleted here, the latest last."""
     ask: Callable[[str, str], str | None] | None = None
-    """Ask the person for a line, with one that is there to be changed; None if nobody types."""
-
-    def __post_init__(self) -> None:
-        self.trials = Trials(self.store)
-        self.observer = Everybody((self.trials, self.observer))
-
-    def turn_to(self, thread: StoredConversation) -> None:
-        """Leave the conversation for another, and reply as that one has it."""
-        changed = thread.settings != self.thread.settings
-        self.thread, self.last = thread, None
-        if changed and (settings := self.slot.chat_config.in_use) is not None:
-            self.slot.adopt(settings.resolve(settings.config, thread.settings))
+    """Reads a line from the keyboard: takes the prompt and a text to change. None if nobody types."""

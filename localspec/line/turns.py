@@ -7,14 +7,14 @@ from pathlib import Path
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.chat.compose.attachment import brief, read_attachment, without_files
 from localspec.engine.events import FinishReason
-from localspec.line.replying import answer, go_on, last, reply_of
+from localspec.line.replying import answer, asked, go_on, last, reply_of
 from localspec.line.state import State
 from localspec.runtime.messages import Role
 
 
 def again(state: State, argument: str) -> None:
     """Answer the last question anew."""
-    answer(state, last(state, Role.USER).id)
+    answer(state, asked(last(state, Role.USER)))
 
 
 def edit(state: State, argument: str) -> None:
@@ -26,14 +26,14 @@ def edit(state: State, argument: str) -> None:
         state.voice.say("The question stays as it is.")
         return
     files = question.content.removesuffix(text) if text else question.content
-    answer(state, state.thread.edit(question.id, files + changed).id)
+    answer(state, asked(state.chat.stored.edit(question.id, files + changed)))
 
 
 def continue_(state: State, argument: str) -> None:
     """Go on with the last reply, if it ended before its end."""
-    path = state.thread.path
+    path = state.chat.stored.path
     if path and path[-1].role is Role.USER:
-        answer(state, path[-1].id)
+        answer(state, asked(path[-1]))
         return
     node = last(state, Role.ASSISTANT)
     reply = reply_of(state, node)
@@ -45,15 +45,15 @@ def continue_(state: State, argument: str) -> None:
 def version(state: State, argument: str) -> None:
     """Show another version of the last reply, or without a number say how many there are."""
     node = last(state, Role.ASSISTANT)
-    versions = state.thread.tree.siblings(node.id)
-    place = state.thread.tree.position(node.id)[0]
+    versions = state.chat.stored.tree.siblings(node.id)
+    place = state.chat.stored.tree.position(node.id)[0]
     if not argument:
         state.voice.say(f"This is reply {place} of {len(versions)}.", version=place, versions_n=len(versions))
         return
     if not argument.isdecimal() or not 0 < int(argument[:9]) <= len(versions):
         raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
     chosen = versions[int(argument[:9]) - 1]
-    state.thread.choose(chosen.id)
+    state.chat.thread.show(chosen.id)
     state.voice.say(f"Reply {argument} of {len(versions)}: {chosen.content.strip()}", content=chosen.content)
 
 
@@ -64,7 +64,7 @@ def stop(state: State, argument: str) -> None:
 def attach(state: State, argument: str) -> None:
     """Have a file or a folder go with the next message; without one say which do."""
     if argument:
-        state.attached.append(read_attachment(place_of(argument), argument, state.slot.info.n_ctx))
+        state.attached.append(read_attachment(place_of(argument), argument, state.chat.pair.info.n_ctx))
     if not state.attached:
         state.voice.say("Nothing is attached; /attach FILE puts a file or a folder into the next message.")
         return

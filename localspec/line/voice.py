@@ -91,6 +91,7 @@ class TextVoice:
         self._aside(visible_line(str(error)))
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
+        self._waiting.begin()
         self._last, self._toy = "\n", chat_config.tour
 
     def show(self, event: Event) -> None:
@@ -161,6 +162,7 @@ class JsonVoice:
         )
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
+        self._waiting.begin()
         self._records = self._make(chat_config, info, ids)
 
     def show(self, event: Event) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from localspec.runtime.options import Progress
+
 FIRST_S = 3.0
 """Before this nobody wonders."""
 BETWEEN_S = 15.0
@@ -19,9 +21,10 @@ class Waiting:
         self._due_s = 0.0
         self.begin()
 
-    def begin(self) -> None:
-        """Something begins that may take long."""
+    def begin(self) -> Progress:
+        """Something begins that may take long; its progress is to be told to what is returned."""
         self._due_s = self._clock() + FIRST_S
+        return self.show
 
     def show(self, what: str, fraction: float) -> None:
         """How far it has come, 0..1; said if it is time to."""

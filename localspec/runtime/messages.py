@@ -1,8 +1,4 @@
-"""A conversation: what was said, what is being said, and what the model is to be asked.
-
-Plain objects without a screen or an engine behind them. A front end asks (``Conversation.ask``),
-feeds the engine's events into the ``Reply`` it got, and draws from it.
-"""
+"""Messages to a model, the options of a reply, and the reply as its events make it grow."""
 
 from __future__ import annotations
 
@@ -101,44 +97,3 @@ class Reply:
         """The reply broke off; keep what was received."""
         self.progress = None
         self.error = error
-
-
-@dataclass(slots=True)
-class Turn:
-    """A question and its reply."""
-
-    prompt: str
-    reply: Reply
-
-
-@dataclass(slots=True)
-class Conversation:
-    """The turns so far, under one system prompt."""
-
-    system: str | None = None
-    turns: list[Turn] = field(default_factory=list)
-
-    def ask(self, prompt: str, *, plain_per_second: float | None = None) -> Turn:
-        """Begin a turn; its reply is empty and grows as events are fed into it."""
-        turn = Turn(prompt, Reply(tally=Tally(plain_per_second=plain_per_second)))
-        self.turns.append(turn)
-        return turn
-
-    def messages(self) -> list[Message]:
-        """What the model is to be asked: everything said, the last turn's reply left out if it is empty.
-
-        Turns whose reply broke off before any text are passed over, except the last.
-        """
-        messages = [Message(Role.SYSTEM, self.system)] if self.system else []
-        for turn in self.turns:
-            last = turn is self.turns[-1]
-            if not turn.reply.text and not last:
-                continue
-            messages.append(Message(Role.USER, turn.prompt))
-            if turn.reply.text:
-                messages.append(Message(Role.ASSISTANT, turn.reply.text))
-        return messages
-
-    def clear(self) -> None:
-        """Forget all turns; the system prompt stays."""
-        self.turns.clear()

@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import LocalSpecError, ModelFileError
+from localspec.chat.pair_slot import InProcessPair
 from localspec.engine.cancel import Cancellation
-from localspec.line.slot import LinePairSlot
-from localspec.line.waiting import Waiting
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import OpenPair
-from localspec.runtime.messages import Message, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.worker.messages import Generate
 from tests.cli.support import FakeWorld
 
-ASKED = [Message(Role.USER, "hello")]
+ASKED = Generate(1, (Message(Role.USER, "hello"),), ReplyOptions())
 
 
 def chat_config(name: str) -> ChatConfig:
     return ChatConfig(LoadOptions(Path(f"{name}.gguf"), Path("draft.gguf")), title=name)
 
 
-def slot(world: FakeWorld, refused: set[str]) -> LinePairSlot:
+def slot(world: FakeWorld, refused: set[str]) -> InProcessPair:
     def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
         if options.target.stem in refused:
             raise ModelFileError("No.")
         return world.open_pair(options, cancel, progress)
 
-    return LinePairSlot(opener, chat_config("first"), Waiting(lambda _: None))
+    return InProcessPair(opener, chat_config("first"))
 
 
 def test_a_pair_that_cannot_be_loaded_leaves_the_former() -> None:
@@ -56,7 +56,7 @@ def test_a_slot_left_empty_is_filled_when_it_is_needed() -> None:
             pairs.change(chat_config("second"))
         assert not pairs.interrupted
         with pytest.raises(LocalSpecError):
-            pairs.reply(ASKED)
+            list(pairs.reply(ASKED))
         refused.clear()
         assert list(pairs.reply(ASKED))
         assert pairs.info.target.stem == "first"

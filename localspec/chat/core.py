@@ -1,0 +1,96 @@
+"""A conversation with a pair, wherever that is loaded: the part common to ``ChatSession`` and ``InProcessChat``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from localspec.chat.active_reply import ActiveReply
+from localspec.chat.pair_slot import PairSlot
+from localspec.chat.reply_metadata import reply_about
+from localspec.chat.thread import Thread
+from localspec.chat.turn import Turn
+from localspec.insight.observers import Everybody, Observer
+from localspec.insight.trials.live import Assigned, Trials
+from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.worker.messages import Generate
+from localspec.store import Store, StoredConversation, summary_options
+from localspec.store.opening import Opened, open_memory
+
+
+class ChatCore:
+    """The open conversation, the pair that replies in it, the trials it takes part in, and the observers."""
+
+    def __init__(
+        self,
+        slot: PairSlot,
+        store: Store | None = None,
+        conversation: StoredConversation | None = None,
+        observer: Observer | None = None,
+        trials: Trials | None = None,
+    ) -> None:
+        """Without a store the conversation ends with the program; without ``conversation`` a new one begins."""
+        self.store = store or Store(Opened(open_memory()), None)
+        self.thread = Thread(conversation or self.store.begin(slot.chat_config.system))
+        """The turns of the open conversation."""
+        self.last: Turn | None = None
+        """The turn answered last in this conversation."""
+        self.trials = trials or Trials(self.store)
+        """Replies that are made with other settings, to compare them."""
+        self.observer = Everybody((self.trials, *([observer] if observer is not None else [])))
+        """Follows every reply."""
+        self._slot = slot
+
+    @property
+    def stored(self) -> StoredConversation:
+        """The open conversation as the store has it."""
+        return self.thread.stored
+
+    @property
+    def chat_config(self) -> ChatConfig:
+        """The configuration of the pair that is loaded, is being loaded or could not be."""
+        return self._slot.chat_config
+
+    def adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
+        """Reply by ``chat_config`` from the next message on. The loaded pair stays, and so may the system prompt."""
+        if chat_config.system != self.chat_config.system and not keep_system:
+            self.stored.set_system(chat_config.system)
+        self._slot.adopt(chat_config)
+
+    def _enter(self, conversation: StoredConversation) -> None:
+        """Make another conversation the open one."""
+        self.last = None
+        if conversation is not self.stored:
+            self.thread = Thread(conversation)
+
+    def _tried(self) -> ChatConfig | None:
+        """The configuration that a trial wants loaded before the next reply; None if that is loaded."""
+        tried = self.trials.to_load(self.chat_config, self.stored.id, begins=not self.thread.begun)
+        return tried if tried.load != self.chat_config.load else None
+
+    def _begin(self, request_id: int, turn: Turn, info: PairInfo | None) -> ActiveReply:
+        """Begin the reply of a turn, or go on with it; its message is stored if it was not. Nothing is sent yet."""
+        assigned = self._assigned(turn)
+        chat_config = assigned.chat_config
+        about = reply_about(chat_config, info, trial=assigned.trial, arm=assigned.arm)
+        recorder = self.thread.begin(turn, about)
+        recorder.keeps_figures = chat_config.keeps_figures
+        asked = Generate(request_id, tuple(self.thread.messages(turn)), chat_config.reply, turn.text)
+        if not turn.continued:
+            turn.trace.begin(asked, chat_config.load)
+        return ActiveReply(asked, turn, about, self.observer, recorder)
+
+    def _assigned(self, turn: Turn) -> Assigned:
+        """The side of a trial. Summaries are on none, and neither are replies without a question above them."""
+        if turn.old is not None:
+            return Assigned(replace(self.chat_config, reply=summary_options(self.chat_config.reply)))
+        if turn.continued and turn.question is None:
+            return Assigned(self.chat_config)
+        return self.trials.assign(self.chat_config, self.stored.id, self.thread.say(turn))
+
+    def _ended(self, turn: Turn) -> None:
+        """The reply of a turn is over."""
+        if turn.is_summary:
+            self.thread.refresh()
+        else:
+            self.last = turn
