@@ -47,15 +47,6 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
     return Interval(median(ordered), ordered[rank - 1], ordered[n - rank], n)
 
 
-def fewest_for_interval(confidence: float) -> int:
-    """The smallest number of values for which ``median_interval`` is not None.
-
-    >>> fewest_for_interval(0.95)
-    6
-    """
-    return max(2, math.ceil(1 - math.log2(1 - confidence) - _TINY))
-
-
 def chi_square_tail(x: float, df: float) -> float:
     """P(X >= x) for a chi-square with ``df`` degrees of freedom.
 

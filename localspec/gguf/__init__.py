@@ -1,8 +1,8 @@
-"""The header of a GGUF file: what a model is, read without loading it.
+"""The headers of GGUF files: the facts of a model, read without loading it.
 
-``read_header`` for a file on disk, ``parse_header`` for anything with ``read``. Knows the file
-format and llama.cpp's defaults for what a file leaves out; does not know whether llama.cpp can run
-the architecture, and never reads tensor data.
+``read_header`` reads a file on disk, ``parse_header`` anything with ``read``. The package knows the file format and
+llama.cpp's defaults for missing fields. It does not know whether llama.cpp can run an architecture, and never reads
+tensor data.
 """
 
 from localspec.gguf.header import GgufHeader

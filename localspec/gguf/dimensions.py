@@ -1,4 +1,4 @@
-"""The dimensions of a network that memory depends on, read from a header with llama.cpp's defaults."""
+"""The hyperparameters that the memory of a network depends on, read from a header with llama.cpp's defaults."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from array import array
 from localspec.gguf import GgufHeader
 
 _RECURRENT = {"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"}
-"""Architectures without any attention."""
+"""Architectures without attention."""
 _PARALLEL = {"falcon-h1"}
 """Architectures with attention and a recurrent state in every layer."""
 _FULL_ATTENTION_INTERVAL = {"qwen3next": 4, "qwen35": 4, "qwen35moe": 4, "qwen4exp": 4, "minimax-01": 8}
-"""Architectures where every n-th layer has attention and the others a recurrent state, unless the file says."""
+"""Architectures where every n-th layer has attention and the others a recurrent state; a file may override n."""
 _RECURRENT_WITHOUT_HEADS = {
     *("jamba", "granitehybrid", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "plamo2"),
     *("kimi-linear", "kimi-k3", "bailingmoe3", "glm5-next"),
@@ -21,15 +21,15 @@ _SNAPSHOTS = {
     *("kimi-k3", "qwen35", "qwen35moe", "qwen4exp", "deepseek4", "glm5-next"),
     *("nemotron_h", "nemotron_h_moe", "lfm2", "lfm2moe", "bailingmoe3"),
 }
-"""Architectures whose recurrent state llama.cpp can take back by some tokens."""
+"""Architectures whose recurrent state llama.cpp can roll back by a few tokens."""
 _WINDOW_PERIOD = {"gemma2": 2, "gemma3": 6, "gpt-oss": 2, "cohere2": 4, "olmo2": 4, "gemma3n": 5}
-"""Every n-th layer sees everything, the others a window, unless the file says."""
+"""Every n-th layer has full attention and the others a sliding window; a file may override n."""
 _BLOCK_WIDTH = 32
-"""Of the quantised types that a cache can be kept in."""
+"""Elements in a block of the quantised types that a cache can have."""
 
 
 class Hyperparameters:
-    """What a header says of its network; raises nothing, whatever the file leaves out."""
+    """The hyperparameters of a header's network; missing ones count as 0, nothing raises."""
 
     def __init__(self, header: GgufHeader) -> None:
         self._header = header
@@ -41,12 +41,12 @@ class Hyperparameters:
         self._kv_heads = self._per_layer("attention.head_count_kv", self._heads)
         self.n_heads = max(self._heads, default=0)
         self.window = self._number("attention.sliding_window")
-        """Tokens the layers see that see a window; 0 if none does."""
+        """Tokens in the sliding window; 0 without one."""
         self._state_width = self._recurrent_width()
 
     @property
     def feed_forward_width(self) -> int:
-        """Of the widest layer; of all experts used together, where there are experts."""
+        """The width of the widest feed-forward layer; for a mixture, of all experts used for a token."""
         dense = max(self._per_layer("feed_forward_length", [0]), default=0)
         used = max(self._per_layer("expert_used_count", [0]), default=0)
         experts = used * max(self._per_layer("expert_feed_forward_length", [0]), default=0)
@@ -58,21 +58,21 @@ class Hyperparameters:
 
     @property
     def takes_snapshots(self) -> bool:
-        """Whether llama.cpp can keep earlier recurrent states of this architecture."""
+        """True if llama.cpp can keep earlier recurrent states of this architecture."""
         return self._prefix in _SNAPSHOTS
 
     def key_value_widths(self, layer: int) -> tuple[int, int]:
-        """Numbers kept for a token by the attention of a layer, of its key and its value."""
+        """Numbers cached for a token by the attention of a layer: of its key and its value."""
         if not self._attends(layer):
             return 0, 0
         heads = self._kv_heads[layer]
         k, v = self._head_widths(layer)
-        # Multi-head latent attention keeps one vector for key and value together.
+        # Multi-head latent attention caches one vector for key and value together.
         latent = self._number("attention.key_length_mla") > 0
         return heads * k, 0 if latent else heads * v
 
     def can_quantise_cache(self) -> bool:
-        """Whether every head's key and value is a whole number of the blocks that quantised types come in."""
+        """True if the key and value of every head fill whole blocks of the quantised types."""
         layers = filter(self._attends, range(self.n_layers))
         return all(width % _BLOCK_WIDTH == 0 for layer in layers for width in self._head_widths(layer))
 
@@ -92,7 +92,7 @@ class Hyperparameters:
         if isinstance(pattern, array):
             return layer < len(pattern) and bool(pattern[layer])
         period = pattern if isinstance(pattern, int) else _WINDOW_PERIOD.get(self._prefix, 1)
-        # Where nothing is known of the pattern, a full cache is the safe guess.
+        # With an unknown pattern, a full cache is the safe assumption.
         return layer % period < period - 1 if period > 0 else True
 
     def state_width(self, layer: int) -> int:
@@ -120,7 +120,7 @@ class Hyperparameters:
         return (layer + 1) % interval != 0
 
     def _recurrent_width(self) -> int:
-        """Both parts of the state: what convolution and what recurrence remember."""
+        """The numbers in both parts of the state: of the convolution and of the recurrence."""
         if wkv := self._number("wkv.head_size"):
             shifts = self._number("token_shift_count") or (
                 1 if "qwen2" in self._prefix or "arwkv" in self._prefix else 2

@@ -1,6 +1,6 @@
 """Files that hold draft heads, which propose from their target's hidden states, instead of a model of their own.
 
-llama.cpp's architectures and tensor names; a target with such heads built in is a model all the same.
+They are recognised by llama.cpp's architecture and tensor names. A target with built-in heads counts as a model.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ def draft_head_kind(header: GgufHeader) -> str | None:
     names = {tensor.name for tensor in header.tensors}
     has_heads = any(".nextn." in name for name in names)
     has_model = any(name.startswith("blk.0.") for name in names)
-    # Of a target in several files, the first may have the last layers alone.
+    # The first file of a split target may have only the last layers.
     return "MTP heads" if has_heads and not has_model and header.split_count == 1 else None

@@ -1,4 +1,4 @@
-"""What a GGUF file says about itself, with a typed accessor for each thing LocalSpec asks."""
+"""The header of a GGUF file, with a typed accessor for each field that LocalSpec uses."""
 
 from __future__ import annotations
 
@@ -9,40 +9,41 @@ from localspec.gguf.metadata import Value, get
 from localspec.gguf.tensors import FILE_TYPES, TensorInfo
 from localspec.gguf.vocabulary import Vocabulary
 
-_LINE = 200
-"""Signs of a name or a licence that are shown."""
+_LINE_CHARS = 200
+"""The longest name or licence that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What a GGUF file says about itself."""
+    """The metadata, the list of tensors and the vocabulary of a GGUF file."""
 
     source: str
-    """The file's name, for people."""
+    """The name of the file, for messages."""
     version: int
     metadata: Mapping[str, Value] = field(repr=False)
     tensors: tuple[TensorInfo, ...] = field(repr=False)
     data_offset: int
-    """Where the tensor data begins."""
+    """The position in the file where the tensor data begins."""
     size_bytes: int
-    """Of the whole file, as it is."""
+    """The actual size of the file."""
     vocabulary: Vocabulary
 
     def text(self, key: str) -> str | None:
-        """The text under ``key``; None if there is none, or something else."""
+        """The text under ``key``; None if it is missing or of another type."""
         return get(self.metadata, key, str)
 
     def integer(self, key: str) -> int | None:
-        """The whole number under ``key``; None if there is none, or something else."""
+        """The integer under ``key``; None if it is missing or of another type."""
         return get(self.metadata, key, int)
 
     def line(self, key: str) -> str | None:
-        """The text under ``key`` as it may be shown: one line, nothing that moves a cursor, not endlessly long."""
+        """The text under ``key``, safe to show on one line; None as for ``text``."""
         text = self.text(key)
         if text is None:
             return None
         words = " ".join(text.split())
-        return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in words[:_LINE])
+        shown = words[:_LINE_CHARS]
+        return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in shown)
 
     @property
     def architecture(self) -> str:
@@ -62,13 +63,13 @@ class GgufHeader:
 
     @property
     def context_length(self) -> int | None:
-        """Tokens of context the model was trained for; None if it does not say, or names no number of tokens."""
-        said = self.said_context_length
-        return said if said is not None and said > 0 else None
+        """Tokens of context the model was trained for; None if the file has no positive number."""
+        length = self.raw_context_length
+        return length if length is not None and length > 0 else None
 
     @property
-    def said_context_length(self) -> int | None:
-        """As ``context_length``, whatever the number."""
+    def raw_context_length(self) -> int | None:
+        """The context length as the file has it, which may be 0 or negative."""
         return self.integer(f"{self.architecture}.context_length")
 
     @property
@@ -77,26 +78,22 @@ class GgufHeader:
 
     @property
     def file_type(self) -> str | None:
-        """How most tensors are stored, as file names spell it, e.g. "Q4_K_M"."""
+        """The type of most tensors, as file names spell it ("Q4_K_M")."""
         number = self.integer("general.file_type")
         return None if number is None else FILE_TYPES.get(number, f"type {number}")
 
     @property
     def split_count(self) -> int:
-        """How many files the model is spread over; this header then describes the tensors of one."""
+        """The number of files the model is split into; the header lists the tensors of one."""
         return self.integer("split.count") or 1
 
     @property
-    def parameter_count(self) -> int:
-        return sum(tensor.n_elements for tensor in self.tensors)
-
-    @property
     def fingerprint(self) -> str:
-        """The vocabulary's: two models with the same one speak the same tokens."""
+        """The digest of the vocabulary: equal for models with the same tokens."""
         return self.vocabulary.fingerprint
 
     @property
     def expected_size_bytes(self) -> int:
-        """How long the file must at least be to hold all its tensors."""
+        """The smallest size of a file that holds all its tensors."""
         ends = (self.data_offset + tensor.offset + tensor.size_bytes for tensor in self.tensors)
         return max(ends, default=0)

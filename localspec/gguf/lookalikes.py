@@ -1,10 +1,10 @@
-"""What a file is that should be a GGUF and is not, by how it begins."""
+"""The kind of a file that is not GGUF though it should be, guessed from its first bytes."""
 
 from __future__ import annotations
 
 
 def guess(start: bytes) -> tuple[str, str]:
-    """What a file seems to be that is not a GGUF, and what to do about it."""
+    """The end of the sentence "FILE is not a GGUF file...", and a hint."""
     other_format = "Look for a GGUF version of the model; such repositories usually end in -GGUF."
     failed = "The download went wrong; fetch the file again."
     text = start.lstrip().lower()

@@ -1,4 +1,4 @@
-"""The values a header's metadata holds, and how to ask for one of a kind."""
+"""Typed access to the values in the metadata of a header."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _V = TypeVar("_V", bool, int, str, tuple[str, ...])
 
 
 def get(metadata: Mapping[str, Value], key: str, kind: type[_V]) -> _V | None:
+    """The value under ``key``; None if it is missing or of another type."""
     value = metadata.get(key)
-    # A bool is an int to Python, but not to the file.
+    # In Python bool is a subclass of int; in the file they are different types.
     return value if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) else None

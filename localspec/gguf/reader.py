@@ -1,7 +1,7 @@
-"""Reading a header: forward only, from anything with ``read``, up to where the tensor data begins.
+"""The parser of GGUF headers: reads forward only, from anything with ``read``, up to the tensor data.
 
-The file may come from anywhere: nothing it claims is believed before the bytes are there, and no
-more than ``MAX_HEADER_BYTES`` are taken.
+Files are untrusted: no count or length is believed before the bytes are there, and at most ``MAX_HEADER_BYTES`` are
+read.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from localspec.gguf.vocabulary import vocabulary
 MAX_HEADER_BYTES = 64 * 2**20
 """Four times the longest header in use (Gemma 4's, with 262,144 tokens and 514,906 merges)."""
 MAX_COUNT = 100_000
-"""The most tensors, and the most metadata entries, that are believed."""
+"""The largest accepted number of tensors, and of metadata entries."""
 MAX_STRINGS = 2_000_000
-"""The most strings in arrays: two and a half times those of Gemma 4. Short ones take ten times their bytes."""
+"""The largest accepted number of strings in arrays: 2.5 times those of Gemma 4. In memory short ones grow tenfold."""
 MAX_LAYERS = 10_000
-"""The most layers that are believed; memory is reckoned layer by layer."""
+"""The largest accepted number of layers; memory is estimated layer by layer."""
 
 _UINT32, _UINT64 = Struct("<I"), Struct("<Q")
 
-# Metadata types: numbers by their `array` code, and the three that are none.
+# Metadata types: numbers by their `array` code, and three that are not numbers.
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 _BOOL, _STRING, _ARRAY = 7, 8, 9
 
 
 class Readable(Protocol):
-    """All that is asked of a file: the next bytes, at most ``size``, none at its end."""
+    """A source of bytes: ``read`` returns the next ones, at most ``size``, and none at the end."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -47,17 +47,17 @@ class Readable(Protocol):
 def read_header(path: Path) -> GgufHeader:
     """Read the header of a file on disk.
 
-    Raises NotFoundError if there is none, ModelFileError if it is not a complete GGUF.
+    Raises NotFoundError if it is missing, ModelFileError if it is not a complete GGUF.
     """
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise ModelFileError(f"{path} is {what}.", "Give the path of a .gguf file.")
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise ModelFileError(f"{path} is {kind}.", "Give the path of a .gguf file.")
         with path.open("rb") as file:
             return parse_header(file, source=path.name, size_bytes=status.st_size)
     except (FileNotFoundError, NotADirectoryError) as error:
-        hint = "It is a link to a file that is gone; fetch that again." if path.is_symlink() else "Check the path."
+        hint = "It is a link to a missing file; download that again." if path.is_symlink() else "Check the path."
         raise NotFoundError(f"There is no file {path}.", hint) from error
     except PermissionError as error:
         raise ModelFileError(f"{path} may not be read.", "Change its permissions, or ask its owner.") from error
@@ -66,7 +66,7 @@ def read_header(path: Path) -> GgufHeader:
 
 
 def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
-    """Read a header from the beginning of ``file``, which is ``size_bytes`` long in all.
+    """Read the header at the beginning of ``file``, whose whole length is ``size_bytes``.
 
     ``source`` names the file in messages. Raises ModelFileError.
     """
@@ -75,7 +75,7 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
     metadata = dict(_metadata(cursor, n_entries))
     architecture = get(metadata, "general.architecture", str)
     if not architecture or not architecture.isprintable():
-        raise ModelFileError(f"{source} is a GGUF file, but not of a model.", "It names no architecture.")
+        raise ModelFileError(f"{source} is a GGUF file, but not a model.", "It has no architecture.")
     tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
     alignment = _alignment(cursor, metadata)
     header = GgufHeader(
@@ -99,12 +99,12 @@ def _alignment(cursor: _Cursor, metadata: Mapping[str, Value]) -> int:
     if alignment is None:
         return 32
     if alignment <= 0 or alignment.bit_count() != 1:
-        raise cursor.damaged(f"its data is aligned to {alignment:,} bytes, which is no power of two")
+        raise cursor.damaged(f"its data is aligned to {alignment:,} bytes, which is not a power of two")
     return alignment
 
 
 class _Cursor:
-    """Reads forward through a file in large pieces; every read either succeeds or raises ModelFileError."""
+    """A forward reader with a buffer of large pieces; a read returns all it was asked for or raises ModelFileError."""
 
     def __init__(self, file: Readable, source: str) -> None:
         self.source = source
@@ -116,16 +116,16 @@ class _Cursor:
 
     @property
     def position(self) -> int:
-        """How many bytes of the file have been taken."""
+        """The number of bytes taken so far."""
         return self._dropped + self._at
 
     def peek(self, n: int) -> bytes:
-        """The next bytes, at most ``n``, fewer at the end of the file; they stay."""
+        """The next bytes without taking them: ``n``, or fewer at the end of the file."""
         self._fetch(n)
         return self._buffer[self._at : self._at + n]
 
     def take(self, n: int) -> bytes:
-        """The next ``n`` bytes."""
+        """Take the next ``n`` bytes."""
         if self.position + n > MAX_HEADER_BYTES:
             raise self.damaged(f"its header would be longer than {MAX_HEADER_BYTES >> 20} MiB")
         self._fetch(n)
@@ -133,7 +133,7 @@ class _Cursor:
         if end > len(self._buffer):
             length = self._dropped + len(self._buffer)
             raise ModelFileError(
-                f"{self.source} is cut short: it ends inside its header, at byte {length:,}.", UNFINISHED
+                f"{self.source} is truncated: it ends inside its header, at byte {length:,}.", UNFINISHED
             )
         taken = self._buffer[self._at : end]
         self._at = end
@@ -149,7 +149,7 @@ class _Cursor:
         return self.take(self.uint64()).decode(errors="surrogateescape")
 
     def strings(self, count: int) -> tuple[str, ...]:
-        """The next ``count`` strings. A vocabulary has hundreds of thousands, hence the inner loop without calls."""
+        """Take ``count`` strings. A vocabulary has hundreds of thousands, hence the inner loop without calls."""
         self._strings += count
         if self._strings > MAX_STRINGS:
             raise self.damaged(f"it claims {self._strings:,} strings")
@@ -169,11 +169,11 @@ class _Cursor:
         return tuple(strings)
 
     def damaged(self, why: str) -> ModelFileError:
-        """The error for a header that makes no sense."""
-        return ModelFileError(f"{self.source} is damaged: {why}.", "Fetch the file again, or choose another.")
+        """The error for a header with impossible values."""
+        return ModelFileError(f"{self.source} is damaged: {why}.", "Download the file again, or choose another.")
 
     def _fetch(self, n: int) -> None:
-        """Have ``n`` bytes at hand, or all that are left; a claim larger than the file costs nothing."""
+        """Buffer ``n`` bytes, or all that are left; a length beyond the end allocates nothing."""
         pieces = [self._buffer[self._at :]]
         held = len(pieces[0])
         if held >= n:
@@ -186,13 +186,13 @@ class _Cursor:
 
 
 def _preamble(cursor: _Cursor) -> tuple[int, int, int]:
-    """Version, number of tensors, number of metadata entries."""
+    """Read the version, the number of tensors and the number of metadata entries."""
     start = cursor.peek(512)
     if not start:
         raise ModelFileError(f"{cursor.source} is empty.", UNFINISHED)
     if not start.startswith(b"GGUF"[: len(start)]):
-        what, hint = guess(start)
-        raise ModelFileError(f"{cursor.source} is not a GGUF file{what}.", hint)
+        kind, hint = guess(start)
+        raise ModelFileError(f"{cursor.source} is not a GGUF file{kind}.", hint)
     cursor.take(4)
     version = cursor.uint32()
     if version & 0xFFFF == 0:

@@ -1,53 +1,49 @@
-"""What makes a file useless whose header can be read: data that are missing, tokens that llama.cpp does not survive."""
+"""Checks of a readable header for defects that make the file useless: missing data, values that abort llama.cpp."""
 
 from __future__ import annotations
 
 from localspec.base.errors import ModelFileError
 from localspec.gguf.header import GgufHeader
-from localspec.gguf.vocabulary import as_llama_cpp, lacks_spaces, twins
+from localspec.gguf.vocabulary import as_llama_cpp, equal_tokens, lacks_spaces
 
-UNFINISHED = "The download or copy did not finish; fetch the file again."
-
-
+UNFINISHED = "The download or copy did not finish; download the file again."
+_ABORTS = "llama.cpp would abort the program over it; look for another file of the same model."
 _LEAST_ALIGNMENT = 32
-"""ggml's for tensors in memory, where a file is mapped."""
+"""The alignment that ggml needs for tensors in a mapped file, in bytes."""
 
 
 def check_sound(header: GgufHeader) -> None:
-    """Raise ModelFileError unless the file is complete and its tokens can be told apart."""
+    """Raise ModelFileError if data is missing, tokens are equal, or llama.cpp would abort over the file."""
     missing = header.expected_size_bytes - header.size_bytes
     if missing > 0:
         raise ModelFileError(
-            f"{header.source} is cut short: {missing:,} of {header.expected_size_bytes:,} bytes are missing.",
+            f"{header.source} is truncated: {missing:,} of {header.expected_size_bytes:,} bytes are missing.",
             UNFINISHED,
         )
     _check_survivable(header)
-    if (same := twins(header.vocabulary)) is not None:
+    if (same := equal_tokens(header.vocabulary)) is not None:
         first, second = same
         text = as_llama_cpp(second, header.vocabulary.tokens[second])
         shown = repr(text if len(text) <= 40 else text[:39] + "…")
         raise ModelFileError(
             f"{header.source} cannot be loaded: its tokens {first:,} and {second:,} are both {shown}.",
-            "llama.cpp would end the program over it; look for another file of the same model.",
+            _ABORTS,
         )
 
 
 def _check_survivable(header: GgufHeader) -> None:
-    """Raise ModelFileError for what llama.cpp does not refuse, but ends its process over."""
-    if header.tensors and (why := _misplaced(header) or _unspoken(header) or _wrong_experts(header)):
-        raise ModelFileError(
-            f"{header.source} cannot be loaded: {why}.",
-            "llama.cpp would end the program over it; look for another file of the same model.",
-        )
+    """Raise ModelFileError for values over which llama.cpp aborts instead of refusing the file."""
+    if header.tensors and (why := _misaligned(header) or _wrong_tokens(header) or _wrong_experts(header)):
+        raise ModelFileError(f"{header.source} cannot be loaded: {why}.", _ABORTS)
 
 
-def _misplaced(header: GgufHeader) -> str | None:
+def _misaligned(header: GgufHeader) -> str | None:
     if header.data_offset % _LEAST_ALIGNMENT == 0:
         return None
-    return f"its data begins at byte {header.data_offset:,}, which is no multiple of {_LEAST_ALIGNMENT}"
+    return f"its data begins at byte {header.data_offset:,}, which is not a multiple of {_LEAST_ALIGNMENT}"
 
 
-def _unspoken(header: GgufHeader) -> str | None:
+def _wrong_tokens(header: GgufHeader) -> str | None:
     vocabulary = header.vocabulary
     if not lacks_spaces(vocabulary):
         return None

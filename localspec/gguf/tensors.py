@@ -1,4 +1,4 @@
-"""Tensors as a header lists them: name, shape, type and place; never their data."""
+"""Tensors as a header lists them: name, shape, type and position, without their data."""
 
 from __future__ import annotations
 
@@ -8,25 +8,21 @@ from math import prod
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """One tensor: where it lies and how it is stored."""
+    """One entry of the list of tensors."""
 
     name: str
     shape: tuple[int, ...]
     type_id: int
     offset: int
-    """From the beginning of the tensor data."""
+    """Bytes from the beginning of the tensor data."""
 
     @property
     def n_elements(self) -> int:
         return prod(self.shape)
 
     @property
-    def type_name(self) -> str:
-        return TENSOR_TYPES[self.type_id][0] if self.type_id in TENSOR_TYPES else f"type {self.type_id}"
-
-    @property
     def size_bytes(self) -> int:
-        """Zero for a type this reader does not know: a newer llama.cpp may."""
+        """The size of its data; 0 for an unknown type, which a newer llama.cpp may know."""
         if self.type_id not in TENSOR_TYPES:
             return 0
         _, block_elements, block_bytes = TENSOR_TYPES[self.type_id]
@@ -110,4 +106,4 @@ FILE_TYPES = {
     40: "Q1_0",
     41: "Q2_0",
 }
-"""How most tensors of a file are stored, by llama.cpp's number."""
+"""The type of most tensors of a file, by llama.cpp's number."""

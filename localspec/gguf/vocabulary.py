@@ -1,4 +1,4 @@
-"""The vocabulary of a model as llama.cpp will see it: its defaults and exceptions applied to what the file says."""
+"""The vocabulary of a model as llama.cpp reads it: with its defaults and exceptions applied to the file."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from localspec.gguf.metadata import Value, get
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The tokens, and how text is framed with them; as llama.cpp sees them, its defaults filled in."""
+    """The tokens of a model, and the special tokens that frame a text."""
 
     model: str
-    """The kind of tokenizer as the file names it ("gpt2", "llama", ...); "none" without one."""
+    """The file's name for the tokenizer ("gpt2", "llama", ...); "none" without one."""
     kind: str
-    """llama.cpp's name for it ("BPE", "SPM", ...): several models share one."""
+    """llama.cpp's name for its kind ("BPE", "SPM", ...)."""
     pre: str | None
-    """How text is split before merging, for BPE."""
+    """The name of the BPE pre-tokenizer."""
     tokens: tuple[str, ...] = field(repr=False)
     token_types: tuple[int, ...] = field(repr=False)
-    """Empty if the file has none."""
+    """Empty if the file has no types."""
     bos_id: int | None
     eos_id: int | None
     eot_id: int | None
-    """The end of a turn: named by the file, or known by its text."""
+    """The end-of-turn token: named by the file, or recognised by its text."""
     add_bos: bool
     add_eos: bool
 
     @property
     def has_tokens(self) -> bool:
-        """Whether text can be turned into tokens; where it cannot, llama.cpp ends the process that tries."""
+        """True if text can be tokenized; otherwise llama.cpp aborts on an attempt."""
         return bool(self.tokens) and self.model not in _WITHOUT_TOKENS
 
     @property
     def fingerprint(self) -> str:
-        """sha256 over the kind of tokenizer and all token texts: equal for equal vocabularies."""
-        digest = sha256(self.kind.encode())
-        # Lengths go in too, so that no text can pass for two.
+        """The SHA-256 of the kind of tokenizer and all token texts: equal for equal vocabularies."""
+        digest = sha256(self.kind.encode(errors="surrogateescape"))
+        # With lengths, so that no two lists of texts give the same bytes.
         for text in self.tokens:
             token = text.encode(errors="surrogateescape")
             digest.update(b"%d:" % len(token) + token)
         return digest.hexdigest()
 
     def text(self, token_id: int | None) -> str | None:
-        """The text of a token; None for none."""
+        """The text of a token; None for None."""
         return None if token_id is None else self.tokens[token_id]
 
 
 def vocabulary(metadata: Mapping[str, Value]) -> Vocabulary:
-    """The vocabulary in a header's metadata; without tokens if there is none."""
+    """The vocabulary in a header's metadata; it has no tokens if the metadata has none."""
     model = get(metadata, "tokenizer.ggml.model", str) or "none"
     pre = get(metadata, "tokenizer.ggml.pre", str)
     tokens = get(metadata, "tokenizer.ggml.tokens", tuple) or ()
@@ -76,19 +76,19 @@ def vocabulary(metadata: Mapping[str, Value]) -> Vocabulary:
         bos_id=special("bos", defaults.bos_id),
         eos_id=special("eos", defaults.eos_id),
         eot_id=special("eot", _turn_end(tokens)),
-        # llama.cpp overrides what Gemma 4 files say.
+        # llama.cpp overrides the flag in Gemma 4 files.
         add_bos=model == "gemma4" or added("bos", defaults.add_bos or pre in _PRE_WITH_BOS),
         add_eos=added("eos", defaults.add_eos),
     )
 
 
 def as_llama_cpp(token_id: int, text: str) -> str:
-    """A token's text as llama.cpp has it: up to its first NUL, and with a name of its own if it is empty."""
+    """The text of a token as llama.cpp stores it: cut at the first NUL, and with a made-up name if it is empty."""
     return text.partition("\0")[0] or f"[EMPTY_{token_id}]"
 
 
-def twins(vocabulary: Vocabulary) -> tuple[int, int] | None:
-    """The first two tokens that are the same text to llama.cpp, which ends the process over them; None without."""
+def equal_tokens(vocabulary: Vocabulary) -> tuple[int, int] | None:
+    """The first two tokens with the same text, over which llama.cpp aborts; None if all differ."""
     tokens = vocabulary.tokens
     if vocabulary.model in _WITHOUT_TOKENS or _plainly_distinct(tokens):
         return None
@@ -101,13 +101,13 @@ def twins(vocabulary: Vocabulary) -> tuple[int, int] | None:
 
 
 def lacks_spaces(vocabulary: Vocabulary) -> bool:
-    """Whether a SentencePiece vocabulary has no way to write a space, which it puts in front of every text."""
+    """True if a SentencePiece vocabulary cannot write the space that it puts before every text."""
     tokens = vocabulary.tokens
     return vocabulary.kind == "SPM" and "<0xE2>" not in tokens and "\u2581" not in "".join(tokens)
 
 
 def _plainly_distinct(tokens: tuple[str, ...]) -> bool:
-    """True for nearly every file, and quick: a vocabulary has hundreds of thousands."""
+    """True for nearly every file: a quick check before the loop over hundreds of thousands of tokens."""
     return len(set(tokens)) == len(tokens) and "" not in tokens and "\0" not in "".join(tokens)
 
 
@@ -118,7 +118,7 @@ def _turn_end(tokens: tuple[str, ...]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Tokenizer:
-    """What llama.cpp assumes about a kind of tokenizer when a file does not say."""
+    """llama.cpp's defaults for a kind of tokenizer."""
 
     kind: str
     bos_id: int | None
@@ -140,10 +140,10 @@ _TOKENIZERS = {
     "plamo2": _Tokenizer("PLAMO2", 1, 2, add_bos=False, add_eos=False),
 }
 _WITHOUT_TOKENS = {"none", "no_vocab"}
-"""llama.cpp does not read the tokens of these."""
+"""Tokenizers whose tokens llama.cpp does not read."""
 _LLAMA3_PRE = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}
 _PRE_WITH_BOS = _LLAMA3_PRE | {"tekken", "chameleon"}
-# Texts by which llama.cpp knows the end of a turn, the most specific first.
+# Texts by which llama.cpp recognises the end of a turn, the most specific first.
 _TURN_ENDS = (
     "<|eot_id|>",
     "<|im_end|>",

@@ -80,7 +80,7 @@ def test_lines_are_answered(real: Callable[..., Done]) -> None:
         "no file",
         "no draft",
         "no GGUF",
-        "cut short",
+        "truncated",
         "a folder",
         "other vocabulary",
         "small context",

@@ -107,7 +107,7 @@ def ask_everything(header: GgufHeader) -> None:
     """All that is asked of a header before its model is loaded."""
     for name in (
         *("architecture", "name", "licence", "chat_template", "context_length", "block_count", "file_type"),
-        *("split_count", "parameter_count", "fingerprint", "expected_size_bytes"),
+        *("split_count", "fingerprint", "expected_size_bytes"),
     ):
         getattr(header, name)
     network = Hyperparameters(header)

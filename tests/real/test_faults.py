@@ -155,12 +155,12 @@ class TestFiles:
             assert isinstance(died, Failed)
             assert died.died
             assert "The engine stopped: it crashed" in died.message
-            assert "file was probably changed or cut short" in died.hint
+            assert "file was probably changed or truncated" in died.hint
             # The next message starts an engine again, which finds the file as it is now.
             thread.send(Generate(2, HELLO, BRIEF))
             refused = thread.until(Failed)
             assert isinstance(refused, Failed)
-            assert "cut short" in refused.message
+            assert "truncated" in refused.message
             # Put back, it is loaded and answers.
             shutil.copyfile(TARGET, file)
             thread.send(Load(LoadOptions(file, mmap=True)))

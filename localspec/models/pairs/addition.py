@@ -95,7 +95,7 @@ def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
 
 
 def _check_context(resolved: Resolved) -> None:
-    said = resolved.header.said_context_length
+    said = resolved.header.raw_context_length
     if said is not None and not 0 < said < 2**32:
         raise ModelFileError(
             f"{resolved.path} is damaged: by its header it was trained for a context of {said} tokens.",

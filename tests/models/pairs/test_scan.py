@@ -167,7 +167,7 @@ def test_a_broken_file_is_listed_with_its_reason(tmp_path: Path) -> None:
 
     problems = {model.name: model.problem for model in found.models}
     assert problems.keys() == {"cut.gguf", "text.gguf", "clip.gguf", "pipe.gguf"}
-    assert "cut short" in problems["cut.gguf"]
+    assert "truncated" in problems["cut.gguf"]
     assert "no vocabulary" in problems["clip.gguf"]
     assert all(problems.values())
 
