@@ -68,7 +68,7 @@ class ChatCore:
         tried = self.trials.to_load(self.chat_config, self.stored.id, begins=not self.thread.begun)
         return tried if tried.load != self.chat_config.load else None
 
-    def _begin(self, request_id: int, turn: Turn, info: PairInfo | None) -> ActiveReply:
+    def begin_reply(self, request_id: int, turn: Turn, info: PairInfo | None) -> ActiveReply:
         """Begin the reply of a turn, or go on with it; its message is stored if it was not. Nothing is sent yet."""
         assigned = self._assigned(turn)
         chat_config = assigned.chat_config

@@ -52,7 +52,7 @@ class InProcessChat(ChatCore):
             self.last = None
         self.adopt_promoted()
         self._load_tried()
-        return self._begin(next(self._ids), turn, self.pair.info)
+        return self.begin_reply(next(self._ids), turn, self.pair.info)
 
     def follow(self, reply: ActiveReply, show: Callable[[Event], object]) -> Reply:
         """Have a reply made, and show every event. Raises as ``ActiveReply.follow``; the reply so far is stored."""

@@ -262,7 +262,7 @@ class ChatSession(ChatCore):
             self.switch(tried)
             return
         turn = self.waiting.popleft()
-        self._active_reply = self._begin(next(self._ids), turn, self.info)
+        self._active_reply = self.begin_reply(next(self._ids), turn, self.info)
         self.token_queries.withdraw()
         self._engine.send(self._active_reply.asked)
         self._changes.append(Began(turn))

@@ -12,7 +12,6 @@ from dataclasses import replace
 from localspec.base.errors import LocalSpecError, StoreError
 from localspec.engine.events import Event, Finished, Round, Started
 from localspec.engine.tally import Tally
-from localspec.runtime.messages import Reply
 from localspec.store import provenance
 from localspec.store.database import Statement, storable
 from localspec.store.rows import end_part, start_part, update_content
@@ -77,13 +76,6 @@ class Recorder:
         """The reply broke off; what came of it stays."""
         if not self.ended:
             self._end(ReplyState.FAILED, None, error)
-
-    def follow(self, reply: Reply) -> None:
-        """End as the chat's reply did, if it did: for a reply that was cut short on the screen."""
-        if reply.error is not None:
-            self.fail(reply.error)
-        elif reply.finished is not None:
-            self.receive(Finished(reply.finished, "", reply.timings))
 
     def tick(self) -> None:
         """Write what is due. To be called now and then, for events may stay away."""

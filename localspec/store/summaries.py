@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.store.tree import Node, Tree, chat_messages
 
 KEPT_TURNS_N = 2
@@ -124,10 +124,6 @@ class SummaryRecorder:
             self._end(event.reason)
 
     def fail(self, error: LocalSpecError) -> None:
-        self._events.clear()
-
-    def follow(self, reply: Reply) -> None:
-        """As the chat's reply ended: it was cut short on the screen."""
         self._events.clear()
 
     def tick(self) -> None:

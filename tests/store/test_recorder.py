@@ -124,10 +124,10 @@ def test_a_reply_that_was_cut_short_on_the_screen_ends_as_there(store: Store) ->
     for event in events("one two", "three")[:2]:
         reply.receive(event)
         recorder.receive(event)
-    recorder.follow(reply)
     assert not recorder.ended
-    reply.receive(Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings()))
-    recorder.follow(reply)
+    cut_short = Finished(FinishReason.CANCELLED, reply.text, reply.tally.timings())
+    reply.receive(cut_short)
+    recorder.receive(cut_short)
     stored = thread.reply(recorder.node.id)
     assert stored is not None
     assert (stored.to_reply().finished, stored.to_reply().timings) == (FinishReason.CANCELLED, reply.timings)

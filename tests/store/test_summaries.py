@@ -109,7 +109,7 @@ def test_undoing_it_brings_every_turn_back(store: Store) -> None:
     assert thread.messages() == before
 
 
-@pytest.mark.parametrize("end", ["stopped", "failed", "cut short", "empty", "thoughts alone", "killed"])
+@pytest.mark.parametrize("end", ["stopped", "failed", "empty", "thoughts alone", "killed"])
 def test_a_summary_that_does_not_come_to_its_end_changes_nothing(store: Store, end: str) -> None:
     thread = converse(store, *TURNS)
     before = to_json([thread.document()])
@@ -123,8 +123,6 @@ def test_a_summary_that_does_not_come_to_its_end_changes_nothing(store: Store, e
             recorder.receive(Finished(FinishReason.CANCELLED, "", Reply().timings))
         case "failed":
             recorder.fail(EngineError("It stopped.", "Ask again."))
-        case "cut short":
-            recorder.follow(Reply(finished=FinishReason.CANCELLED))
         case "empty" | "thoughts alone":
             recorder.receive(said[-1])
     recorder.tick()
