@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from localspec.chat.active_reply import ActiveReply
+from localspec.chat.compaction import KEPT_TURNS_N, summary_options, summary_request
 from localspec.chat.pair_slot import PairSlot
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.thread import Thread
@@ -14,7 +15,7 @@ from localspec.insight.trials.live import Assigned, Trials
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Generate
-from localspec.store import Store, StoredConversation, summary_options
+from localspec.store import Store, StoredConversation
 from localspec.store.opening import Opened, open_memory
 
 
@@ -51,6 +52,16 @@ class ChatCore:
         """The configuration of the pair that is loaded, is being loaded or could not be."""
         return self._slot.chat_config
 
+    def summary(self, kept_n: int = KEPT_TURNS_N) -> Turn | None:
+        """A turn whose reply will stand for all turns but the last ``kept_n``; None if there are no others."""
+        request = summary_request(self.stored, kept_n)
+        return Turn("", summary_request=request, stands_for_n=request.turns_n) if request is not None else None
+
+    def summarised(self, turn: Turn) -> bool:
+        """True if the reply of such a turn is the summary in force; False if it was stopped, failed or is empty."""
+        recap = self.stored.recap
+        return recap is not None and recap.node.id == turn.answer
+
     def adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
         """Reply by ``chat_config`` from the next message on. The loaded pair stays, and so may the system prompt."""
         if chat_config.system != self.chat_config.system and not keep_system:
@@ -82,7 +93,7 @@ class ChatCore:
 
     def _assigned(self, turn: Turn) -> Assigned:
         """The side of a trial. Summaries are on none, and neither are replies without a question above them."""
-        if turn.old is not None:
+        if turn.summary_request is not None:
             return Assigned(replace(self.chat_config, reply=summary_options(self.chat_config.reply)))
         if turn.continued and turn.question is None:
             return Assigned(self.chat_config)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from localspec.chat.compaction import SummaryRequest
 from localspec.chat.restoring import read_reply, recall_source, restored, restored_summary
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.pair_info import PairInfo
-from localspec.store import Node, OldTurns, Recap, Recorder, ReplyMetadata, StoredConversation, SummaryRecorder
+from localspec.store import Node, Recap, Recorder, ReplyMetadata, StoredConversation, SummaryRecorder
 from localspec.store.summaries import later
 
 
@@ -82,8 +83,8 @@ class Thread:
 
     def begin(self, turn: Turn, about: ReplyMetadata) -> Recorder | SummaryRecorder:
         """Say the message, if it has not been said, and begin or go on with its reply."""
-        if turn.old is not None:
-            return self._begin_summary(turn, turn.old, about)
+        if turn.summary_request is not None:
+            return self._begin_summary(turn, turn.summary_request, about)
         if turn.continued and turn.answer is not None:
             recorder = self.stored.continue_reply(turn.answer, about)
         else:
@@ -105,15 +106,15 @@ class Thread:
         """Whether anything was replied in this conversation."""
         return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
 
-    def _begin_summary(self, turn: Turn, old: OldTurns, about: ReplyMetadata) -> SummaryRecorder:
-        recorder = self.stored.begin_summary(old, about)
+    def _begin_summary(self, turn: Turn, request: SummaryRequest, about: ReplyMetadata) -> SummaryRecorder:
+        recorder = self.stored.begin_summary(request.through, about)
         turn.answer = recorder.message
         return recorder
 
     def messages(self, turn: Turn) -> Sequence[Message]:
         """What the model is to be asked for this reply."""
-        if turn.old is not None:
-            return turn.old.asked
+        if turn.summary_request is not None:
+            return turn.summary_request.messages
         above = turn.question
         if above is None and turn.answer is not None:
             above = self.stored.tree.parent(turn.answer)

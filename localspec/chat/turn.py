@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from localspec.chat.compaction import SummaryRequest
 from localspec.chat.tokens.marking import Trace
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.runtime.messages import Reply
 from localspec.runtime.worker.messages import Generate
-from localspec.store import OldTurns, ReplyMetadata
+from localspec.store import ReplyMetadata
 
 
 @dataclass(slots=True, eq=False)
@@ -42,8 +43,8 @@ class Turn:
     """Whether the program ended in the middle of the reply."""
     continued: bool = False
     """Whether the reply was gone on with, so that its figures are those of several runs."""
-    old: OldTurns | None = None
-    """What the reply is to tell in short, while it is a summary that is not stored yet."""
+    summary_request: SummaryRequest | None = None
+    """The turns to summarise and the prompt, if the reply is to be a summary and is not stored yet."""
     stands_for_n: int = 0
     """Turns that the reply stands for, if it is their summary; the model is told it in their place."""
 

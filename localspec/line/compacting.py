@@ -1,12 +1,11 @@
-"""Telling old turns in short: for a conversation that no longer fits into the context."""
+"""The command that summarises old turns."""
 
 from __future__ import annotations
 
 from localspec.base.errors import UsageError
-from localspec.chat.turn import Turn
+from localspec.chat.compaction import KEPT_TURNS_N
 from localspec.engine.events import FinishReason
 from localspec.line.state import State
-from localspec.store import KEPT_TURNS_N
 
 
 def compact(state: State, argument: str) -> None:
@@ -14,15 +13,15 @@ def compact(state: State, argument: str) -> None:
     if argument and not argument.isdecimal():
         raise UsageError(f"/compact takes a number, not {argument!r}.", "So many of the last turns stay as they are.")
     kept_n = int(argument[:9]) if argument else KEPT_TURNS_N
-    old = state.chat.stored.old_turns(kept_n)
-    if old is None:
+    turn = state.chat.summary(kept_n)
+    if turn is None:
         stay = f" older than the last {'one' if kept_n == 1 else kept_n}" if kept_n else ""
         raise UsageError(f"There is no turn{stay} to summarise.", "/compact 0 takes all there are.")
-    state.voice.remark(f"Summarising {_turns(old.turns_n)}. Ctrl-C stops it, and nothing changes.")
-    summary = Turn("", old=old, stands_for_n=old.turns_n)
-    reply = state.chat.answer(summary, lambda event: None)
+    turns_n = turn.stands_for_n
+    state.voice.remark(f"Summarising {_turns(turns_n)}. Ctrl-C stops it, and nothing changes.")
+    reply = state.chat.answer(turn, lambda event: None)
     recap = state.chat.stored.recap
-    if recap is None or recap.node.id != summary.answer:
+    if recap is None or not state.chat.summarised(turn):
         stopped = reply.finished is FinishReason.CANCELLED
         why = "The summary was stopped" if stopped else "The model had nothing to say in summary"
         state.voice.say(f"{why}; everything is as it was.")
@@ -31,10 +30,10 @@ def compact(state: State, argument: str) -> None:
     lost = f" For the oldest {dropped_n} messages the context had no room." if dropped_n else ""
     text = recap.node.content.strip()
     state.voice.say(
-        f"{_turns(old.turns_n).capitalize()} {'is' if old.turns_n == 1 else 'are'} summarised: {text}\n"
+        f"{_turns(turns_n).capitalize()} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"
         f"/undo has the model told all of it again.{lost}",
         summary=text,
-        turns_n=old.turns_n,
+        turns_n=turns_n,
     )
 
 

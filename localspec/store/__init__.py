@@ -13,12 +13,11 @@ from localspec.store.records import RecordFilter, ReplyRecord
 from localspec.store.replies import Arm, ModelFileRecord, ReplyMetadata, ReplyPart, StoredReply
 from localspec.store.search import Hit
 from localspec.store.store import Store, database_file
-from localspec.store.summaries import KEPT_TURNS_N, OldTurns, Recap, SummaryRecorder, summary_options
+from localspec.store.summaries import Recap, SummaryRecorder
 from localspec.store.titles import title_of
 from localspec.store.tree import Node, ReplyState, Tree
 
 __all__ = [
-    "KEPT_TURNS_N",
     "Added",
     "Arm",
     "ConversationDocument",
@@ -26,7 +25,6 @@ __all__ = [
     "Hit",
     "ModelFileRecord",
     "Node",
-    "OldTurns",
     "Recap",
     "RecordFilter",
     "Recorder",
@@ -42,6 +40,5 @@ __all__ = [
     "Tree",
     "abbreviated",
     "database_file",
-    "summary_options",
     "title_of",
 ]

@@ -19,12 +19,9 @@ from localspec.store.recorder import Monotonic, Recorder
 from localspec.store.replies import ReplyMetadata, StoredReply
 from localspec.store.reply_parts import ReplyParts
 from localspec.store.summaries import (
-    KEPT_TURNS_N,
-    OldTurns,
     Recap,
     SummaryRecorder,
     messages_of,
-    old_turns,
     recap_of,
 )
 from localspec.store.timestamps import Clock
@@ -182,16 +179,12 @@ class StoredConversation:
         """What the conversation sets for itself from now on."""
         self._keeper.change(replace(self.heading, settings=dict(settings)))
 
-    def old_turns(self, kept_n: int = KEPT_TURNS_N) -> OldTurns | None:
-        """What can be told in short; None if no more was said than is to be kept as it is."""
-        return old_turns(self.system, self.path, self.recap, kept_n)
-
-    def begin_summary(self, old: OldTurns, about: ReplyMetadata) -> SummaryRecorder:
-        """Have a summary stand for old turns, as soon as all of it has come; ``delete`` undoes that."""
+    def begin_summary(self, through: str, about: ReplyMetadata) -> SummaryRecorder:
+        """Record a summary of all turns up to a message. It is stored once it is whole; ``delete`` undoes that."""
         summary = self._ids()
 
         def store(events: Sequence[Event], keeps_figures: bool) -> None:
-            node = Node(summary, old.through, Role.SYSTEM, "", self._clock(), state=ReplyState.WRITING)
+            node = Node(summary, through, Role.SYSTEM, "", self._clock(), state=ReplyState.WRITING)
             self.tree.add(node)
             recorder = self._parts.begin(node, 0, about, self._ended, rows.insert_node(self.id, node))
             recorder.keeps_figures = keeps_figures

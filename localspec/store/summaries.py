@@ -1,4 +1,4 @@
-"""Old turns told in short, for a context that they no longer fit into.
+"""Summaries in a conversation, each in place of the turns above it.
 
 A summary is a message of the tree under the last one that it stands for, beside what was said next, with the
 role of the system. It stands for all above it, until it is deleted; nothing else changes, so that every branch
@@ -9,22 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.messages import Message, Role
 from localspec.store.tree import Node, Tree, chat_messages
 
-KEPT_TURNS_N = 2
-"""So many of the latest turns stay as they are, unless the reader says otherwise."""
-SUMMARY_TOKENS_N = 512
-"""A summary ends after this many tokens at the latest."""
-REQUEST = (
-    "Summarise our conversation so far in at most 200 words, so that you can go on from the summary alone: what I "
-    "asked for, what was found and decided, the names, numbers and code that still matter, and what is open. "
-    "Write the summary and nothing else."
-)
 _INTRODUCTION = "Summary of the conversation so far:"
 _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
@@ -39,18 +30,6 @@ class Recap:
     @property
     def turns_n(self) -> int:
         return len(turns(self.covered))
-
-
-@dataclass(frozen=True, slots=True)
-class OldTurns:
-    """Turns that can be told in short."""
-
-    through: str
-    """Id of the last message among them."""
-    turns_n: int
-    """Those that an earlier summary stands for are counted in."""
-    asked: tuple[Message, ...]
-    """What the model is to be asked for their summary; begins as the conversation does, so that little is read."""
 
 
 def turns(path: Iterable[Node]) -> list[list[Node]]:
@@ -81,27 +60,6 @@ def messages_of(system: str | None, path: Sequence[Node], recap: Recap | None) -
         text = f"{_INTRODUCTION}\n{_THOUGHTS.sub('', recap.node.content).strip()}"
         system = f"{system}\n\n{text}" if system else text
     return chat_messages(system, later(path, recap))
-
-
-def old_turns(system: str | None, path: Sequence[Node], recap: Recap | None, kept_n: int) -> OldTurns | None:
-    """All turns but the last few; None if there are no more than those."""
-    old = turns(later(path, recap))
-    old = old[: max(0, len(old) - kept_n)]
-    said = [node for turn in old for node in turn]
-    if not any(node.content and node.role is Role.ASSISTANT for node in said):
-        return None
-    covered = recap.covered if recap is not None else ()
-    asked = messages_of(system, (*covered, *said), recap)
-    if asked[-1].role is Role.USER:
-        asked.pop()
-    before_n = recap.turns_n if recap is not None else 0
-    return OldTurns(said[-1].id, before_n + len(old), (*asked, Message(Role.USER, REQUEST)))
-
-
-def summary_options(options: ReplyOptions) -> ReplyOptions:
-    """For a summary by who replies so otherwise: as freely chosen, but as plain text of some length."""
-    sampling = replace(options.sampling, grammar=None, grammar_triggers=())
-    return replace(options, sampling=sampling, stop=(), max_tokens=SUMMARY_TOKENS_N)
 
 
 class SummaryRecorder:

@@ -168,9 +168,9 @@ def screen(ending: Ending, spy: Spy, *, summary: bool) -> None:
         session.ask("Hello")
         reply(session, engine, WHOLE)
         spy.calls.clear()
-        old = session.stored.old_turns(0)
-        assert old is not None
-        session.queue(Turn("", old=old, stands_for_n=old.turns_n))
+        turn = session.summary(0)
+        assert turn is not None
+        session.queue(turn)
     else:
         session.ask("Hello")
     reply(session, engine, ending)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import EngineError
+from localspec.chat.compaction import REQUEST
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event
 from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions, Progress
-from localspec.store.summaries import REQUEST
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakePair, FakeWorld
 from tests.line.test_conversations import PLAIN, asked, lines, stored

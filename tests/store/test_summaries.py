@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import EngineError
+from localspec.chat.compaction import REQUEST, SummaryRequest, summary_request
 from localspec.engine.events import Event, Finished, FinishReason
 from localspec.runtime.messages import Reply, Role
-from localspec.store import OldTurns, Store, StoredConversation
+from localspec.store import Store, StoredConversation
 from localspec.store.files import read_conversations, to_json, to_markdown, to_ndjson
-from localspec.store.summaries import REQUEST
 from tests.store.support import ABOUT, converse, events, open_store
 
 TURNS = (("One?", "First."), ("Two?", "Second."), ("Three?", "Third."), ("Four?", "Fourth."))
@@ -26,14 +26,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def old(thread: StoredConversation, kept_n: int = 2) -> OldTurns:
-    found = thread.old_turns(kept_n)
+def old(thread: StoredConversation, kept_n: int = 2) -> SummaryRequest:
+    found = summary_request(thread, kept_n)
     assert found is not None
     return found
 
 
 def summarise(thread: StoredConversation, text: str, kept_n: int = 2) -> None:
-    recorder = thread.begin_summary(old(thread, kept_n), ABOUT)
+    recorder = thread.begin_summary(old(thread, kept_n).through, ABOUT)
     for event in events(text):
         recorder.receive(event)
 
@@ -63,27 +63,27 @@ def test_the_model_is_told_the_summary_and_what_was_said_since(store: Store) -> 
 def test_the_request_begins_as_the_conversation_does(store: Store) -> None:
     """So that the engine has read nearly all of it before."""
     thread = converse(store, *TURNS, system="Be kind.")
-    asked = [message.content.strip() for message in old(thread).asked]
+    asked = [message.content.strip() for message in old(thread).messages]
     assert asked[:-1] == told(thread)[:5]
     assert asked[-1] == REQUEST
     assert old(thread).turns_n == 2
-    assert [len(old(thread, kept_n).asked) for kept_n in (0, 1, 3)] == [10, 8, 4]
+    assert [len(old(thread, kept_n).messages) for kept_n in (0, 1, 3)] == [10, 8, 4]
 
 
 def test_with_few_turns_there_is_nothing_to_tell_in_short(store: Store) -> None:
     thread = converse(store, *TURNS[:2])
-    assert thread.old_turns() is None
-    assert thread.old_turns(9) is None
+    assert summary_request(thread) is None
+    assert summary_request(thread, 9) is None
     pending = store.begin()
     pending.ask("Nobody?")
-    assert pending.old_turns(0) is None
+    assert summary_request(pending, 0) is None
 
 
 def test_a_second_summary_tells_the_first_and_what_came_since(store: Store) -> None:
     thread = converse(store, *TURNS)
     summarise(thread, "They began.", kept_n=3)
     again = old(thread, 1)
-    assert [message.content.strip() for message in again.asked] == [
+    assert [message.content.strip() for message in again.messages] == [
         "Summary of the conversation so far:\nThey began.",
         "Two?",
         "Second.",
@@ -113,7 +113,7 @@ def test_undoing_it_brings_every_turn_back(store: Store) -> None:
 def test_a_summary_that_does_not_come_to_its_end_changes_nothing(store: Store, end: str) -> None:
     thread = converse(store, *TURNS)
     before = to_json([thread.document()])
-    recorder = thread.begin_summary(old(thread), ABOUT)
+    recorder = thread.begin_summary(old(thread).through, ABOUT)
     text = {"empty": " ", "thoughts alone": "<think> hm </think>"}.get(end, "They")
     said: list[Event] = events(text)
     for event in said[:-1]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.chat.compaction import summary_request
 from localspec.store import Store, StoredConversation
 from tests.store.support import ABOUT, converse, events, open_store
 
@@ -51,9 +52,9 @@ def test_a_summary_that_was_never_finished_is_passed_over(tmp_path: Path) -> Non
         thread = converse(store, ("One", "First."), ("Two", "Second."))
         said = [node.id for node in thread.path]
         thread.delete(said[2])
-        old = thread.old_turns(0)
+        old = summary_request(thread, 0)
         assert old is not None
-        recorder = thread.begin_summary(old, ABOUT)
+        recorder = thread.begin_summary(old.through, ABOUT)
         recorder.receive(events("They")[0])
         assert [undone(thread), undone(thread)] == [said[2], None]
 
@@ -80,9 +81,9 @@ def test_of_an_earlier_summary_and_an_earlier_deletion_the_later_is_undone_first
         said = [node.id for node in thread.path]
 
         def summarise() -> None:
-            old = thread.old_turns(1)
+            old = summary_request(thread, 1)
             assert old is not None
-            recorder = thread.begin_summary(old, ABOUT)
+            recorder = thread.begin_summary(old.through, ABOUT)
             for event in events("They counted."):
                 recorder.receive(event)
 

@@ -11,11 +11,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from localspec.chat.compaction import REQUEST, SUMMARY_TOKENS_N
 from localspec.engine.events import FinishReason
 from localspec.runtime.messages import Role
 from localspec.runtime.worker.messages import Failed
 from localspec.store import Store
-from localspec.store.summaries import REQUEST, SUMMARY_TOKENS_N
 from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.turn_notes import context_note
 from localspec.tui.conversation.turn_view import TurnView

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from localspec.chat.compaction import KEPT_TURNS_N
 from localspec.chat.phase import Phase
 from localspec.chat.turn import Turn
-from localspec.store import KEPT_TURNS_N
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 
 
@@ -22,12 +22,12 @@ class SummaryController:
             self._turns.say(why_not)
             return
         kept_n = int(kept) if kept else KEPT_TURNS_N
-        old = self._session.thread.stored.old_turns(kept_n)
-        if old is None:
+        summary = self._session.summary(kept_n)
+        if summary is None:
             self._turns.say(_too_little(kept_n))
             return
         self._turns.transcript.unselect()
-        summary = self._session.queue(Turn("", old=old, stands_for_n=old.turns_n))
+        self._session.queue(summary)
         await self._turns.transcript.add_turn(summary)
         self._turns.say("")
 
@@ -35,8 +35,8 @@ class SummaryController:
         """The summary is whole, or is not to be: show what holds now."""
         await self._turns.transcript.discard(turn)
         await self._turns.show()
-        reply, recap = turn.reply, self._session.thread.stored.recap
-        if recap is not None and recap.node.id == turn.answer:
+        reply = turn.reply
+        if self._session.summarised(turn):
             turns = "1 turn is" if turn.stands_for_n == 1 else f"{turn.stands_for_n} turns are"
             self._turns.say(f"{turns} summarised{_left_out(turn)}; /undo brings all of them back.")
         elif reply.error is not None:

@@ -25,7 +25,7 @@ class SummaryView(TurnView):
     def __init__(self, turn: Turn, palette: Callable[[], Palette]) -> None:
         super().__init__(turn, palette)
         self.remove_class("-unasked")
-        self.set_class(turn.old is None, "-folded")
+        self.set_class(turn.summary_request is None, "-folded")
         self.draw_question()
 
     def unfold(self) -> None:
@@ -42,7 +42,7 @@ class SummaryView(TurnView):
         n = self.turn.stands_for_n
         key = labels_of(self, ACTIONS)
         turns = "1 turn" if n == 1 else f"{n:,} turns"
-        if self.turn.old is not None:
+        if self.turn.summary_request is not None:
             stops = f"; {key['stop']} stops it, and nothing changes" if key["stop"] else ""
             return Content.assemble(("▾ ", "$accent"), f"summarising {turns}{stops}")
         folded = self.has_class("-folded")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from localspec.chat.compaction import REQUEST
 from localspec.chat.compose.token_counts import CHARS_A_TOKEN
 from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note, failure_said, opening_note
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
 from localspec.models.pairs import BUILTIN_ID
-from localspec.store.summaries import REQUEST
 from localspec.tui.terminal.clipboard import Arrival, copied
 
 
