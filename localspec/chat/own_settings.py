@@ -14,8 +14,7 @@ from localspec.base.errors import InputError, NotFoundError, UsageError
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import shown
-from localspec.config.own import can_be_own, find_of_pair, find_own, read_own, with_own
-from localspec.config.pair_table import name_in
+from localspec.config.own import find_of_pair, find_own, read_own, with_own
 from localspec.config.table import find_key
 from localspec.config.texts import read_setting
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
@@ -117,7 +116,7 @@ def told_of(settings: Settings, own: Mapping[str, Value], named: Setting) -> str
 def as_setting(word: str, value: str) -> str:
     """How to set what somebody took for a command; empty if it is no setting of a conversation."""
     named = find_key(word)
-    if named is None or not can_be_own(named):
+    if named is None or not named.per_conversation:
         return ""
     shown_value = value if value and len(value) <= _LONGEST_SHOWN else "VALUE"
     return f"/set {named.key} {shown_value} sets it."
@@ -156,7 +155,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
     before = settings.config.of_pair(pair).get(named.name)
     config = write_value(named, value, pair)
     chat_config = settings.resolve(config, own)
-    if refused := _refused(settings, name_in(named, pair)):
+    if refused := _refused(settings, named.name_in(pair)):
         settings.resolve(write_value(named, before, pair), own)
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
     what = f"no longer set for {pair}" if value is None else f"{short(value)} for {pair}, in {config.path.name}"

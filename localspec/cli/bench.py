@@ -13,7 +13,7 @@ from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, Usage
 from localspec.cli.bench_orders import orders_of
 from localspec.cli.bench_save import check_save, save
 from localspec.cli.borrowed import LOADING, borrow, resolve_options
-from localspec.cli.options import Drafters
+from localspec.cli.options import param_of
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -36,21 +36,21 @@ _REPEATS = NumberParam(click.IntRange(1, 1000))
 @click.option(
     "--spec",
     "specs",
-    type=Drafters(),
+    type=param_of("spec"),
     multiple=True,
     help="Measure these drafters together; may be given several times, to compare (default: auto).",
 )
 @click.option(
     "--depth",
     "depths",
-    type=NumberParam(click.IntRange(min=0), auto=True),
+    type=param_of("depth"),
     multiple=True,
     help="Propose this many tokens in a round; may be given several times, to compare (default: auto).",
 )
 @click.option(
     "--temperature",
     "temperatures",
-    type=NumberParam(click.FloatRange(min=0)),
+    type=param_of("temperature"),
     multiple=True,
     help="Reply at this temperature; may be given several times (default: 0 and 1).",
 )
@@ -79,9 +79,7 @@ _REPEATS = NumberParam(click.IntRange(1, 1000))
     default=20.0,
     help="End after this time with what has been measured (default: 20).",
 )
-@click.option(
-    "--seed", type=NumberParam(click.IntRange(0, 2**32 - 1)), default=0, help="Draw from this seed (default: 0)."
-)
+@click.option("--seed", type=param_of("seed"), default=0, help="Draw from this seed (default: 0).")
 @click.option("--json", "as_json", is_flag=True, help="Write the result as a JSON object, every reply with it.")
 @click.option("--markdown", is_flag=True, help="Write the tables as Markdown.")
 @click.option(

@@ -34,7 +34,6 @@ def save(result: BenchResult, chat_config: ChatConfig) -> str:
     from localspec.config import find_setting, read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
-    from localspec.config.pair_table import name_in
     from localspec.insight.bench.verdict import recommended
     from localspec.models.pairs import BUILTIN_ID
 
@@ -55,7 +54,7 @@ def save(result: BenchResult, chat_config: ChatConfig) -> str:
         assert setting is not None
         if before.of_pair(scope).get(name) != value:
             write_value(setting, value, scope)
-            written = name_in(setting, scope)
+            written = setting.name_in(scope)
             lines.append(f"no {written}" if value is None else f"{written} = {shown(value)}")
     if not lines:
         return f"{before.path} says so already."

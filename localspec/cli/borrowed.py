@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from localspec.cli.options import GivenOptions
+import click
+
+from localspec.cli.options import FILES, overrides, print_problems
 from localspec.cli.run import run
+from localspec.config import SETTINGS
 
 if TYPE_CHECKING:
     from localspec.runtime.chat_config import ChatConfig
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-LOADING = (
-    *("ctx", "threads", "draft_threads", "gpu_layers", "draft_gpu_layers", "device", "draft_device", "require_gpu"),
-    *("cache_type_k", "cache_type_v", "flash_attn", "mmap", "mlock"),
-)
-"""How both models are loaded."""
-
-
-def sampling_names() -> tuple[str, ...]:
-    """How the target chooses, but for what holds a reply to a grammar."""
-    from localspec.cli.sampling_options import SECTION
-    from localspec.cli.sections import SectionOption
-
-    grammar = {"grammar", "json_schema", "grammar_triggers"}
-    names = (each.name or "" for each in run.params if isinstance(each, SectionOption) and each.section == SECTION)
-    return tuple(name for name in names if name not in grammar)
+LOADING = tuple(each.key for each in SETTINGS if each.section == "model" and each.key != "pair")
+"""The settings of loading both models."""
+_GRAMMAR = ("grammar", "json_schema", "grammar_triggers")
+SAMPLING = tuple(each.key for each in SETTINGS if each.section == "sampling" and each.key not in _GRAMMAR)
+"""The settings of sampling, but for those that hold a reply to a grammar."""
 
 
 def borrow(names: Iterable[str]) -> Callable[[Decorated], Decorated]:
@@ -47,17 +39,19 @@ def borrow(names: Iterable[str]) -> Callable[[Decorated], Decorated]:
 
 
 def resolve_options(given: Mapping[str, Any], settings: Iterable[str], *, quiet: bool = False) -> ChatConfig:
-    """What is to be loaded; of the user's file only these ``settings`` count, each an option of the command.
+    """The configuration for the values in ``given``; of the user's file only these ``settings`` count.
 
-    ``quiet`` says nothing of what in the file is left out. Raises what ``resolve`` does.
+    A value that the command line does not give is a default, which the file beats. ``quiet`` prints no problems of the
+    file. Raises what ``SettingsResolver.resolve`` does.
     """
-    from localspec.cli.layers import lay, print_problems
     from localspec.config import read_config
+    from localspec.runtime.resolver import SettingsResolver
 
-    defaults = {field.name: field.default for field in fields(GivenOptions)}
-    options = defaults | {name: value for name, value in given.items() if name in defaults}
-    layers = lay(options, without=frozenset(defaults) - frozenset(settings))
-    chat_config = layers.resolve(read_config())
+    keys = {*FILES, *(each.key for each in SETTINGS if each.option)}
+    said = overrides(click.get_current_context())
+    defaults = {key: value for key, value in given.items() if key in keys - said.keys() and value is not None}
+    resolver = SettingsResolver(said, defaults=defaults, without=frozenset(keys) - frozenset(settings))
+    chat_config = resolver.resolve(read_config())
     if not quiet:
-        print_problems(layers)
+        print_problems(resolver)
     return chat_config

@@ -13,7 +13,7 @@ import click
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
 from localspec.cli.news import print_news
-from localspec.cli.options import MarksChoice, reply_options
+from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -112,7 +112,6 @@ def open_chat(
     **given: Any,
 ) -> None:
     """Open the screen, or answer lines."""
-    from localspec.cli.layers import lay, print_problems
     from localspec.config import read_config
 
     screen = services.has_terminal() and not plain and not as_json
@@ -120,12 +119,12 @@ def open_chat(
         marks=marks, stride=stride, as_json=as_json, continue_last=continue_last, conversation=conversation
     )
     options.check(screen=screen)
-    layers = lay(given)
-    chat_config = layers.resolve(read_config())
+    settings = command_line_settings()
+    chat_config = settings.resolve(read_config())
     if screen:
         services.open_screen(replace(chat_config, conversation=_stored(options)))
     else:
-        print_problems(layers)
+        print_problems(settings)
         if not plain and not as_json:
             print(_why_plain(), file=sys.stderr)
         _answer_lines(services, chat_config, options)

@@ -17,8 +17,8 @@ from localspec.cli.report import remark
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from localspec.cli.config_values import Standing
     from localspec.config import Config, Problem, Setting
+    from localspec.runtime.effective import EffectiveSetting
 
 _HEAD = """\
 # LocalSpec's settings. `localspec config show --all` lists what can be set here, and what it does.
@@ -60,20 +60,20 @@ def show(everything: bool, pair: str | None, as_json: bool) -> None:
 
 
 def _show(*, everything: bool, pair: str | None, as_json: bool) -> None:
-    from localspec.cli.config_values import BUILT_IN, generally, problems_of, set_pair, standings
     from localspec.config import read_config
+    from localspec.runtime.effective import Source, effective_settings, general_settings, set_pair
 
     read = read_config()
     if pair is None and not everything:
-        chosen = generally(read)
+        chosen = general_settings(read)
     else:
-        counting = standings(read, pair or set_pair(read))
-        chosen = [each for each in counting if everything or each.source != BUILT_IN]
+        counting = effective_settings(read, pair or set_pair(read))
+        chosen = [each for each in counting if everything or each.source is not Source.BUILT_IN]
     if as_json:
         print(json.dumps(_described(read, chosen), indent=2))
         return
     print("\n".join(_listing(read, chosen, everything=everything, pair=pair)))
-    _tell(problems_of(read))
+    _tell(_problems(read))
 
 
 @config.command(short_help="Say what a setting is.")
@@ -82,13 +82,13 @@ def _show(*, everything: bool, pair: str | None, as_json: bool) -> None:
 @_AS_JSON
 def get(name: str, pair: str | None, as_json: bool) -> None:
     """Say what a setting is: its value alone, as `set` takes it, and on standard error where it comes from."""
-    from localspec.cli.config_values import set_pair, standings
     from localspec.config import read_config
     from localspec.config.kinds import typed
     from localspec.config.own import find_named
+    from localspec.runtime.effective import effective_settings, set_pair
 
     named, read = find_named(name), read_config()
-    (found,) = (each for each in standings(read, pair or set_pair(read)) if each.setting is named)
+    (found,) = (each for each in effective_settings(read, pair or set_pair(read)) if each.setting is named)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
     elif found.value is None:
@@ -104,20 +104,18 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
 @_for_pair("Set it for this pair alone.")
 def set_(name: str, value: str, pair: str | None) -> None:
     """Set something, for all pairs or for one: localspec config set depth 6 --pair ID."""
-    from localspec.cli.config_values import problems_of
     from localspec.config import read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
     from localspec.config.own import find_named, find_of_pair, read_own
-    from localspec.config.pair_table import name_in
     from localspec.models.pairs import load_catalogue
 
     named = find_named(name) if pair is None else find_of_pair(name)
     if pair is not None:
         load_catalogue().find(pair)
     wanted, before = read_own(named, value), read_config().of_pair(pair).get(named.name)
-    written, known = write_value(named, wanted, pair), name_in(named, pair)
-    for problem in problems_of(written):
+    written, known = write_value(named, wanted, pair), named.name_in(pair)
+    for problem in _problems(written):
         if problem.what.startswith(f"{known}: "):
             write_value(named, before, pair)
             raise UsageError(f"{problem.what.rstrip('.')}.", "It stays as it was.")
@@ -134,7 +132,6 @@ def unset(name: str, pair: str | None) -> None:
     from localspec.config import find_setting, read_config
     from localspec.config.file import write_value
     from localspec.config.own import find_named
-    from localspec.config.pair_table import name_in
 
     read = read_config()
     there = read.of_pair(pair)
@@ -147,7 +144,7 @@ def unset(name: str, pair: str | None) -> None:
         raise UsageError(f"{read.path} does not set {name} {what}.", "`localspec config` lists what is set.")
     for named in chosen:
         write_value(named, None, pair)
-        print(f"{read.path}: {name_in(named, pair)} is no longer set.")
+        print(f"{read.path}: {named.name_in(pair)} is no longer set.")
 
 
 @config.command(short_help="Say where the file is.")
@@ -186,13 +183,21 @@ def check() -> None:
     _check()
 
 
+def _problems(config: Config) -> list[Problem]:
+    """The mistakes in settings and keys, in the order of the lines."""
+    from localspec.chat.commands.keymap import resolve_keymap
+    from localspec.runtime.effective import setting_problems
+
+    found = dict.fromkeys([*setting_problems(config), *resolve_keymap(config).problems])
+    return sorted(found, key=lambda problem: problem.line or 0)
+
+
 def _check() -> None:
     """Raises ConfigError."""
-    from localspec.cli.config_values import problems_of
     from localspec.config import read_config
 
     read = read_config()
-    problems = problems_of(read)
+    problems = _problems(read)
     _tell(problems)
     if problems:
         count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
@@ -209,9 +214,9 @@ def _count(read: Config) -> str:
 
 def _waiting(read: Config) -> Iterator[str]:
     """What is set for pairs that are not there, which is no mistake."""
-    from localspec.cli.config_values import strangers
+    from localspec.runtime.effective import unknown_pairs
 
-    for pair in strangers(read):
+    for pair in unknown_pairs(read):
         line = min(read.line(each, pair) or 0 for each in _settings_of(read, pair))
         yield f"Line {line}: there is no pair {pair!r} now; what is set for it waits."
 
@@ -227,7 +232,7 @@ def _tell(problems: list[Problem]) -> None:
         remark(str(problem))
 
 
-def _listing(read: Config, chosen: list[Standing], *, everything: bool, pair: str | None) -> list[str]:
+def _listing(read: Config, chosen: list[EffectiveSetting], *, everything: bool, pair: str | None) -> list[str]:
     from localspec.config.kinds import shown
     from localspec.config.table import SECTIONS
 
@@ -252,12 +257,12 @@ def _listing(read: Config, chosen: list[Standing], *, everything: bool, pair: st
 
 
 def _pair_tables(read: Config) -> Iterator[str]:
-    from localspec.cli.config_values import strangers
     from localspec.config.kinds import shown
-    from localspec.config.pair_table import PAIR_TABLES
+    from localspec.config.setting import PAIR_TABLES
     from localspec.config.statements import dotted
+    from localspec.runtime.effective import unknown_pairs
 
-    gone = strangers(read)
+    gone = unknown_pairs(read)
     for pair in read.pairs:
         yield ""
         yield f"[{dotted((PAIR_TABLES, pair))}]" + ("  There is no such pair now." if pair in gone else "")
@@ -265,14 +270,14 @@ def _pair_tables(read: Config) -> Iterator[str]:
             yield f"{each.key} = {shown(read.pairs[pair][each.name])}"
 
 
-def _described(read: Config, chosen: list[Standing]) -> dict[str, Any]:
-    from localspec.cli.config_values import problems_of, strangers
+def _described(read: Config, chosen: list[EffectiveSetting]) -> dict[str, Any]:
+    from localspec.runtime.effective import unknown_pairs
 
-    gone = strangers(read)
+    gone = unknown_pairs(read)
     return {
         "path": str(read.path),
         "settings": [each.to_dict() for each in chosen],
         "pairs": {pair: {"there": pair not in gone, "settings": dict(values)} for pair, values in read.pairs.items()},
         "keys": dict(read.keys),
-        "problems": [{"line": problem.line, "problem": problem.what} for problem in problems_of(read)],
+        "problems": [{"line": problem.line, "problem": problem.what} for problem in _problems(read)],
     }

@@ -1,128 +1,131 @@
-"""The options that say what to load and how to reply, declared once for every command that replies.
+"""The options of settings, made from their declarations.
 
-Loads nothing beyond click: what the values mean is resolved in ``resolve.py``, when a command needs it.
+Loads nothing beyond click: their values are resolved by ``runtime.resolver``, when a command needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from localspec.cli.sampling_options import SAMPLING_OPTIONS, ChosenSampling
-from localspec.cli.values import NumberParam, OutFileParam
-from localspec.config import setting
-from localspec.runtime.options import CACHE_TYPES, FLASH_ATTN
+from localspec.cli.report import remark
+from localspec.cli.sections import SectionOption
+from localspec.config import SETTINGS, Setting, setting
+from localspec.config.kinds import Choice, Flag, RefusedValue, Texts, ValueKind
+
+if TYPE_CHECKING:
+    from localspec.runtime.resolver import SettingsResolver
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-_LARGEST_SEED = 2**32 - 1
+FILES: Mapping[str, str] = {
+    "target": "Use this GGUF file as the target, instead of a pair.",
+    "draft": "Use this GGUF file as the draft of --target (default: none).",
+}
+"""Options that are no settings, with their help: a file by its name belongs on a command line, or into a pair."""
+_SECTIONS = ("speculation", "sampling", "reply", "model", "stats", "audit")
+"""The order of the help, from what is often given to what is seldom."""
 
 
-class Drafters(click.ParamType[tuple[str, ...] | None]):
-    """``auto`` (None), ``off`` (no drafters) or names with commas between them."""
+class SettingParam(click.ParamType[Any]):
+    """The value of a setting, as the program takes it."""
 
-    name = "drafters"
+    name = "value"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...] | None:
-        names = tuple(name.strip() for name in str(value).split(","))
-        if names == ("auto",):
-            return None
-        if names == ("off",):
-            return ()
-        if not all(names):
-            self.fail(f"{value!r} has an empty name in it.", param, ctx)
-        for word in ("auto", "off"):
-            if word in names:
-                self.fail(f"{word!r} stands alone, not beside other names.", param, ctx)
-        return names
+    def __init__(self, kind: ValueKind) -> None:
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._kind.from_option(value)
+        except RefusedValue as refusal:
+            self.fail(f"{refusal}.", param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        return "auto|off|NAME[,NAME]"
+        return self._kind.metavar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenOptions(ChosenSampling):
-    """The options as given; None (or empty) where nothing was said."""
-
-    pair: str | None = None
-    target: Path | None = None
-    draft: Path | None = None
-    spec: tuple[str, ...] | None = None
-    depth: int | None = None
-    seed: int | None = None
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
-    system: str | None = None
-    persona: str | None = None
-    ctx: int | None = None
-    threads: int | None = None
-    draft_threads: int | None = None
-    gpu_layers: int | None = None
-    draft_gpu_layers: int | None = None
-    device: str | None = None
-    draft_device: str | None = None
-    require_gpu: bool = False
-    cache_type_k: str = "f16"
-    cache_type_v: str = "f16"
-    flash_attn: str = "auto"
-    mmap: bool | None = None
-    mlock: bool = False
-    remember_replies: bool = False
-    keep_caches: bool = False
-    metrics: int | Path | None = None
-    otel: bool = False
-    audit_log: Path | None = None
+def param_of(key: str) -> click.ParamType[Any]:
+    """The type of the option of a setting that has one value."""
+    kind = setting(key).kind
+    return click.Choice(kind.words) if isinstance(kind, Choice) else SettingParam(kind)
 
 
-_FILE = click.Path(path_type=Path)
-_FROM_1 = NumberParam(click.IntRange(min=1))
-THREADS = NumberParam(click.IntRange(1, 512))
-_AUTO_OR_FROM_0 = NumberParam(click.IntRange(min=0), auto=True)
+def _gather(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Any:
+    """All texts of an option that may be given several times; None without any."""
+    kind = setting(parameter.name or "").kind
+    assert isinstance(kind, Texts)
+    try:
+        return kind.from_options(given) if given else None
+    except RefusedValue as refusal:
+        raise click.BadParameter(f"{refusal}.", context, parameter) from None
 
-_OPTIONS = (
-    click.option("--pair", metavar="ID", help=setting("pair").help),
-    click.option("--target", type=_FILE, metavar="FILE", help="Use this GGUF file as the target, instead of a pair."),
-    click.option(
-        "--draft", type=_FILE, metavar="FILE", help="Use this GGUF file as the draft of --target (default: none)."
-    ),
-    click.option("--spec", type=Drafters(), help=setting("spec").help),
-    click.option("--depth", type=_AUTO_OR_FROM_0, help=setting("depth").help),
-    *SAMPLING_OPTIONS,
-    click.option("--seed", type=NumberParam(click.IntRange(0, _LARGEST_SEED)), help=setting("seed").help),
-    click.option("--max-tokens", type=_FROM_1, help=setting("max_tokens").help),
-    click.option("--stop", multiple=True, metavar="TEXT", help=setting("stop").help),
-    click.option("--system", metavar="TEXT", help=setting("system").help),
-    click.option("--persona", metavar="NAME|none", help=setting("persona").help),
-    click.option("--ctx", type=_FROM_1, help=setting("ctx").help),
-    click.option("--threads", type=THREADS, help=setting("threads").help),
-    click.option("--draft-threads", type=THREADS, help=setting("draft_threads").help),
-    click.option("--gpu-layers", type=_AUTO_OR_FROM_0, help=setting("gpu_layers").help),
-    click.option("--draft-gpu-layers", type=_AUTO_OR_FROM_0, help=setting("draft_gpu_layers").help),
-    click.option("--device", metavar="none|NAME[,NAME]", help=setting("device").help),
-    click.option("--draft-device", metavar="none|NAME[,NAME]", help=setting("draft_device").help),
-    click.option("--require-gpu/--no-require-gpu", default=False, help=setting("require_gpu").help),
-    click.option("--cache-type-k", type=click.Choice(CACHE_TYPES), default="f16", help=setting("cache_type_k").help),
-    click.option("--cache-type-v", type=click.Choice(CACHE_TYPES), default="f16", help=setting("cache_type_v").help),
-    click.option("--flash-attn", type=click.Choice(FLASH_ATTN), default="auto", help=setting("flash_attn").help),
-    click.option("--mmap/--no-mmap", default=None, help=setting("mmap").help),
-    click.option("--remember-replies/--no-remember-replies", default=False, help=setting("remember_replies").help),
-    click.option("--keep-caches/--no-keep-caches", default=False, help=setting("keep_caches").help),
-    click.option("--mlock/--no-mlock", default=False, help=setting("mlock").help),
-    click.option("--metrics", type=OutFileParam(or_port=True), help=setting("metrics").help),
-    click.option("--otel/--no-otel", default=False, help=setting("otel").help),
-    click.option("--audit-log", type=OutFileParam(), help=setting("audit_log").help),
-)
+
+def _option(each: Setting) -> Callable[[Any], Any]:
+    """The option of a setting; None where it is not given."""
+    attributes: dict[str, Any] = {"help": each.help, "default": None}
+    if each.section == "sampling":
+        attributes |= {"cls": SectionOption, "section": "Sampling"}
+    if isinstance(each.kind, Flag):
+        (name,) = each.options
+        return click.option(f"{name}/--no-{name.removeprefix('--')}", each.key, **attributes)
+    if isinstance(each.kind, Texts):
+        attributes |= {"multiple": True, "callback": _gather, "metavar": each.kind.metavar}
+    else:
+        attributes["type"] = param_of(each.key)
+    return click.option(*each.options, each.key, **attributes)
+
+
+def _options() -> list[Callable[[Any], Any]]:
+    file = click.Path(path_type=Path)
+    ordered = [each for section in _SECTIONS for each in SETTINGS if each.section == section and each.option]
+    pair = setting("pair")
+    return [
+        _option(pair),
+        click.option(
+            "--target", type=file, metavar="FILE", help="Use this GGUF file as the target, instead of a pair."
+        ),
+        click.option(
+            "--draft", type=file, metavar="FILE", help="Use this GGUF file as the draft of --target (default: none)."
+        ),
+        *(_option(each) for each in ordered if each is not pair),
+    ]
 
 
 def reply_options(command: Decorated) -> Decorated:
-    """Give a command the options that ``GivenOptions`` collects, in the order of ``_OPTIONS``."""
-    for option in reversed(_OPTIONS):
+    """Give a command the options of all settings that have one, and those of files."""
+    for option in reversed(_options()):
         command = option(command)
     return command
+
+
+def overrides(context: click.Context) -> dict[str, Any]:
+    """The values that the command line gives, by the key of the setting, and the files."""
+    keys = (*FILES, *(each.key for each in SETTINGS if each.option))
+    given = (key for key in keys if context.get_parameter_source(key) is ParameterSource.COMMANDLINE)
+    return {key: context.params[key] for key in given}
+
+
+def command_line_settings(*, without: frozenset[str] = frozenset()) -> SettingsResolver:
+    """The settings under the command being run; those in ``without`` are not read from the file."""
+    from localspec.runtime.resolver import SettingsResolver
+
+    given = overrides(click.get_current_context())
+    if given.get("system") is not None and given.get("persona") is not None:
+        remark("--system stands in place of --persona.")
+    return SettingsResolver(given, without=without)
+
+
+def print_problems(settings: SettingsResolver) -> None:
+    """Print the settings that are left out on standard error."""
+    for problem in settings.problems:
+        remark(f"{problem} It is left out.")
 
 
 class MarksChoice(click.Choice[str]):

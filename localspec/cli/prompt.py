@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from localspec.base.bounded_file import in_megabytes
 from localspec.base.errors import InputError
+from localspec.config.texts import require_text
 
 STDIN = "-"
 _MOST_BYTES = 64_000_000
@@ -33,14 +34,6 @@ def read_prompt(words: Sequence[str]) -> str:
     if not prompt:
         raise InputError("The prompt is empty.", 'Say something: localspec run "Tell me a story", or pipe text in.')
     return prompt
-
-
-def require_text(said: str, what: str) -> None:
-    """Raise InputError for an argument with bytes that are not UTF-8, which arrive as lone surrogates."""
-    try:
-        said.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
 
 
 def _is_offered(*, must_be: bool) -> bool:

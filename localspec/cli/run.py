@@ -9,7 +9,7 @@ import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, UsageError
 from localspec.cli.news import print_news
-from localspec.cli.options import MarksChoice, reply_options
+from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
 from localspec.cli.prompt import read_prompt
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
@@ -55,13 +55,12 @@ def run(
             raise UsageError(f"--raw and --{name} contradict each other.", hint)
     if as_json and marks is not None:
         raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
-    from localspec.cli.layers import lay, print_problems
     from localspec.config import read_config
 
     prompt = read_prompt(words)
-    layers = lay(given, without=frozenset(("system", "persona") if raw else ()))
-    chat_config = layers.resolve(read_config())
-    print_problems(layers)
+    settings = command_line_settings(without=frozenset(("system", "persona") if raw else ()))
+    chat_config = settings.resolve(read_config())
+    print_problems(settings)
     if _reply(services, chat_config, prompt, raw=raw, as_json=as_json, explain=explain, marks=marks):
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
 

@@ -1,4 +1,4 @@
-"""What a trial compares: the launch that is set, and the same with what is tried."""
+"""The candidate of a trial: the configuration that is set, with what is tried."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from click.core import ParameterSource
-
 from localspec.base.errors import UsageError
-from localspec.cli.layers import SettingsResolver
-from localspec.cli.run import run
 from localspec.config import read_config
 from localspec.insight.trials.trial import Change, changes_between
 from localspec.runtime.chat_config import ChatConfig
-
-_OF_RUN_ALONE = ("words", "raw", "as_json", "explain", "marks")
+from localspec.runtime.resolver import SettingsResolver
 
 
 @dataclass(frozen=True, slots=True)
 class TrialCandidate:
-    """What is tried on which pair."""
+    """The changes that are tried, and the pair."""
 
     pair: str
     changes: tuple[Change, ...]
@@ -46,13 +41,9 @@ def candidate(pair: str | None, draft: Path | None, draft_of: str | None, tried:
     return TrialCandidate(incumbent.pair_id, changes)
 
 
-def _chat_config(said: Mapping[str, Any]) -> ChatConfig:
-    """What is set, with some options as if the command line said them."""
-    with run.make_context("localspec run", ["-"]) as context:
-        given = {name: value for name, value in context.params.items() if name not in _OF_RUN_ALONE}
-        for name in said:
-            context.set_parameter_source(name, ParameterSource.COMMANDLINE)
-        return SettingsResolver(context, given | dict(said)).resolve(read_config())
+def _chat_config(overrides: Mapping[str, Any]) -> ChatConfig:
+    """The configuration that is set, with some values as if the command line gave them."""
+    return SettingsResolver(overrides).resolve(read_config())
 
 
 def _of_pair(incumbent: ChatConfig, pair_id: str) -> Path:

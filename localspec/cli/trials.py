@@ -11,9 +11,8 @@ import click
 
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
-from localspec.cli.options import THREADS, Drafters
+from localspec.cli.options import param_of
 from localspec.cli.values import NumberParam
-from localspec.runtime.options import FLASH_ATTN
 
 if TYPE_CHECKING:
     from localspec.insight.trials.comparison import Comparison
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
 _ID = click.argument("beginning", metavar="ID")
 _COUNT = NumberParam(click.IntRange(min=1))
-_LAYERS = NumberParam(click.IntRange(min=0), auto=True)
 _FEWEST_N = 20
 
 
@@ -43,15 +41,17 @@ def trials(context: click.Context, /) -> None:
 @click.option("--pair", metavar="ID", help="The pair to try it on (default: the one that is set).")
 @click.option("--draft", type=click.Path(path_type=Path), metavar="FILE", help="Try this GGUF file as the draft.")
 @click.option("--draft-of", metavar="ID", help="Try the draft of this pair, whose target is the same.")
-@click.option("--spec", type=Drafters(), help="Try these drafters, or none with off.")
-@click.option("--depth", type=NumberParam(click.IntRange(0, 16), auto=True), help="Try this many proposals a round.")
-@click.option("--threads", type=THREADS, help="Try this many CPU threads.")
-@click.option("--draft-threads", type=THREADS, help="Try this many CPU threads for the draft.")
-@click.option("--gpu-layers", type=_LAYERS, help="Try this many layers on the GPU.")
-@click.option("--draft-gpu-layers", type=_LAYERS, help="Try this many layers of the draft on the GPU.")
-@click.option("--device", metavar="none|NAME[,NAME]", help="Try layers on these devices.")
-@click.option("--draft-device", metavar="none|NAME[,NAME]", help="Try layers of the draft on these devices.")
-@click.option("--flash-attn", type=click.Choice(FLASH_ATTN), help="Try attention in one fused step, or not.")
+@click.option("--spec", type=param_of("spec"), help="Try these drafters, or none with off.")
+@click.option("--depth", type=param_of("depth"), help="Try this many proposals a round.")
+@click.option("--threads", type=param_of("threads"), help="Try this many CPU threads.")
+@click.option("--draft-threads", type=param_of("draft_threads"), help="Try this many CPU threads for the draft.")
+@click.option("--gpu-layers", type=param_of("gpu_layers"), help="Try this many layers on the GPU.")
+@click.option(
+    "--draft-gpu-layers", type=param_of("draft_gpu_layers"), help="Try this many layers of the draft on the GPU."
+)
+@click.option("--device", type=param_of("device"), help="Try layers on these devices.")
+@click.option("--draft-device", type=param_of("draft_device"), help="Try layers of the draft on these devices.")
+@click.option("--flash-attn", type=param_of("flash_attn"), help="Try attention in one fused step, or not.")
 @click.option("--mmap/--no-mmap", default=None, help="Try mapping the model files into memory, or reading them.")
 @click.option(
     "--share",

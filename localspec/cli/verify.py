@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError
-from localspec.cli.borrowed import LOADING, borrow, resolve_options, sampling_names
+from localspec.cli.borrowed import LOADING, SAMPLING, borrow, resolve_options
+from localspec.cli.options import param_of
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 from localspec.cli.values import NumberParam
@@ -34,7 +35,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @borrow(("pair", "target", "draft", "spec", "seed"))
 @click.option(
     "--depth",
-    type=NumberParam(click.IntRange(min=0), auto=True),
+    type=param_of("depth"),
     default=str(_DEFAULT_DEPTH),
     help=f"Propose this many tokens in a round, 1 to 16 (default: {_DEFAULT_DEPTH}, since auto may propose nothing).",
 )
@@ -56,7 +57,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--json", "as_json", is_flag=True, help="Write the report as a JSON object.")
 @click.option("--out", type=_FILE, metavar="FILE", help="Also write the report to this file, as Markdown for a bug.")
 @borrow(LOADING)
-@borrow(sampling_names())
+@borrow(SAMPLING)
 @click.pass_obj
 def verify(
     services: Services,
@@ -81,7 +82,7 @@ def verify(
 
     if given["temperature"] is None and given["preset"] is None:
         given["temperature"] = _DEFAULT_TEMPERATURE
-    chat_config = resolve_options(given, (*LOADING, *sampling_names(), "pair", "spec"))
+    chat_config = resolve_options(given, (*LOADING, *SAMPLING, "pair", "spec"))
     asked = read_prompts(prompts) if prompts else shipped_prompts()
     check_writable(out)
     report, interrupted = _report(services, chat_config, _plan(chat_config, asked, given["depth"], tokens, samples))

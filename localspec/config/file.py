@@ -17,13 +17,12 @@ from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.config.editing import NotSafelyChanged, with_value
 from localspec.config.kinds import RefusedValue, TextOrFile, Value
-from localspec.config.pair_table import PAIR_TABLES, can_be_of_pair, name_in, place_of
 from localspec.config.personas import check_persona
-from localspec.config.setting import Setting
+from localspec.config.setting import PAIR_TABLES, Setting
 from localspec.config.statements import Path as Names
 from localspec.config.statements import Statement, Unreadable, dotted, statements, values
 from localspec.config.table import KEYS_SECTION, SECTIONS, SETTINGS, find_key, find_setting
-from localspec.config.texts import MOST_BYTES, read_setting
+from localspec.config.texts import MOST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Config:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of actions, by the action's id; whether there is such an action is not known here."""
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Where a value stands, by the name that ``name_in`` gives it."""
+    """Where a value stands, by the name that ``Setting.name_in`` gives it."""
     problems: tuple[Problem, ...] = ()
     stamp: tuple[int, int] | None = None
     """Of the file, to tell whether it has changed since; None if there is none."""
@@ -63,7 +62,7 @@ class Config:
 
     def line(self, setting: Setting, pair: str | None = None) -> int | None:
         """Where it is set, for all pairs or for one; None if it is not."""
-        return self.lines.get(name_in(setting, pair))
+        return self.lines.get(setting.name_in(pair))
 
     def problem(self, name: str, what: str) -> Problem:
         """A problem with a value that by itself is valid."""
@@ -102,11 +101,11 @@ def write_value(setting: Setting, value: Value | None, pair: str | None = None, 
         before = read_file(path, MOST_BYTES) if path.exists() else b""
         try:
             mark = "utf-8-sig" if before.startswith(b"\xef\xbb\xbf") else "utf-8"
-            text = with_value(before.decode(mark), place_of(setting, pair), value)
+            text = with_value(before.decode(mark), setting.place(pair), value)
             replace_file(path, text.encode(mark))
         except (NotSafelyChanged, UnicodeError):
             raise ConfigError(
-                f"{name_in(setting, pair)} in {path} is written in a way that is not changed safely.",
+                f"{setting.name_in(pair)} in {path} is written in a way that is not changed safely.",
                 "Change it by hand.",
             ) from None
     return read_config(path)
@@ -172,9 +171,9 @@ class _Reading:
         if len(names) > 3:
             self._refuse(line, _no_pair_table(names[:-1]))
         elif setting is None:
-            known = [name_in(each, pair) for each in SETTINGS if can_be_of_pair(each)]
+            known = [each.name_in(pair) for each in SETTINGS if each.per_pair]
             self._refuse(line, _unknown("setting", dotted(names), known))
-        elif not can_be_of_pair(setting):
+        elif not setting.per_pair:
             self._refuse(
                 line, f"{dotted(names)}: {setting.title} is the same for all pairs; it stands in [{setting.section}]"
             )
@@ -184,7 +183,7 @@ class _Reading:
             self._take_value(setting, value, line, pair)
 
     def _take_value(self, setting: Setting, value: object, line: int, pair: str | None = None) -> None:
-        name = name_in(setting, pair)
+        name = setting.name_in(pair)
         try:
             checked = setting.kind.check(value)
         except RefusedValue as refusal:
@@ -213,15 +212,9 @@ class _Reading:
 def _check_there(setting: Setting, value: Value, folder: Path) -> None:
     """That the file a value names is there. Raises NotFoundError, InputError."""
     if isinstance(setting.kind, TextOrFile):
-        text_of(value, folder)
+        setting.kind.resolve(value, folder)
     elif setting.key == "persona":
         check_persona(str(value), folder)
-
-
-def text_of(value: Value, folder: Path) -> str:
-    """The text of a ``TextOrFile``. Raises NotFoundError, InputError."""
-    text = str(value)
-    return read_setting(folder / Path(text[1:]).expanduser()) if text.startswith("@") else text
 
 
 def _no_pair_table(table: Names) -> str:

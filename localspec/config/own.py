@@ -7,8 +7,7 @@ from difflib import get_close_matches
 
 from localspec.base.errors import UsageError
 from localspec.config.kinds import RefusedValue, Value
-from localspec.config.pair_table import can_be_of_pair
-from localspec.config.setting import Applies, Setting
+from localspec.config.setting import Setting
 from localspec.config.table import SETTINGS, find_key, find_setting
 
 _EITHER_OR = (
@@ -18,24 +17,19 @@ _EITHER_OR = (
 """Settings of which a conversation has one at most: the one set last."""
 
 
-def can_be_own(setting: Setting) -> bool:
-    """Whether a conversation may differ in it: it is about replies, and nothing has to be loaded for it."""
-    return setting.option and setting.applies is Applies.REPLY
-
-
 def find_own(name: str) -> Setting:
     """The setting of a conversation that somebody means, as ``find_named``. Raises UsageError."""
-    found = find_named(name, among=can_be_own)
-    if not can_be_own(found):
-        where = f"/set pair {found.key} VALUE, or /settings." if can_be_of_pair(found) else "/settings changes it."
+    found = find_named(name, among=lambda setting: setting.per_conversation)
+    if not found.per_conversation:
+        where = f"/set pair {found.key} VALUE, or /settings." if found.per_pair else "/settings changes it."
         raise UsageError(f"{found.title.capitalize()} is the same for all conversations.", where)
     return found
 
 
 def find_of_pair(name: str) -> Setting:
     """The setting of a pair that somebody means, as ``find_named``. Raises UsageError."""
-    found = find_named(name, among=can_be_of_pair)
-    if not can_be_of_pair(found):
+    found = find_named(name, among=lambda setting: setting.per_pair)
+    if not found.per_pair:
         raise UsageError(f"{found.title.capitalize()} is the same for all pairs.", "Set it for all of them.")
     return found
 
@@ -75,7 +69,7 @@ def checked_own(data: object) -> dict[str, Value]:
     checked: dict[str, Value] = {}
     for name, value in data.items() if isinstance(data, dict) else ():
         setting = find_setting(name) if isinstance(name, str) else None
-        if setting is not None and can_be_own(setting):
+        if setting is not None and setting.per_conversation:
             try:
                 checked[setting.name] = setting.kind.check(value)
             except RefusedValue:

@@ -1,13 +1,31 @@
-"""Everything that can be set: the one table behind validation, documentation and the settings screen."""
+"""The table of settings, each declared once.
+
+From a declaration come the option of the command line, the key in the file, its place in the tables of pairs and in
+conversations, the row of the settings screen, ``/set`` and the documentation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from localspec.config.kinds import AUTO, Choice, Flag, Names, Number, Text, Texts, ValueKind
-from localspec.config.record_table import AUDIT_SETTINGS, STATS_SETTINGS
-from localspec.config.sampling_table import SAMPLING_SETTINGS
+from localspec.config.kinds import (
+    AUTO,
+    Choice,
+    Flag,
+    LogitBiases,
+    Names,
+    Number,
+    OutFile,
+    Patterns,
+    PortOrFile,
+    SequenceBreakers,
+    Text,
+    TextOrFile,
+    Texts,
+    ValueKind,
+)
+from localspec.config.presets import PRESETS
 from localspec.config.setting import Applies, Setting
 
 SECTIONS: Mapping[str, str] = MappingProxyType(
@@ -39,13 +57,27 @@ SOUGHT = (
 KEYS_SECTION = "keys"
 """The table of the file that gives actions other keys: ``id = "ctrl+x"``."""
 
+MAX_DEPTH = 16
+"""The deepest draft a context is prepared for."""
+DEFAULT_N_CTX = 8192
+"""The longest context taken without being asked for: its cache costs memory for every token."""
+LONGEST_WINDOW = 2**20
+"""Tokens that penalties may look back over; llama.cpp sets memory aside for all of them."""
+
 _CACHE_TYPE = Choice(("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"))
 _COUNT_FROM_1 = Number(1, whole=True)
 _THREADS = Number(1, 512, whole=True)
-"""llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over them."""
+"""llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over more."""
 _LAYERS = Number(0, whole=True, words=(AUTO,))
-_DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^,\s]+)*")
-_NAME = r"[^\s/\\.][^/\\]*"
+_DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^,\s]+)*", "none|NAME[,NAME]")
+_PERSONA = Text("the name of a persona, or none", r"[^\s/\\.][^/\\]*", "NAME|none")
+_FROM_0 = Number(0)
+_ANY = Number()
+_SHARE = Number(0, 1)
+_SHARE_ABOVE_0 = Number(0, 1, above=True)
+_COUNT_FROM_0 = Number(0, whole=True)
+_LAST_N = Number(1, LONGEST_WINDOW, whole=True)
+_TEXT_OR_FILE = TextOrFile()
 
 
 def _model(key: str, kind: ValueKind, about: str, default: str) -> Setting:
@@ -56,9 +88,26 @@ def _screen(key: str, kind: ValueKind, about: str, default: str) -> Setting:
     return Setting("screen", key, kind, about, default, Applies.NOW, option=False)
 
 
+def _sampling(key: str, kind: ValueKind, about: str, default: str = "", *spellings: str) -> Setting:
+    return Setting("sampling", key, kind, about, default, spellings=spellings)
+
+
+def _stats(key: str, kind: ValueKind, about: str, default: str) -> Setting:
+    return Setting("stats", key, kind, about, default, option=False)
+
+
+def _audit(key: str, kind: ValueKind, about: str, default: str) -> Setting:
+    return Setting("audit", key, kind, about, default, Applies.NOW, option=False)
+
+
 SETTINGS: tuple[Setting, ...] = (
-    _model("pair", Text("the id of a pair", r"\S+"), "Use this pair", "builtin"),
-    _model("ctx", _COUNT_FROM_1, "Hold this many tokens of context", "what the model was trained for, at most 8192"),
+    _model("pair", Text("the id of a pair", r"\S+", "ID"), "Use this pair", "builtin"),
+    _model(
+        "ctx",
+        _COUNT_FROM_1,
+        "Hold this many tokens of context",
+        f"what the model was trained for, at most {DEFAULT_N_CTX}",
+    ),
     _model("threads", _THREADS, "Compute with this many CPU threads", "measured, up to one for each physical core"),
     _model("draft_threads", _THREADS, "Compute the draft with this many CPU threads", "as --threads"),
     _model("gpu_layers", _LAYERS, "Put this many layers on the GPU", "auto, all of them where there is a GPU"),
@@ -95,8 +144,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "speculation",
         "depth",
-        Number(0, 16, whole=True, words=(AUTO,)),
-        "Propose this many tokens in a round, 0 to 16",
+        Number(0, MAX_DEPTH, whole=True, words=(AUTO,)),
+        f"Propose this many tokens in a round, 0 to {MAX_DEPTH}",
         "auto, as many as pay; 3 in the guided tour",
     ),
     Setting(
@@ -115,12 +164,106 @@ SETTINGS: tuple[Setting, ...] = (
         "no",
         Applies.RELOAD,
     ),
-    *SAMPLING_SETTINGS,
+    _sampling(
+        "preset",
+        Choice(tuple(PRESETS)),
+        "Take temperature, top-k, top-p and min-p for a purpose: "
+        + ", ".join(f"{name} for {preset.about}" for name, preset in PRESETS.items()),
+        "none",
+    ),
+    _sampling(
+        "temperature",
+        _FROM_0,
+        "Choose more freely the higher this is, and always the most likely token at 0",
+        "the pair's own, else 0.8",
+    ),
+    _sampling("top_k", _COUNT_FROM_0, "Choose among the N most likely tokens, all at 0", "the pair's own, else 40"),
+    _sampling(
+        "top_p",
+        _SHARE_ABOVE_0,
+        "Choose among the most likely tokens that together have this probability, all at 1",
+        "the pair's own, else 0.95",
+    ),
+    _sampling(
+        "min_p",
+        _SHARE,
+        "Drop tokens less likely than this share of the most likely one, none at 0",
+        "the pair's own, else 0.05",
+    ),
+    _sampling(
+        "typical_p",
+        _SHARE_ABOVE_0,
+        "Choose among the tokens of most typical surprise that together have this probability",
+        "1, off",
+        "--typical-p",
+        "--typical",
+    ),
+    _sampling(
+        "top_n_sigma", Number(-1), "Choose among scores within this many standard deviations of the best", "-1, off"
+    ),
+    _sampling(
+        "xtc_probability",
+        _SHARE,
+        "Drop all but the least likely of the tokens above --xtc-threshold this often",
+        "0, off",
+    ),
+    _sampling("xtc_threshold", Number(0, 0.5), "Take tokens of at least this probability for XTC", "0.1"),
+    _sampling("dynatemp_range", _FROM_0, "Let the temperature follow the entropy this far up and down", "0, off"),
+    _sampling(
+        "dynatemp_exponent",
+        _FROM_0,
+        "Map entropy to temperature with this exponent",
+        "1",
+        "--dynatemp-exponent",
+        "--dynatemp-exp",
+    ),
+    _sampling("repeat_penalty", Number(0, above=True), "Divide the scores of recent tokens by this", "1, off"),
+    _sampling("frequency_penalty", _ANY, "Lower a token's score by this for each time it was used recently", "0, off"),
+    _sampling("presence_penalty", _ANY, "Lower a token's score by this if it was used recently", "0, off"),
+    _sampling("repeat_last_n", _LAST_N, "Count this many tokens as recent for the three penalties", "64"),
+    _sampling(
+        "dry_multiplier",
+        _FROM_0,
+        "Penalise going on with a repeated sequence this much, growing with its length",
+        "0, off",
+    ),
+    _sampling("dry_base", Number(1), "Grow the penalty of DRY by this factor a token", "1.75"),
+    _sampling("dry_allowed_length", _COUNT_FROM_0, "Leave repeated sequences up to this long alone", "2"),
+    _sampling("dry_penalty_last_n", _LAST_N, "Look for repetitions in this many tokens", "64"),
+    _sampling(
+        "dry_sequence_breakers",
+        SequenceBreakers(),
+        "End sequences at this text, where \\n is a line break",
+        "a line break, a colon, a double quote and an asterisk",
+        "--dry-sequence-breaker",
+    ),
+    _sampling(
+        "mirostat",
+        Number(0, 2, whole=True),
+        "Keep the surprise constant with mirostat 1 or 2, instead of all samplers but the temperature",
+        "0, off",
+    ),
+    _sampling("mirostat_tau", _FROM_0, "Aim at a surprise of this many bits", "5", "--mirostat-tau", "--mirostat-ent"),
+    _sampling("mirostat_eta", _FROM_0, "Correct mirostat at this rate", "0.1", "--mirostat-eta", "--mirostat-lr"),
+    _sampling(
+        "logit_bias",
+        LogitBiases(),
+        "Add this to the score of a token, or rule it out with ban",
+    ),
+    _sampling("grammar", _TEXT_OR_FILE, "Hold the reply to this GBNF grammar", "none"),
+    _sampling("json_schema", _TEXT_OR_FILE, "Hold the reply to this JSON Schema", "none"),
+    _sampling(
+        "grammar_triggers",
+        Texts("regular expressions", noun="PATTERN"),
+        "Begin the grammar only where the reply matches this regular expression, or its first group",
+        "",
+        "--grammar-trigger",
+    ),
     Setting("reply", "system", Text(), "Put this system prompt before the conversation", "none"),
     Setting(
         "reply",
         "persona",
-        Text("the name of a persona, or none", _NAME),
+        _PERSONA,
         "Speak as this persona, a system prompt of your own in a text file in the personas folder of the configuration",
         "none",
     ),
@@ -176,8 +319,64 @@ SETTINGS: tuple[Setting, ...] = (
         "Begin from this set of keys, over which the section keys of the file puts your own",
         "default; web in a browser",
     ),
-    *STATS_SETTINGS,
-    *AUDIT_SETTINGS,
+    _stats(
+        "record_figures",
+        Flag(),
+        "Keep with each reply of the chat its tokens, rounds and times, on this machine alone; without them the text "
+        "is kept, but neither statistics nor marks of earlier replies",
+        "yes",
+    ),
+    Setting(
+        "stats",
+        "watch",
+        Flag(),
+        "Say in the chat when a pair has become worse than it was, or an objective of the day is missed",
+        "yes",
+        Applies.NOW,
+        option=False,
+    ),
+    _stats(
+        "ttft_p95_s",
+        Number(0, above=True),
+        "Want the first token within so many seconds in 95 of 100 replies; `localspec stats --watch` lists misses",
+        "no such objective",
+    ),
+    _stats(
+        "min_speedup",
+        Number(0, above=True),
+        "Want at least so many times plain speed in half of the replies; `localspec stats --watch` lists misses",
+        "no such objective",
+    ),
+    Setting(
+        "stats",
+        "metrics",
+        PortOrFile(),
+        "Give figures of the replies made now to Prometheus: at this port of this machine alone (0 takes a free one), "
+        "or in this file, rewritten after each reply",
+        "none",
+        Applies.NOW,
+    ),
+    Setting(
+        "stats",
+        "otel",
+        Flag(),
+        "Send a trace of each reply, figures alone, to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT "
+        "names, else to port 4318 of this machine",
+        "no",
+        Applies.NOW,
+    ),
+    Setting(
+        "audit",
+        "audit_log",
+        OutFile(),
+        "Add every proposal and decision of every reply to this file as NDJSON, readable by you alone",
+        "none",
+        Applies.NOW,
+    ),
+    _audit("redact", Patterns(), "Leave out of the audit log whatever matches any of these", ""),
+    _audit("max_mb", Number(0, above=True), "Begin a new file of the audit log at so many megabytes", "16"),
+    _audit("keep_files", Number(1, 1000, whole=True), "Keep so many full files of the audit log", "10"),
+    _audit("keep_days", Number(0, 36500, above=True), "Keep full files of the audit log for so many days", "90"),
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -26,3 +26,11 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 def read_setting(path: Path) -> str:
     """As ``read_text``, without the line break that editors put last."""
     return read_text(path).removesuffix("\n")
+
+
+def require_text(text: str, what: str) -> None:
+    """Raise InputError for text with bytes that are not UTF-8, which arrive as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is not UTF-8 text.", "Convert it first, for example with iconv.") from None

@@ -1,11 +1,11 @@
-"""How the target chooses its tokens, in the words llama.cpp and its users know."""
+"""The settings of the target's samplers, named as in llama.cpp."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from math import inf, isnan
+from math import inf, isfinite, isnan
 
 from localspec.base.errors import UsageError
 
@@ -14,15 +14,11 @@ BANNED = -inf
 DEFAULT_SEQUENCE_BREAKERS = ("\n", ":", '"', "*")
 LONGEST_SEQUENCE_BREAKER_BYTES = 40
 """llama.cpp cuts longer ones."""
-LONGEST_WINDOW = 2**20
-"""Tokens that penalties may look back over; llama.cpp sets memory aside for all of them."""
-_LARGEST_INT = 2**31 - 1
-"""llama.cpp counts in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the target chooses; names, defaults and order of application are llama.cpp's.
+    """The samplers' settings; names, defaults and order of application are llama.cpp's.
 
     That order is: logit bias, repetition penalties, DRY, top-n-sigma, top-k, typical-p, top-p, min-p, XTC,
     temperature. Mirostat takes the place of all of them but bias and temperature.
@@ -75,42 +71,46 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether nothing is left to chance but what XTC leaves to it."""
+        """True if nothing but XTC is left to chance."""
         return self.temperature <= 0 and self.dynatemp_range <= 0
 
     @property
     def penalises(self) -> bool:
-        """Whether any of the three repetition penalties does something."""
+        """True if any of the three repetition penalties does something."""
         return (self.repeat_penalty, self.frequency_penalty, self.presence_penalty) != (1.0, 0.0, 0.0)
 
     @property
     def dry(self) -> bool:
-        """Whether DRY does something."""
+        """True if DRY does something."""
         return self.dry_multiplier > 0
 
     @property
     def xtc(self) -> bool:
-        """Whether XTC does something."""
+        """True if XTC does something."""
         return self.xtc_probability > 0
 
-    def check(self, said: Collection[str] = ()) -> None:
-        """Raise UsageError for a value out of range or without effect.
+    def check(self, asked: Collection[str] = ()) -> None:
+        """Raise UsageError for a value that would break llama.cpp, contradicts another or has no effect.
 
-        ``said`` names fields that were asked for although their value is the default.
+        The ranges of numbers are not checked: they are declared with the settings. ``asked`` names fields that were
+        asked for although their value is the default.
         """
-        for name, allowed in _RANGES.items():
-            value = getattr(self, name)
-            if not allowed.holds(value):
-                raise UsageError(f"{option(name)} {value} is not possible.", f"Choose {allowed}.")
+        self._check_numbers()
         _check_biases(self.logit_bias)
         _check_breakers(self.dry_sequence_breakers)
         _check_triggers(self.grammar_triggers)
-        asked = {field.name for field in fields(self) if getattr(self, field.name) != field.default} | set(said)
+        asked = {field.name for field in fields(self) if getattr(self, field.name) != field.default} | set(asked)
         self._check_mirostat(asked)
         for name, switches in _NEEDS.items():
             if name in asked and not any(self._on(switch) for switch in switches):
                 wanted = " or ".join(map(option, switches))
                 raise UsageError(f"{option(name)} does nothing by itself.", f"Add {wanted}, or leave it out.")
+
+    def _check_numbers(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not isfinite(value):
+                raise UsageError(f"{option(field.name)} {value} is not possible.", "Choose a finite number.")
 
     def _check_mirostat(self, asked: Collection[str]) -> None:
         if not self.mirostat:
@@ -124,51 +124,9 @@ class Sampling:
                 raise UsageError(f"--mirostat would ignore {option(name)}.", "Leave one of them out.")
 
     def _on(self, switch: str) -> bool:
-        """Whether a field has another value than the one that turns it off, which is its default."""
+        """True if a field has another value than its default, which turns it off."""
         return bool(getattr(self, switch) != getattr(_DEFAULTS, switch))
 
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """The numbers from ``least`` to ``most``; ``least`` itself only if it is not ``above``."""
-
-    least: float
-    most: float = inf
-    above: bool = False
-
-    def holds(self, value: float) -> bool:
-        return self.least <= value <= self.most and abs(value) != inf and not (self.above and value == self.least)
-
-    def __str__(self) -> str:
-        if self.least == -inf:
-            return "a finite number"
-        start = f"a number above {self.least:g}" if self.above else f"a number from {self.least:g}"
-        return start if self.most == inf else f"{start} to {self.most:.10g}"
-
-
-_RANGES = {
-    "temperature": _Range(0),
-    "top_k": _Range(0, _LARGEST_INT),
-    "top_p": _Range(0, 1, above=True),
-    "min_p": _Range(0, 1),
-    "typical_p": _Range(0, 1, above=True),
-    "top_n_sigma": _Range(-1),
-    "xtc_probability": _Range(0, 1),
-    "xtc_threshold": _Range(0, 0.5),
-    "dynatemp_range": _Range(0),
-    "dynatemp_exponent": _Range(0),
-    "repeat_last_n": _Range(1, LONGEST_WINDOW),
-    "repeat_penalty": _Range(0, above=True),
-    "frequency_penalty": _Range(-inf),
-    "presence_penalty": _Range(-inf),
-    "dry_multiplier": _Range(0),
-    "dry_base": _Range(1),
-    "dry_allowed_length": _Range(0, _LARGEST_INT),
-    "dry_penalty_last_n": _Range(1, LONGEST_WINDOW),
-    "mirostat": _Range(0, 2),
-    "mirostat_tau": _Range(0),
-    "mirostat_eta": _Range(0),
-}
 
 _NEEDS = {
     "xtc_threshold": ("xtc_probability",),
@@ -192,7 +150,7 @@ MIROSTAT_IGNORES = (
 
 
 def option(name: str) -> str:
-    """A field as the command line spells it."""
+    """The command line's spelling of a field."""
     repeatable = name.removesuffix("s") if name in ("dry_sequence_breakers", "grammar_triggers") else name
     return f"--{repeatable.replace('_', '-')}"
 

@@ -1,7 +1,6 @@
-"""What a front end needs to open a conversation: resolved options, before anything is loaded.
+"""The configuration of a chat: resolved settings, before anything is loaded or measured.
 
-The command line fills it in; the chat screen and the line mode start from it. Nothing here is
-measured, and no file has been opened yet.
+The command line makes one; the chat screen and the line mode begin with it, and make others as settings change.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from localspec.runtime.options import LoadOptions
 
 
 class Layer(StrEnum):
-    """Who sets something, of those that the command line beats; the first that does has the say."""
+    """The places where something is set, from the highest down; the command line is above them all."""
 
     CONVERSATION = "this conversation"
     PAIR = "this pair"
@@ -28,7 +27,10 @@ class Layer(StrEnum):
 
 
 class Settings(Protocol):
-    """What launches are made of: the command line over the conversation over the pair's table over the whole file."""
+    """The source of ``ChatConfig``: overrides over the conversation over the pair's table over the rest of the file.
+
+    Overrides are values that no setting beats: those of the command line.
+    """
 
     @property
     def config(self) -> Config:
@@ -37,32 +39,32 @@ class Settings(Protocol):
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What of the file is left out: it cannot be used by itself, or not with the rest."""
+        """The settings that were left out: invalid ones, and those that contradict others."""
         ...
 
     @property
     def overrides(self) -> Mapping[str, str]:
-        """The keys of settings that the command line has the say over, with the value it gives them, in words."""
+        """The overridden settings, by key, with the override's value in words."""
         ...
 
     @property
     def pair_id(self) -> str | None:
-        """The pair that was settled for last; None if files were named."""
+        """The pair that was resolved last; None if files were named."""
         ...
 
     def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
-        """Who has the say over what is set, by ``section.key``, for the pair that was settled for last.
+        """The layer that counts for each setting that is set, by ``section.key``, for the pair resolved last.
 
-        What the command line has the say over is left out, and so is what something above leaves no place for.
+        Overridden settings are missing, and so are those that a higher layer displaces.
         """
         ...
 
     def for_pair(self, pair_id: str) -> Settings:
-        """The same, but for this pair, whatever the command line and the file name."""
+        """The same settings for this pair, whatever the overrides and the file name."""
         ...
 
     def resolve(self, config: Config, conversation: Mapping[str, Value] | None = None) -> ChatConfig:
-        """The launch that the file makes now, and, by ``section.key``, what a conversation has of its own.
+        """The configuration for this file and these settings of a conversation, by ``section.key``.
 
         Raises LocalSpecError.
         """
@@ -71,7 +73,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Where replies are told of while they are made, beside the store; None is nowhere."""
+    """The places that replies are reported to while they are made, beside the store; None is nowhere."""
 
     metrics: int | Path | None = None
     """A port of this machine, or a file."""
@@ -82,7 +84,7 @@ class Outlets:
 
 @dataclass(frozen=True, slots=True)
 class ChatConfig:
-    """What to load, how to reply, and what to call it."""
+    """The models to load, how to reply, and the names for it."""
 
     load: LoadOptions
     reply: ReplyOptions = field(default_factory=ReplyOptions)
@@ -91,32 +93,32 @@ class ChatConfig:
     title: str = ""
     """The pair in words people read."""
     tour: bool = False
-    """Whether this is the built-in pair: a guided tour, paced and with speculation kept on."""
+    """True for the built-in pair: a guided tour, paced and with speculation kept on."""
     pace_tokens_per_second: float | None = None
     """The speed at which the screen shows text, where the engine is faster than anyone reads."""
     system: str | None = None
     """The system prompt, if there is one."""
     outlets: Outlets = field(default_factory=Outlets)
     settings: Settings | None = field(default=None, compare=False, repr=False)
-    """What it was made of, to make it anew when a setting changes."""
+    """The settings it was made from, to make it anew when one changes."""
     conversation: str | None = field(default=None, compare=False)
     """Id of the one that the screen opens with; None begins another."""
 
     @property
     def in_use(self) -> Settings | None:
-        """What it was made of, for the pair that it names, whichever the file names by now."""
+        """The settings it was made from, for its own pair, whichever pair the file names by now."""
         if self.settings is None or self.pair_id is None:
             return self.settings
         return self.settings.for_pair(self.pair_id)
 
     @property
     def keeps_figures(self) -> bool:
-        """Whether tokens, rounds and times of replies are to be stored with their texts."""
+        """True if tokens, rounds and times of replies are to be stored with their texts."""
         return self.settings is None or self.settings.config.values.get("stats.record_figures") is not False
 
     @property
     def why_no_speculation(self) -> str | None:
-        """In a few words; None while speculation is on."""
+        """The reason in a few words; None while speculation is on."""
         if self.reply.spec == ():
             return "turned off with --spec off"
         if self.reply.depth == 0:

@@ -20,6 +20,7 @@ from localspec.engine.inspection import Inspection
 from localspec.engine.sampling import Sampler
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.prompting import Prompter
+from localspec.runtime.sampling import check_ranges
 
 KEPT_PROMPTS_N = 64
 
@@ -91,6 +92,7 @@ class Inspector:
         """
         if options.sampling.mirostat:
             return None
+        check_ranges(options.sampling)
         vocab = self._target.vocab
         sampler = make_sampler(options.sampling, vocab.n_vocab, vocab, prompt)
         if not sampler.stateless:

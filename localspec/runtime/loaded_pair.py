@@ -16,6 +16,7 @@ from pathlib import Path
 from localspec.base.errors import ModelFileError, UsageError
 from localspec.base.file_identity import identify, text_digest
 from localspec.base.paths import user_paths
+from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -36,12 +37,13 @@ from localspec.models.compatibility import check_match
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Message, ReplyOptions
-from localspec.runtime.options import MAX_DEPTH, LoadOptions, Progress
+from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.placement import Placement, make_plan
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.reply_memory import ReplyMemory
+from localspec.runtime.sampling import check_ranges
 from localspec.runtime.tuning import Tuning
 
 _SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
@@ -178,6 +180,7 @@ class LoadedPair:
         return FixedDepth(depth, self._costs)
 
     def _request(self, tokens: list[int], options: ReplyOptions, policy: DepthPolicy, prefix: str) -> Request:
+        check_ranges(options.sampling)
         seed = options.seed if options.seed is not None else secrets.randbits(32)
         vocab = self._target.vocab
         return Request(

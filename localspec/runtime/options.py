@@ -6,20 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_DEPTH = 16
-"""The deepest draft a context is prepared for."""
-DEFAULT_N_CTX = 8192
-"""The longest context taken unasked: its cache costs memory for every token."""
-CACHE_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
-"""What the keys and values of a context may be kept as, in llama.cpp's words."""
-FLASH_ATTN = ("auto", "on", "off")
 NO_DEVICE = "none"
 """The device that stands for the CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What to load, and how."""
+    """The files to load, and how; a field of each setting that takes effect when the pair is loaded."""
 
     target: Path
     draft: Path | None = None
@@ -28,7 +21,7 @@ class LoadOptions:
     threads: int | None = None
     """CPU threads; None takes as many as measured fastest, up to one for each physical core; one for a toy."""
     draft_threads: int | None = None
-    """None takes what ``threads`` says."""
+    """None takes ``threads``."""
     gpu_layers: int | None = None
     """Layers of the target offloaded to a GPU; None offloads all where there is one."""
     draft_gpu_layers: int | None = None
@@ -40,12 +33,12 @@ class LoadOptions:
     require_gpu: bool = False
     """Fail instead of evaluating the target on the CPU."""
     cache_type_k: str = "f16"
-    """One of ``CACHE_TYPES``, for the keys of both models' contexts."""
+    """A type of llama.cpp, for the keys of both models' contexts."""
     cache_type_v: str = "f16"
     flash_attn: str = "auto"
-    """One of ``FLASH_ATTN``."""
+    """"auto", "on" or "off"."""
     mmap: bool | None = None
-    """Whether weights are mapped from their file instead of copied; None leaves it to llama.cpp."""
+    """True maps weights from their file, False copies them; None leaves it to llama.cpp."""
     remember_replies: bool = False
     """Keep replies on disk, as tokens, for the suffix drafter to propose from in other conversations."""
     keep_caches: bool = False

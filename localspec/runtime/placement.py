@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.base.machine import MachineMemory, memory
+from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
@@ -18,7 +19,7 @@ from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.memory_estimate import ContextShape
-from localspec.runtime.options import DEFAULT_N_CTX, MAX_DEPTH, NO_DEVICE, LoadOptions
+from localspec.runtime.options import NO_DEVICE, LoadOptions
 
 SNAPSHOTS_N = 8
 """Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a

@@ -12,8 +12,8 @@ import pytest
 from localspec.base.bounded_file import UnfitFileError, read_beginning, read_file
 from localspec.base.errors import ConfigError, InputError, LocalSpecError, NotFoundError, StoreError
 from localspec.cli import prompt as cli_prompt
-from localspec.cli.values import TextOrFileParam
 from localspec.config.file import read_config
+from localspec.config.kinds import TextOrFile
 from localspec.config.texts import read_setting, read_text
 from localspec.insight.bench.result import read_result
 from localspec.insight.prompt_sets import read_prompts
@@ -38,7 +38,7 @@ READERS: tuple[Callable[[Path], object], ...] = (
     read_rules,
     read_result,
     read_conversations,
-    lambda path: TextOrFileParam().convert(f"@{path}", None, None),
+    lambda path: TextOrFile().from_option(f"@{path}"),
 )
 
 

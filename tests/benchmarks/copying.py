@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -29,7 +30,6 @@ from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.runtime.calibration import measure_costs, plain_round
 from localspec.runtime.measuring_progress import MeasuringProgress
-from localspec.runtime.options import MAX_DEPTH
 
 PAGE = """\
 The old ferry at Marrow Point crosses the channel nine times a day. Greta Lindqvist has steered it since her \

@@ -110,7 +110,7 @@ def test_a_pair_that_does_not_load_is_an_error_after_the_others(localspec: Local
     ("arguments", "code", "complaint"),
     [
         (("--json", "--markdown"), 2, "contradict"),
-        (("--depth", "17"), 2, "too deep"),
+        (("--depth", "17"), 2, "0 to 16"),
         (("--depth", "0"), 2, "measured anyway"),
         (("--spec", "off"), 2, "measured anyway"),
         (("--spec", "crystal-ball"), 2, "no drafter 'crystal-ball'"),

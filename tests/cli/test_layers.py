@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from localspec.cli.layers import SettingsResolver
-from localspec.cli.options import GivenOptions
+from localspec.cli.options import overrides
 from localspec.cli.run import run
 from localspec.config import Value, config_file, read_config
 from localspec.engine.settings import BANNED
 from localspec.runtime.chat_config import ChatConfig, Layer
+from localspec.runtime.resolver import SettingsResolver
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.config.support import add_persona, configure
@@ -23,8 +22,7 @@ FILES = ("--target", "big.gguf", "--draft", "small.gguf")
 
 def layers(*arguments: str, without: frozenset[str] = frozenset()) -> SettingsResolver:
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
-        given = {field.name: context.params[field.name] for field in fields(GivenOptions)}
-        return SettingsResolver(context, given, without=without)
+        return SettingsResolver(overrides(context), without=without)
 
 
 def chat_config(*arguments: str) -> ChatConfig:

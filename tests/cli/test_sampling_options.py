@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from localspec.cli.sampling_options import SAMPLING_OPTIONS, SECTION, ChosenSampling
 from localspec.config.presets import PRESETS
 from localspec.engine.settings import BANNED, Sampling
 from tests.cli.conftest import Localspec
@@ -95,13 +94,6 @@ def test_mirostat_arrives(localspec: Localspec) -> None:
 def test_no_breakers(localspec: Localspec) -> None:
     given = ("--dry-multiplier", "1", "--dry-sequence-breaker", "none")
     assert asked(localspec, *FILES, *given).dry_sequence_breakers == ()
-
-
-def test_every_setting_has_an_option() -> None:
-    """And is spelt as in ``Sampling``, so that nothing is lost between the two."""
-    names = {field.name for field in fields(Sampling)}
-    assert names <= set(ChosenSampling.__dataclass_fields__)
-    assert len(SAMPLING_OPTIONS) == len(names | {"preset", "json_schema"})
 
 
 @pytest.fixture
@@ -218,7 +210,7 @@ def test_a_file_that_is_not_text(localspec: Localspec, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [("--help",), ("chat", "--help"), ("run", "--help")], ids=" ".join)
 def test_the_help_has_them_under_a_heading_of_their_own(localspec: Localspec, path: tuple[str, ...]) -> None:
-    common, _, sampling = localspec(*path).out.partition(f"\n{SECTION}:\n")
+    common, _, sampling = localspec(*path).out.partition("\nSampling:\n")
     assert "--seed" in common
     assert "--temperature" in sampling
     assert "--temperature" not in common

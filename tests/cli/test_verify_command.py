@@ -182,7 +182,7 @@ def test_a_file_that_cannot_be_written_costs_no_report(
     ("arguments", "code", "complaint"),
     [
         (("--spec", "off"), 2, "--spec off"),
-        (("--depth", "17"), 2, "too deep"),
+        (("--depth", "17"), 2, "0 to 16"),
         (("--samples", "3"), 2, "--samples"),
         (("--prompts", "none.jsonl"), 4, "none.jsonl cannot be read"),
         (("--out", "no/such/folder/report.md"), 2, "There is no folder"),

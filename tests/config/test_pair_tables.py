@@ -7,7 +7,6 @@ import pytest
 from localspec.config import SETTINGS, config_file, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import RefusedValue, Value, ValueKind
-from localspec.config.pair_table import can_be_of_pair
 from tests.config.support import configure
 
 
@@ -82,7 +81,7 @@ def test_what_is_written_for_a_pair_is_read_for_it() -> None:
 def test_any_setting_of_any_pair_reads_back(pair: str) -> None:
     """Whatever the id is made of."""
     for each in SETTINGS:
-        if can_be_of_pair(each):
+        if each.per_pair:
             value = _some(each.kind)
             assert write_value(each, value, pair).of_pair(pair)[each.name] == value
     assert not read_config().problems

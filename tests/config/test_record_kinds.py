@@ -6,7 +6,6 @@ import pytest
 
 from localspec.config import setting
 from localspec.config.kinds import RefusedValue, Value, typed
-from localspec.config.own import can_be_own
 
 
 @pytest.mark.parametrize(
@@ -44,4 +43,4 @@ def test_what_is_refused(key: str, given: object) -> None:
 
 def test_no_conversation_has_outlets_of_its_own() -> None:
     """What is to be on record is not for a conversation to turn off."""
-    assert not any(can_be_own(setting(key)) for key in ("metrics", "audit_log", "redact", "watch"))
+    assert not any(setting(key).per_conversation for key in ("metrics", "audit_log", "redact", "watch"))

@@ -1,4 +1,4 @@
-"""The table of settings: each is exactly the default of the option of its name."""
+"""The table of settings: each is declared once, and taken by a field of its name."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ import re
 from dataclasses import fields
 from typing import Any
 
-import click
 import pytest
 
 from localspec.chat.commands.keymap import KEYMAPS
 from localspec.chat.tokens.marking import GhostMode, MarkMode
-from localspec.cli.options import GivenOptions
-from localspec.cli.run import run
 from localspec.config import SETTINGS, Setting, setting
-from localspec.config.kinds import Choice, Flag, Names, RefusedValue, TextOrFile, Value, shown, typed
-from localspec.config.presets import PRESETS
+from localspec.config.kinds import Choice, Names, RefusedValue, TextOrFile, Value, shown, typed
 from localspec.config.table import SECTIONS
 from localspec.engine.drafters import drafter_names
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID
-from localspec.runtime.options import CACHE_TYPES, DEFAULT_N_CTX, FLASH_ATTN
+from localspec.runtime.chat_config import ChatConfig, Outlets
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
 
-NOT_SETTINGS = {"target", "draft"}
-"""What to load by the name of a file belongs on a command line, or into a pair."""
-OPTIONS = {parameter.name: parameter for parameter in run.params if isinstance(parameter, click.Option)}
+TAKEN_BY = (LoadOptions, ReplyOptions, Sampling, Outlets, ChatConfig)
+ELSEWHERE = {"pair", "ctx", "preset", "json_schema", "persona"}
+"""Settings that become a field of another name."""
 AS_OPTIONS = [each for each in SETTINGS if each.option]
-CANDIDATES: tuple[Any, ...] = (
-    *(-2, -1, -0.5, 0, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 16, 17, 2**32 - 1, 2**32),
-    *("auto", "off", "none", "on", "f16", "f17", "balanced", "draft", "suffix", "draft,suffix", "draft,", "loud"),
-)
+
+
+def defaults() -> dict[str, Any]:
+    """The built-in value of each field that takes a setting."""
+    return {field.name: field.default for kind in TAKEN_BY for field in fields(kind)}
 
 
 def test_names_are_unique() -> None:
@@ -38,53 +37,30 @@ def test_names_are_unique() -> None:
     assert {each.section for each in SETTINGS} == set(SECTIONS)
 
 
-def test_every_option_of_a_reply_is_a_setting() -> None:
-    """And every setting that says so is an option."""
-    assert {each.key for each in AS_OPTIONS} == {field.name for field in fields(GivenOptions)} - NOT_SETTINGS
+@pytest.mark.parametrize("each", AS_OPTIONS, ids=lambda each: each.name)
+def test_every_option_is_taken(each: Setting) -> None:
+    """By a field of its name, so that none is lost in silence."""
+    assert (each.key in defaults()) != (each.key in ELSEWHERE)
+
+
+@pytest.mark.parametrize("kind", [Sampling, ReplyOptions, LoadOptions, Outlets])
+def test_every_field_can_be_set(kind: type[Any]) -> None:
+    """But for the files, the context by its shorter name, and the sampling, which has fields of its own."""
+    known = {each.key for each in AS_OPTIONS} | {"target", "draft", "n_ctx", "sampling"}
+    assert {field.name for field in fields(kind)} <= known
 
 
 @pytest.mark.parametrize("each", AS_OPTIONS, ids=lambda each: each.name)
-def test_option_and_setting_say_the_same(each: Setting) -> None:
-    """One sentence, with one default in it, which is the default there is."""
-    assert OPTIONS[each.key].help == each.help
-    built_in = getattr(Sampling(), each.key, None)
-    if isinstance(built_in, int | float):
-        assert re.fullmatch(rf"(the pair's own, else )?{re.escape(f'{built_in:g}')}(, off)?", each.default)
-    default = getattr(GivenOptions(), each.key)
-    if isinstance(default, str | bool):
-        assert each.default.startswith("no" if default is False else str(default))
-
-
-def test_presets_are_told_with_what_they_are_for() -> None:
-    """All there are, in their own words."""
-    assert setting("preset").kind == Choice(tuple(PRESETS))
-    for name, preset in PRESETS.items():
-        assert f"{name} for {preset.about}" in setting("preset").about
+def test_the_words_for_the_default_are_true(each: Setting) -> None:
+    """They name the built-in value, where it is a number, a word or a flag."""
+    default = defaults().get(each.key)
+    if isinstance(default, bool):
+        assert each.default.startswith("yes" if default else "no")
+    elif isinstance(default, int | float):
+        assert re.fullmatch(rf"(the pair's own, else )?{re.escape(f'{default:g}')}(, off)?", each.default)
+    elif isinstance(default, str):
+        assert each.default.startswith(default)
     assert setting("pair").default == BUILTIN_ID
-    assert str(DEFAULT_N_CTX) in setting("ctx").default
-    assert setting("cache_type_k").kind == Choice(CACHE_TYPES)
-    assert setting("flash_attn").kind == Choice(FLASH_ATTN)
-
-
-@pytest.mark.parametrize("each", [each for each in AS_OPTIONS if each.key != "depth"], ids=lambda each: each.name)
-def test_option_and_setting_take_the_same(each: Setting) -> None:
-    """What the file may say, the option would take, and nothing else, as far as a value can be written in both."""
-    if isinstance(each.kind, Flag):
-        return
-    option, context = OPTIONS[each.key], click.Context(run)
-    for candidate in CANDIDATES:
-        text = [str(candidate)] if option.multiple else str(candidate)
-        try:
-            option.process_value(context, text)
-            taken = True
-        except click.BadParameter:
-            taken = False
-        if taken and isinstance(each.kind, Names):
-            taken = candidate in ("auto", "off") or set(str(candidate).split(",")) <= set(each.kind.known)
-        if not isinstance(candidate, str) and accepts(each, str(candidate)):
-            assert taken, candidate
-        else:
-            assert accepts(each, candidate) <= taken, candidate
 
 
 def accepts(each: Setting, candidate: object) -> bool:

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from localspec.chat.tour import QUESTION
-from localspec.cli.sampling import resolve_sampling
-from localspec.cli.sampling_options import ChosenSampling
 from localspec.engine.cancel import Cancellation
 from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.events import Finished, FinishReason, PromptProgress, Round, Started
@@ -24,6 +22,7 @@ from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.messages import TOUR_DEPTH, Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.prompting import Prompter
+from localspec.runtime.sampling import build_sampling
 from localspec.tui.widgets.welcome import TOUR_EXAMPLES
 from tests.builtin import DRAFT, TARGET, open_target
 from tests.real.duo import Duo, Reply
@@ -261,7 +260,7 @@ class TestTour:
         """At the tour's temperature and at 0. Below these replies stands that so small a model was slower, so none may
         say that it is sooner."""
         recommended = load_catalogue().find(BUILTIN_ID).sampling
-        tour = resolve_sampling(ChosenSampling(), recommended)
+        tour = build_sampling({}, recommended)
         sampling = tour if seed is not None else replace(tour, temperature=0.0)
         sampler = duo.sampler(sampling, duo.prompt(question))
         reply = duo.ask(question, TOUR_DEPTH, sampler=sampler, rng=SeededRng(seed or 0), max_tokens=None)

@@ -16,6 +16,7 @@ from localspec.base.errors import (
     UsageError,
 )
 from localspec.base.file_identity import FileIdentity, identify
+from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
@@ -27,7 +28,7 @@ from localspec.runtime.calibration import plain_round
 from localspec.runtime.load import OpenPair, open_pair
 from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.messages import Message, ReplyOptions, Role
-from localspec.runtime.options import MAX_DEPTH, LoadOptions
+from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
 from tests.fakes import TableModel, letters
 from tests.gguf_files import model as gguf_model
@@ -176,6 +177,11 @@ class TestOptions:
     def test_a_depth_that_is_not_prepared_is_refused(self, pair: OpenPair, depth: int) -> None:
         with pytest.raises(UsageError, match=str(MAX_DEPTH)):
             self.ask(pair, ReplyOptions(depth=depth))
+
+    def test_a_number_out_of_its_range_is_refused(self, pair: OpenPair) -> None:
+        """Also one that came from no command line, as from a history."""
+        with pytest.raises(UsageError, match="--top-p"):
+            self.ask(pair, ReplyOptions(sampling=Sampling(top_p=7)))
 
     def test_the_deepest_draft_works(self, pair: OpenPair) -> None:
         events = self.ask(pair, ReplyOptions(sampling=GREEDY, depth=MAX_DEPTH))

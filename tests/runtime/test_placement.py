@@ -9,11 +9,12 @@ import pytest
 
 from localspec.base.errors import CapacityError, UsageError
 from localspec.base.machine import MachineMemory
+from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.devices import Device
 from localspec.gguf import read_header
 from localspec.models.fit import Wanted
 from localspec.models.memory_estimate import ContextShape
-from localspec.runtime.options import MAX_DEPTH, LoadOptions
+from localspec.runtime.options import LoadOptions
 from localspec.runtime.placement import SNAPSHOTS_N, Placement, make_plan
 from tests.builtin import DRAFT, TARGET
 from tests.gguf_files import model, write

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from localspec.cli.layers import SettingsResolver
-from localspec.cli.options import GivenOptions
+from localspec.cli.options import overrides
 from localspec.cli.run import run
 from localspec.config import read_config
 from localspec.runtime.chat_config import ChatConfig
+from localspec.runtime.resolver import SettingsResolver
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.widgets.setting_list import SettingList
 from tests.config.support import configure
@@ -24,8 +23,7 @@ def chat_config(text: str | None = None, *arguments: str) -> ChatConfig:
     if text is not None:
         configure(text)
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
-        layers = SettingsResolver(context, {field.name: context.params[field.name] for field in fields(GivenOptions)})
-        return layers.resolve(read_config())
+        return SettingsResolver(overrides(context)).resolve(read_config())
 
 
 def settings_app(engine: FakeEngine, text: str | None = None, *arguments: str) -> Any:

@@ -9,7 +9,6 @@ from pathlib import Path
 from localspec.config import Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, shown
-from localspec.config.pair_table import name_in
 from localspec.insight.trials.trial import Change, PromotedSetting, Trial
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.pair import ModelFile, Pair
@@ -106,7 +105,7 @@ def _set(name: str, value: Value | None, pair: str | None = None) -> PromotedSet
 def _name(written: PromotedSetting) -> str:
     """As in the file."""
     known = find_setting(written.setting)
-    return written.setting if known is None else name_in(known, written.pair)
+    return written.setting if known is None else known.name_in(written.pair)
 
 
 def _as_setting(change: Change) -> Value | None:

@@ -15,8 +15,6 @@ from localspec.chat.own_settings import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed
-from localspec.config.own import can_be_own
-from localspec.config.pair_table import can_be_of_pair
 from localspec.config.personas import NONE, list_personas
 from localspec.config.presets import PRESETS
 from localspec.config.table import SECTIONS, SOUGHT
@@ -272,10 +270,10 @@ class SettingsBrowser:
             self._config = self._file.write(setting, value, None)
         elif self.scope is Layer.PAIR:
             pair = self._settings.pair_id
-            if pair is None or not can_be_of_pair(setting):
+            if pair is None or not setting.per_pair:
                 raise UsageError(f"{_capitalised(setting.title)} is the same for all pairs.", "Change the scope.")
             self._config = self._file.write(setting, value, pair)
-        elif self._in_use is None or not can_be_own(setting):
+        elif self._in_use is None or not setting.per_conversation:
             raise UsageError(f"{_capitalised(setting.title)} is the same for all conversations.", "Change the scope.")
         else:
             self._in_use.give(setting, value)

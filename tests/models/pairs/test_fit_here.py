@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.base.machine import MachineMemory
+from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.models.fit import Room
 from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue
 from localspec.models.pairs import estimate as estimate_module
 from localspec.models.pairs.estimate import N_CTX, Estimate, estimate
 from localspec.models.pairs.recommendation import reads_quickly, recommend
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, UNKNOWN, Suitability, judge_fit
-from localspec.runtime.options import DEFAULT_N_CTX, MAX_DEPTH
 from tests.gguf_files import write
 from tests.models.pairs.support import BIG, SMALL
 

@@ -1,0 +1,127 @@
+"""``ChatConfig`` from the values of settings, by their keys, as their kinds resolve them.
+
+Two values are no settings: ``target`` and ``draft``, files in place of a pair. None and missing values are not set;
+what the pair recommends counts for them, else the defaults in ``LoadOptions``, ``ReplyOptions`` and ``Sampling``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from localspec.base.errors import UsageError
+from localspec.config.personas import read_persona
+from localspec.config.texts import require_text
+from localspec.models.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
+from localspec.runtime.chat_config import ChatConfig, Outlets
+from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.sampling import build_sampling
+
+DRAFT_SETTINGS = ("draft_threads", "draft_gpu_layers", "draft_device")
+"""Settings that need a draft model."""
+
+Values = Mapping[str, Any]
+
+
+def build_chat_config(values: Values) -> ChatConfig:
+    """Raises UsageError for values that contradict each other, NotFoundError for a pair that is not there."""
+    _check(values)
+    if values.get("target") is not None:
+        return _for_files(values, values["target"], values.get("draft"))
+    return _for_pair(values)
+
+
+def _check(values: Values) -> None:
+    target, draft, spec = values.get("target"), values.get("draft"), values.get("spec")
+    if values.get("pair") is not None and (target or draft):
+        raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
+    if draft is not None and target is None:
+        raise UsageError("--draft needs a --target to draft for.", "Add --target FILE.")
+    if spec == () and values.get("depth"):
+        raise UsageError("--spec off leaves nothing to propose at a depth.", "Leave --depth out, or --spec off.")
+    stop = values.get("stop") or ()
+    if not all(stop):
+        raise UsageError("An empty --stop would end every reply at once.", "Give it a text, or leave it out.")
+    require_text("".join((values.get("system") or "", *stop)), "The text of --system or --stop")
+    require_text(values.get("persona") or "", "The name of the persona")
+    if spec:
+        _check_drafters(spec)
+    if target is not None and draft is None:
+        _check_no_draft_settings(values)
+
+
+def _check_no_draft_settings(values: Values) -> None:
+    for name in DRAFT_SETTINGS:
+        if values.get(name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is for a draft, and there is none.", "Add --draft FILE.")
+
+
+def _check_drafters(names: tuple[str, ...]) -> None:
+    """Before anything is loaded; making the drafters would find it out only after."""
+    from localspec.engine.drafters import drafter_names
+
+    known = drafter_names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"There is no drafter {name!r}.", f"Known drafters: {', '.join(known)}.")
+
+
+def _for_files(values: Values, target: Path, draft: Path | None) -> ChatConfig:
+    _check_draft(values, draft)
+    return ChatConfig(
+        load=_load_options(values, target, draft),
+        reply=_reply_options(values, RecommendedSampling()),
+        title=" + ".join(path.stem for path in (target, draft) if path is not None),
+        system=_system(values),
+        outlets=Outlets(**_taken_by(Outlets, values)),
+    )
+
+
+def _for_pair(values: Values) -> ChatConfig:
+    pair = load_catalogue().find(values.get("pair") or BUILTIN_ID)
+    files = pair.files()
+    _check_draft(values, files.draft)
+    return ChatConfig(
+        load=_load_options(values, files.target, files.draft),
+        reply=_reply_options({"depth": TOUR_DEPTH} | _set(values) if pair.tour else values, pair.sampling),
+        pair_id=pair.id,
+        title=pair.title,
+        tour=pair.tour,
+        pace_tokens_per_second=pair.pace_tokens_per_second,
+        system=_system(values),
+        outlets=Outlets(**_taken_by(Outlets, values)),
+    )
+
+
+def _system(values: Values) -> str | None:
+    """The system prompt: a text of its own beats a persona."""
+    if values.get("system") is not None or values.get("persona") is None:
+        return values.get("system")
+    return read_persona(values["persona"])
+
+
+def _check_draft(values: Values, draft: Path | None) -> None:
+    if draft is None and "draft" in (values.get("spec") or ()):
+        raise UsageError("--spec draft needs a draft model, and there is none.", "Name one with --target and --draft.")
+
+
+def _load_options(values: Values, target: Path, draft: Path | None) -> LoadOptions:
+    taken = _taken_by(LoadOptions, {**values, "n_ctx": values.get("ctx"), "target": target, "draft": draft})
+    return LoadOptions(**taken)
+
+
+def _reply_options(values: Values, recommended: RecommendedSampling) -> ReplyOptions:
+    return ReplyOptions(**_taken_by(ReplyOptions, values) | {"sampling": build_sampling(values, recommended)})
+
+
+def _taken_by(kind: type[Any], values: Values) -> dict[str, Any]:
+    """The values that are set and have a field of their name in this dataclass."""
+    given = _set(values)
+    return {field.name: given[field.name] for field in fields(kind) if field.name in given}
+
+
+def _set(values: Values) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
