@@ -54,7 +54,7 @@ class ActiveReply:
         """Take in the next event."""
         if self.over:
             return
-        self.turn.receive(event)
+        self.turn.reply.receive(event)
         if self._recorder is not None:
             self._recorder.receive(event)
         self._observer.receive(event)

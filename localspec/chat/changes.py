@@ -23,7 +23,6 @@ class Wrote:
     """The reply grew."""
 
     turn: Turn
-    rounds: tuple[Round, ...]
     rejected: tuple[Proposal, ...]
     """What the last round threw away, as long as it is news."""
 
@@ -68,8 +67,8 @@ Change = Began | Wrote | Ended | LoadFailed | PairReady | TokenCountAnswered | L
 
 def written(turn: Turn, events: Sequence[Event]) -> list[Wrote]:
     """The growth of a reply by these events, as one change; the rejected tokens are shown only while it goes on."""
-    rounds = tuple(event for event in events if isinstance(event, Round))
+    rounds = [event for event in events if isinstance(event, Round)]
     if not rounds:
         return []
     over = any(isinstance(event, Finished) for event in events)
-    return [Wrote(turn, rounds, () if over else rounds[-1].rejected)]
+    return [Wrote(turn, () if over else rounds[-1].rejected)]

@@ -88,7 +88,7 @@ class ChatCore:
         recorder.keeps_figures = chat_config.keeps_figures
         asked = Generate(request_id, tuple(self.thread.messages(turn)), chat_config.reply, turn.text)
         if not turn.continued:
-            turn.trace.begin(asked, chat_config.load)
+            turn.reply.begin(asked, chat_config.load)
         return ActiveReply(asked, turn, about, self.observer, recorder)
 
     def _assigned(self, turn: Turn) -> Assigned:

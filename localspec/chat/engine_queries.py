@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from localspec.chat.race import Race
-from localspec.chat.token_queries import InspectableReply, Looked, TokenQueries
+from localspec.chat.token_queries import Looked, TokenQueries
+from localspec.chat.turn import Turn
 from localspec.engine.events import Event
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.worker.messages import Failed, Request
@@ -50,7 +51,7 @@ class EngineQueries:
         if self.race is not None:
             self.race.receive(request_id, event)
 
-    def learn(self, answer: Looked) -> InspectableReply | None:
+    def learn(self, answer: Looked) -> Turn | None:
         """Take in what the engine knows; returns the reply that it is about, if that was asked here."""
         return self.token_queries.receive(answer)
 

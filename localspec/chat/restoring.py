@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from localspec.base.errors import StoreError
 from localspec.chat.compose.attachment import brief
 from localspec.chat.reply_metadata import reply_about
-from localspec.chat.tokens.marking import TokenSource, Trace
+from localspec.chat.tokens.inspectable_reply import InspectableReply, TokenSource
 from localspec.chat.turn import Turn
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Message
@@ -53,8 +53,7 @@ def read_reply(turn: Turn, stored: StoredConversation) -> None:
     reply = found.to_reply()
     if turn.lead.endswith(reply.text):
         turn.lead = turn.lead.removesuffix(reply.text)
-        turn.reply, turn.trace = reply, Trace(reply.rounds)
-        turn.continued = len(found.parts) > 1
+        turn.reply = InspectableReply.restored(reply, continued=len(found.parts) > 1)
         turn.about = found.parts[0].about if len(found.parts) == 1 and not turn.lead else None
 
 
@@ -63,11 +62,11 @@ def recall_source(
 ) -> None:
     """Know again that a restored reply was asked for with these messages, if the pair that wrote it is loaded now."""
     about, now = turn.about, reply_about(chat_config, info)
-    if about is None or turn.trace.sources or now.target is None or turn.is_summary:
+    if about is None or turn.reply.sources or now.target is None or turn.is_summary:
         return
     if now.target.agrees_with(about.target) and _agree(now.draft, about.draft):
         asked = Generate(0, tuple(messages()), about.options)
-        turn.trace.sources.append(TokenSource(0, asked, chat_config.load))
+        turn.reply.sources.append(TokenSource(0, asked, chat_config.load))
 
 
 def _agree(one: ModelFileRecord | None, other: ModelFileRecord | None) -> bool:

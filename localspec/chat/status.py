@@ -103,7 +103,7 @@ def _figures(turn: Turn, mode: MarkMode, why_off: str | None, *, toy: bool) -> F
         paused=paused(rounds),
         toy=toy,
         mode=mode,
-        counts=turn.trace.counts(mode),
+        counts=turn.reply.counts(mode),
         latest=latest_of(rounds),
     )
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from localspec.chat.tokens.marking import TokenSource, Trace
-from localspec.runtime.messages import Reply
+from localspec.chat.tokens.inspectable_reply import TokenSource
+from localspec.chat.turn import Turn
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Inspect, Inspected, Request, Weigh, Weighed
 
@@ -19,16 +18,6 @@ PIECE_N = 68
 """Tokens weighed at a time: four full batches of the engine's."""
 
 Looked = Inspected | Weighed | Dropped | Failed
-
-
-class InspectableReply(Protocol):
-    """A reply to look into."""
-
-    @property
-    def reply(self) -> Reply: ...
-
-    @property
-    def trace(self) -> Trace: ...
 
 
 @dataclass(slots=True)
@@ -41,9 +30,9 @@ class TokenQueries:
     """The pair that is loaded."""
     failure: str = ""
     """Why what was asked last cannot be known, if it cannot."""
-    _look: tuple[InspectableReply, int] | None = None
-    _weighing: list[InspectableReply] = field(default_factory=list)
-    _open: tuple[Inspect | Weigh, InspectableReply, int] | None = None
+    _look: tuple[Turn, int] | None = None
+    _weighing: list[Turn] = field(default_factory=list)
+    _open: tuple[Inspect | Weigh, Turn, int] | None = None
     """The request under way, the reply it is about, and the first token it is about."""
 
     @property
@@ -56,13 +45,13 @@ class TokenQueries:
         """Whether there is something to ask."""
         return self._look is not None or bool(self._weighing)
 
-    def look(self, subject: InspectableReply, index: int) -> None:
+    def look(self, subject: Turn, index: int) -> None:
         """The reader looks at this token, and no longer at another."""
         self.failure, self._look = "", None
-        if index not in subject.trace.inspections and self._source(subject, index):
+        if index not in subject.reply.inspections and self._source(subject, index):
             self._look = (subject, index)
 
-    def weigh(self, subjects: Iterable[InspectableReply]) -> None:
+    def weigh(self, subjects: Iterable[Turn]) -> None:
         """The reader sees these replies by probability, the most important first, and no others."""
         self._weighing = [subject for subject in subjects if self._weighable(subject)]
 
@@ -80,18 +69,18 @@ class TokenQueries:
         if self._open is not None:
             self.send(Cancel())
 
-    def receive(self, answer: Looked) -> InspectableReply | None:
+    def receive(self, answer: Looked) -> Turn | None:
         """Take in what the engine said; returns the reply if that was an answer to a request of ours."""
         if self._open is None or self._open[0].request_id != answer.request_id:
             return None
         (_, subject, start), self._open = self._open, None
         match answer:
             case Inspected(_, inspection):
-                subject.trace.inspections[start] = inspection
+                subject.reply.inspections[start] = inspection
                 if self._look == (subject, start):
                     self._look = None
             case Weighed(_, probs):
-                subject.trace.learn(start, probs)
+                subject.reply.learn(start, probs)
             case Failed(message=message, hint=hint):
                 self.failure = f"{message} {hint}".strip()
                 self.forget()
@@ -105,36 +94,36 @@ class TokenQueries:
             del self._weighing[0]
         return self._weigh(self._weighing[0]) if self._weighing else None
 
-    def _inspect(self, subject: InspectableReply, index: int) -> Inspect | None:
+    def _inspect(self, subject: Turn, index: int) -> Inspect | None:
         source = self._source(subject, index)
         if source is None:
             return None
-        asked, ids = source.asked, _ids(subject, source.start, index + 1)
+        asked, ids = source.request, _ids(subject, source.start, index + 1)
         request = Inspect(self.new_id(), asked.prompt, asked.options, ids, index - source.start)
         self._open = (request, subject, index)
         return request
 
-    def _weigh(self, subject: InspectableReply) -> Weigh | None:
-        trace = subject.trace
-        start = len(trace.probs)
+    def _weigh(self, subject: Turn) -> Weigh | None:
+        reply = subject.reply
+        start = len(reply.probs)
         source = self._source(subject, start)
         if source is None:
             return None
-        until = next((later.start for later in trace.sources if later.start > start), len(trace.tokens))
+        until = next((later.start for later in reply.sources if later.start > start), len(reply.tokens))
         stop = min(start + PIECE_N, until)
-        asked, ids = source.asked, _ids(subject, source.start, stop)
+        asked, ids = source.request, _ids(subject, source.start, stop)
         request = Weigh(self.new_id(), asked.prompt, asked.options, ids, start - source.start, stop - source.start)
         self._open = (request, subject, start)
         return request
 
-    def _weighable(self, subject: InspectableReply) -> bool:
-        known_n = len(subject.trace.probs)
-        unknown = subject.reply.done and known_n < len(subject.trace.tokens)
+    def _weighable(self, subject: Turn) -> bool:
+        known_n = len(subject.reply.probs)
+        unknown = subject.reply.done and known_n < len(subject.reply.tokens)
         return unknown and self._source(subject, known_n) is not None
 
-    def _source(self, subject: InspectableReply, index: int) -> TokenSource | None:
+    def _source(self, subject: Turn, index: int) -> TokenSource | None:
         """What was asked for a token, if the pair that is loaded was asked; otherwise ``failure`` says why not."""
-        source = subject.trace.source(index)
+        source = subject.reply.source(index)
         if source is None:
             self.failure = "This reply is of another time: what it was asked with is no longer known."
         elif source.pair != self.pair:
@@ -143,5 +132,5 @@ class TokenQueries:
         return source
 
 
-def _ids(subject: InspectableReply, start: int, stop: int) -> tuple[int, ...]:
-    return tuple(token.id for token in subject.trace.tokens[start:stop])
+def _ids(subject: Turn, start: int, stop: int) -> tuple[int, ...]:
+    return tuple(token.id for token in subject.reply.tokens[start:stop])

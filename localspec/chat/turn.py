@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from localspec.chat.compaction import SummaryRequest
-from localspec.chat.tokens.marking import Trace
-from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.runtime.messages import Reply
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.engine.events import FinishReason
 from localspec.runtime.worker.messages import Generate
 from localspec.store import ReplyMetadata
 
@@ -24,9 +23,7 @@ class Turn:
     """Id of the message; None while it waits, and for a reply that no message stands above."""
     answer: str | None = None
     """Id of the reply; None as long as there is none."""
-    reply: Reply = field(default_factory=Reply)
-    trace: Trace = field(default_factory=Trace)
-    """What is known about the reply's tokens."""
+    reply: InspectableReply = field(default_factory=InspectableReply)
     lead: str = ""
     """Text of the reply before its first token: what a person or another program wrote, or all that is not loaded."""
     shown: str = ""
@@ -41,8 +38,6 @@ class Turn:
     """Whether somebody looks at its single tokens, so that they must stay."""
     cut_off: bool = False
     """Whether the program ended in the middle of the reply."""
-    continued: bool = False
-    """Whether the reply was gone on with, so that its figures are those of several runs."""
     summary_request: SummaryRequest | None = None
     """The turns to summarise and the prompt, if the reply is to be a summary and is not stored yet."""
     stands_for_n: int = 0
@@ -76,24 +71,19 @@ class Turn:
         """Whether the model itself ended the reply."""
         return self.reply.finished is FinishReason.STOP and not self.cut_off
 
-    def receive(self, event: Event) -> None:
-        """Take in the next event of the reply."""
-        self.reply.receive(event)
-        match event:
-            case Round():
-                self.trace.extend((event,))
-            case Finished() if self.continued:
-                # The engine's figures are about its last run alone; the tally has them all.
-                self.reply.final_timings = None
+    @property
+    def continued(self) -> bool:
+        """True if the reply was made by several runs of the engine."""
+        return self.reply.continued
 
     def go_on(self) -> None:
-        """The reply is no longer at its end: more is to come."""
-        self.reply.finished = self.reply.error = self.reply.final_timings = None
-        self.continued, self.cut_off, self.asked = True, False, None
+        """Reopen the reply: the engine is to continue it."""
+        self.reply.go_on()
+        self.cut_off, self.asked = False, None
 
     def unload(self) -> None:
-        """Forget the reply, which can be read again."""
-        self.lead, self.reply, self.trace, self.loaded = self.text, Reply(), Trace(), False
+        """Forget the tokens of the reply, which can be read again; its text stays."""
+        self.lead, self.reply, self.loaded = self.text, InspectableReply(continued=self.continued), False
 
 
 def _rows(text: str, width: int) -> int:

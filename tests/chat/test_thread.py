@@ -38,10 +38,10 @@ def say(
     recorder = thread.begin(turn, about)
     events: list[Event] = [Started(5, 0, 1), *rounds_of(text)]
     for event in events:
-        turn.receive(event)
+        turn.reply.receive(event)
         recorder.receive(event)
     finished = Finished(reason, "", turn.reply.tally.timings())
-    turn.receive(finished)
+    turn.reply.receive(finished)
     recorder.receive(finished)
     return turn
 
@@ -82,7 +82,7 @@ def test_what_was_said_is_restored_with_its_tokens(store: Store) -> None:
         assert not restored.loaded
         again.load(restored)
         assert (restored.text, restored.lead) == (first.text, "")
-        assert restored.trace.tokens == first.trace.tokens
+        assert restored.reply.tokens == first.reply.tokens
         assert restored.reply.timings == first.reply.timings
         assert restored.complete
 
@@ -98,27 +98,30 @@ def test_a_restored_reply_can_be_asked_about_if_its_pair_is_loaded(store: Store)
     restored.load(turn)
     for info in (None, other):
         restored.recall(turn, LAUNCH, info)
-        assert turn.trace.source(0) is None
+        assert turn.reply.source(0) is None
     for _ in range(2):
         restored.recall(turn, LAUNCH, INFO)
-    (source,) = turn.trace.sources
+    (source,) = turn.reply.sources
     assert (source.start, source.pair) == (0, LAUNCH.load)
-    assert source.asked.options == options
-    assert [message.content for message in source.asked.prompt if isinstance(message, Message)] == ["Be kind.", "First"]
+    assert source.request.options == options
+    assert [message.content for message in source.request.prompt if isinstance(message, Message)] == [
+        "Be kind.",
+        "First",
+    ]
 
 
 def test_a_reply_that_is_let_go_is_read_again(store: Store) -> None:
     thread = two_turns(store)
     turn = thread.turns[0]
-    tokens = list(turn.trace.tokens)
+    tokens = list(turn.reply.tokens)
     turn.looked_into = True
     thread.unload(turn)
-    assert turn.trace.tokens == tokens
+    assert turn.reply.tokens == tokens
     turn.looked_into = False
     thread.unload(turn)
-    assert (turn.text, turn.trace.tokens) == ("One.", [])
+    assert (turn.text, turn.reply.tokens) == ("One.", [])
     thread.load(turn)
-    assert (turn.text, turn.trace.tokens) == ("One.", tokens)
+    assert (turn.text, turn.reply.tokens) == ("One.", tokens)
 
 
 def test_answering_anew_keeps_the_first_reply(store: Store) -> None:
@@ -158,17 +161,17 @@ def test_a_reply_that_is_gone_on_with_joins_exactly(store: Store) -> None:
     """The engine is given what stands there; text, tokens and counts are those of both runs, stored and shown."""
     thread = Thread(store.begin())
     turn = say(thread, Turn("Count"), "One, two,", FinishReason.LENGTH)
-    before_n = len(turn.trace.tokens)
+    before_n = len(turn.reply.tokens)
     assert thread.carry_on(turn) is turn
     assert turn.text == "One, two,"
     say(thread, turn, " three.")
     assert turn.text == "One, two, three."
-    assert len(turn.trace.tokens) == turn.reply.timings.predicted_n > before_n
-    assert sum(turn.trace.counts(MarkMode.ORIGIN).values()) == len(turn.trace.tokens)
+    assert len(turn.reply.tokens) == turn.reply.timings.predicted_n > before_n
+    assert sum(turn.reply.counts(MarkMode.ORIGIN).values()) == len(turn.reply.tokens)
     again = Thread(thread.stored)
     again.load(again.turns[0])
     assert again.turns[0].text == "One, two, three."
-    assert again.turns[0].trace.tokens == turn.trace.tokens
+    assert again.turns[0].reply.tokens == turn.reply.tokens
 
 
 def test_a_reply_that_was_edited_by_hand_can_be_gone_on_with(store: Store) -> None:
@@ -217,7 +220,7 @@ def test_text_whose_tokens_cannot_be_read_is_still_text(store: Store, monkeypatc
 
     monkeypatch.setattr(thread.stored, "reply", refuse)
     again.load(again.turns[0])
-    assert (again.turns[0].text, again.turns[0].trace.tokens) == ("One.", [])
+    assert (again.turns[0].text, again.turns[0].reply.tokens) == ("One.", [])
 
 
 def test_roles_are_paired(store: Store) -> None:

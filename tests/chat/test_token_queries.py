@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.token_queries import PIECE_N, TokenQueries
-from localspec.chat.tokens.marking import Trace
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.chat.turn import Turn
 from localspec.engine.events import FinishReason, Origin, Round, Token
 from localspec.engine.inspection import Inspection, Opinion
-from localspec.runtime.messages import Message, Reply, ReplyOptions, Role
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import (
     Cancel,
@@ -30,18 +31,17 @@ PAIR = LoadOptions(Path("target.gguf"))
 QUESTION = (Message(Role.USER, "hi"),)
 
 
-@dataclass(eq=False)
-class Answered:
-    """A reply of one round a token, whose ids are their indices."""
+class Answered(Turn):
+    """A turn whose reply has one round a token; the ids of the tokens are their indices."""
 
-    trace: Trace = field(default_factory=Trace)
-    reply: Reply = field(default_factory=lambda: Reply(finished=FinishReason.STOP))
+    def __init__(self) -> None:
+        super().__init__("hi", reply=InspectableReply(finished=FinishReason.STOP))
 
     def grow(self, n: int, request_id: int = 1, pair: LoadOptions = PAIR) -> Answered:
-        self.trace.begin(Generate(request_id, QUESTION, ReplyOptions(seed=request_id)), pair)
-        first = len(self.trace.tokens)
+        self.reply.begin(Generate(request_id, QUESTION, ReplyOptions(seed=request_id)), pair)
+        first = len(self.reply.tokens)
         for index in range(first, first + n):
-            self.trace.extend([Round(index, None, 0, (Token(index, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0)])
+            self.reply.receive(Round(index, None, 0, (Token(index, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0))
         return self
 
 
@@ -95,7 +95,7 @@ def test_a_reply_is_weighed_in_pieces(bench: Bench) -> None:
     ends = [PIECE_N, 2 * PIECE_N, 2 * PIECE_N + 5]
     assert [(r.start, r.stop) for r in asked] == list(zip([0, *ends], ends, strict=False))
     assert all(r.reply == tuple(range(r.stop)) and r.prompt == QUESTION for r in asked)
-    assert answered.trace.probs == [token / 1000 for token in range(2 * PIECE_N + 5)]
+    assert answered.reply.probs == [token / 1000 for token in range(2 * PIECE_N + 5)]
 
 
 def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
@@ -108,7 +108,7 @@ def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
     bench.run()
     kinds = [(type(r), r.position if isinstance(r, Inspect) else None) for r in bench.sent]
     assert kinds == [(Weigh, None), (Inspect, 8), (Weigh, None), (Weigh, None)]
-    assert list(answered.trace.inspections) == [8]
+    assert list(answered.reply.inspections) == [8]
 
 
 def test_one_request_at_a_time_and_none_twice(bench: Bench) -> None:
@@ -133,7 +133,7 @@ def test_the_next_message_goes_first(bench: Bench) -> None:
     assert bench.sent[-1] == Cancel()
     assert bench.token_queries.receive(Dropped(100)) is answered
     bench.run()
-    assert 1 in answered.trace.inspections
+    assert 1 in answered.reply.inspections
     bench.token_queries.withdraw()
     assert bench.sent.count(Cancel()) == 1, "there is nothing to cancel any more"
 
@@ -151,8 +151,8 @@ def test_a_reply_that_was_gone_on_with_is_asked_about_as_it_was_made(bench: Benc
     assert isinstance(second, Weigh)
     assert (first.options.seed, first.start, first.stop) == (1, 0, 4)
     assert (second.options.seed, second.reply, second.start, second.stop) == (2, (4, 5, 6), 0, 3)
-    assert answered.trace.probs == [token / 1000 for token in range(7)]
-    assert list(answered.trace.inspections) == [5]
+    assert answered.reply.probs == [token / 1000 for token in range(7)]
+    assert list(answered.reply.inspections) == [5]
 
 
 def test_what_cannot_be_asked_says_why(bench: Bench) -> None:
@@ -161,7 +161,7 @@ def test_what_cannot_be_asked_says_why(bench: Bench) -> None:
     bench.token_queries.look(foreign, 1)
     assert "Another pair" in bench.token_queries.failure
     old = Answered()
-    old.trace.extend([Round(0, None, 0, (Token(1, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0)])
+    old.reply.receive(Round(0, None, 0, (Token(1, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0))
     bench.token_queries.look(old, 0)
     assert "another time" in bench.token_queries.failure
     bench.run()

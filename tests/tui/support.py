@@ -212,6 +212,13 @@ def views(pilot: Pilot[Any]) -> list[TurnView]:
     return chat(pilot).query_one(Transcript).views
 
 
+def drawn_n(pilot: Pilot[Any]) -> int:
+    """The number of tokens that the first reply on screen has laid out, once it is to be shown as tokens."""
+    reply = views(pilot)[0].reply
+    reply._draw()
+    return reply.tokens.tokens_n
+
+
 def shown(pilot: Pilot[Any], selector: str) -> str:
     """The text of a widget that is drawn as one piece."""
     return str(chat(pilot).query_one(selector).render())

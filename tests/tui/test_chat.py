@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Markdown, Static
 
 from localspec.chat.session import Phase
+from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import FinishReason, Origin, Round
 from localspec.runtime.worker.messages import Cancel, Load
 from localspec.tui.conversation.page import Page
@@ -28,6 +29,7 @@ from tests.tui.support import (
     Clock,
     FakeEngine,
     chat,
+    drawn_n,
     live_text,
     make_app,
     make_round,
@@ -89,9 +91,10 @@ async def test_the_counts_on_the_line_are_the_tokens_marked(seed: int) -> None:
         engine.write(rounds)
         engine.finish()
         await answered(pilot)
-        marked = views(pilot)[0].reply.counts
+        marked = session(pilot).last.reply.counts(MarkMode.ORIGIN)
         sent = Counter(token.origin for round_ in rounds for token in round_.tokens)
         assert marked == {origin: sent[origin] for origin in Origin}
+        assert drawn_n(pilot) == sent.total()
         words = live_text(pilot).split()
         for origin in Origin:
             assert words[words.index(origin, words.index("accepted", 8)) - 1] == str(sent[origin])
@@ -178,7 +181,7 @@ async def test_escape_stops_the_reply_and_keeps_its_text() -> None:
         assert engine.sent[-1] == Cancel()
         engine.finish(FinishReason.CANCELLED)
         await answered(pilot)
-        assert views(pilot)[0].reply.query_one(TokenView)._layout.text == "Once upon a time"
+        assert views(pilot)[0].reply.query_one(TokenView)._reply.text == "Once upon a time"
         assert "stopped" in str(views(pilot)[0].query_one(".note").render())
 
 
@@ -213,7 +216,7 @@ async def test_a_paced_reply_stops_where_the_reader_saw_it() -> None:
         reply = session(pilot).thread.turns[0].reply
         assert reply.finished is FinishReason.CANCELLED
         assert 6 <= len(reply.tokens) < 30
-        assert sum(views(pilot)[0].reply.counts.values()) == len(reply.tokens) == reply.timings.predicted_n
+        assert drawn_n(pilot) == len(reply.tokens) == reply.timings.predicted_n
 
 
 async def test_full_speed_shows_everything_at_once() -> None:
@@ -490,7 +493,7 @@ async def test_a_narrower_screen_wraps_again() -> None:
         wide = view.size.height
         await pilot.resize_terminal(60, 15)
         await wait_until(pilot, lambda: view.size.height > wide)
-        assert view._layout.text == "word " * 60
+        assert "".join(line.text for line in view._layout.lines) == "word " * 60
         assert all(len(line.text.rstrip()) <= view.size.width for line in view._layout.lines)
 
 

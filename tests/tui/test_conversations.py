@@ -35,6 +35,7 @@ from tests.tui.support import (
     LAUNCH,
     FakeEngine,
     chat,
+    drawn_n,
     make_app,
     notice_text,
     rounds_of,
@@ -100,7 +101,7 @@ async def test_what_is_said_is_stored(store: Store) -> None:
     async with make_app(engine, store=store).run_test() as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "Why is the sky blue?", "Because of **light**.")
-        tokens = session(pilot).last.trace.tokens
+        tokens = session(pilot).last.reply.tokens
     (summary,) = store.conversations()
     assert summary.heading.title == "Why is the sky blue?"
     thread = store.open_conversation(summary.heading.id)
@@ -297,8 +298,8 @@ async def test_a_stopped_reply_is_gone_on_with(store: Store) -> None:
         await answer(pilot, engine, 1, " three.")
         turn = session(pilot).last
         assert shown(pilot) == [("Count", "One, two, three.")]
-        marked = sum(views(pilot)[0].reply.counts.values())
-        assert marked == len(turn.trace.tokens) == turn.reply.timings.predicted_n
+        marked = drawn_n(pilot)
+        assert marked == len(turn.reply.tokens) == turn.reply.timings.predicted_n
         await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
         await send(pilot, "/continue")
         assert "complete" in notice_text(pilot)
@@ -405,7 +406,7 @@ async def test_another_conversation_is_opened_from_the_list(store: Store) -> Non
         assert prompt_of(pilot).text == ""
         await wait_until(pilot, lambda: views(pilot)[0].query(Markdown))
         tokens_n = sum(len(round_.tokens) for round_ in rounds_of("Red **ones**."))
-        assert sum(views(pilot)[0].reply.counts.values()) == tokens_n
+        assert drawn_n(pilot) == tokens_n
         await say(pilot, engine, "More", "No.")
         assert asked(engine) == ["Apples?", "Red **ones**.", "More"]
         await pilot.press("ctrl+n")

@@ -118,7 +118,7 @@ async def race(app: ChatApp, pilot: Pilot[Any]) -> str:
 
 async def inspector(app: ChatApp, pilot: Pilot[Any]) -> str:
     turn = Turn("Hello")
-    turn.trace.extend([make_round(["One", " two"])])
+    turn.reply.receive(make_round(["One", " two"]))
     app.push_screen(InspectorScreen(turn, session(pilot).token_queries, app._palette, ReplyFormat(), wake=lambda: None))
     return "#inspector-hints"
 

@@ -177,7 +177,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
         await pilot.press("escape")
         turn = Turn("Hello")
-        turn.trace.extend([make_round(["One", " two"])])
+        turn.reply.receive(make_round(["One", " two"]))
         app.push_screen(
             InspectorScreen(turn, session(pilot).token_queries, app._palette, ReplyFormat(), wake=lambda: None)
         )

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from localspec.chat.status import opening_note
 from localspec.chat.tokens.live import Figures, bars, count_fields, figures_line, latest_of, paused, reply_summary
-from localspec.chat.tokens.marking import MarkMode, Trace
+from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.tokens.sparkline import sparkline
 from localspec.engine.events import Origin, Round, Started
 from localspec.engine.tally import Tally
 from localspec.engine.timings import Timings
 from localspec.runtime.messages import Reply
+from tests.chat.tokens.support import reply_of
 from tests.tui.support import make_round
 
 ROUNDS = st.lists(
@@ -35,7 +36,7 @@ def timings_of(rounds: list[Round], plain: float | None = 35.0) -> Timings:
 
 def shown(rounds: list[Round], mode: MarkMode = MarkMode.ORIGIN, why_off: str | None = None) -> Figures:
     """What the line gets to show of these rounds."""
-    counts = Trace(rounds).counts(mode)
+    counts = reply_of(rounds).counts(mode)
     depth, drafter = (rounds[-1].depth, rounds[-1].drafter) if rounds else (None, None)
     return Figures(timings_of(rounds), depth, drafter, why_off, paused(rounds), mode, counts, latest_of(rounds))
 

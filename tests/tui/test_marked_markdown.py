@@ -346,7 +346,7 @@ async def test_links_and_selection_are_as_in_clean_markdown() -> None:
 async def test_tokens_are_counted_from_where_the_answer_begins(lead: str, rounds: list[str], words: list[str]) -> None:
     """Thoughts are cut off, and what was written before by somebody else is nobody's."""
     turn = Turn("?", lead=lead)
-    turn.receive(make_round(rounds, Origin.PLAIN))
+    turn.reply.receive(make_round(rounds, Origin.PLAIN))
     thought = Reasoning.find(turn.text)
     answer = turn.text[thought.end :].lstrip() if thought else turn.text
     palette = palette_for(Color.parse("#000000"), dark=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -11,10 +10,12 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.color import Color
 
-from localspec.engine.events import Origin, Proposal, Token
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.tui.tokens.draw import ghost_segments, line_segments
 from localspec.tui.tokens.layout import END_MARK, TokenLayout
 from localspec.tui.tokens.palette import palette_for
+from tests.chat.tokens.support import reply_of
 from tests.tui.support import make_round
 
 PALETTE = palette_for(Color.parse("#121518"), dark=True)
@@ -30,9 +31,13 @@ STRAY_JOINER = re.compile("^\ufe0f|(^|[^👩])\u200d|\u200d($|[^🔬❤])")
 
 
 def lay_out(tokens: list[Token], width: int) -> TokenLayout:
-    layout = TokenLayout(width)
-    layout.append(tokens)
+    layout = TokenLayout(reply_of([round_of(tokens)]), width)
+    layout.extend()
     return layout
+
+
+def round_of(tokens: list[Token]) -> Round:
+    return Round(0, None, 0, tuple(tokens), (), (), 0.0, 0.0, 0.0)
 
 
 def drawn(layout: TokenLayout) -> list[str]:
@@ -64,12 +69,14 @@ def test_growing_by_pieces_equals_laying_out_at_once(
     tokens: list[Token], width: int, data: st.DataObject | None
 ) -> None:
     """However the tokens arrive, the lines are the same, and lines before the first changed one stay."""
-    layout = TokenLayout(width)
+    reply = InspectableReply()
+    layout = TokenLayout(reply, width)
     at = 0
     while at < len(tokens):
         size = 1 if data is None else data.draw(st.integers(1, 5))
         before = list(layout.lines)
-        first = layout.append(tokens[at : at + size])
+        reply.receive(round_of(tokens[at : at + size]))
+        first = layout.extend()
         assert [line.runs for line in layout.lines[:first]] == [line.runs for line in before[:first]]
         assert first >= len(before) - 1, "only the last line may change"
         at += size
@@ -93,10 +100,12 @@ def test_any_resize_equals_laying_out_at_that_width(tokens: list[Token], widths:
 
 @given(TOKENS)
 def test_every_token_is_marked_once(tokens: list[Token]) -> None:
-    """The counts of marked tokens are the counts of tokens, those without text included."""
+    """Every token is laid out, those without text included, and each is drawn as itself or as a later one."""
     layout = lay_out(tokens, 20)
     layout.finish()
-    assert {o: n for o, n in layout.counts().items() if n} == dict(Counter(token.origin for token in tokens))
+    assert layout.tokens_n == len(tokens)
+    drawn_as = [layout.owner_of(index) for index in range(len(tokens)) if any(line.runs for line in layout.lines)]
+    assert all(tokens[owner].text or owner == len(tokens) - 1 for owner in drawn_as)
 
 
 @given(TOKENS, WIDTHS)
@@ -116,7 +125,7 @@ def test_the_end_of_turn_is_drawn_in_the_style_of_its_origin() -> None:
     layout.finish()
     assert drawn(layout) == ["Hi." + END_MARK]
     assert layout.lines[0].runs[-1].origin is Origin.BONUS
-    assert layout.text == "Hi."
+    assert layout.lines[0].text == "Hi."
 
 
 def test_the_tokens_of_one_character_are_drawn_as_the_last_of_them() -> None:
@@ -125,7 +134,8 @@ def test_the_tokens_of_one_character_are_drawn_as_the_last_of_them() -> None:
     layout = lay_out([nothing, nothing, Token(3, "漢", Origin.CORRECTED)], 20)
     layout.finish()
     assert [(run.text, run.origin) for run in layout.lines[0].runs] == [("漢", Origin.CORRECTED)]
-    assert layout.counts()[Origin.ACCEPTED] == 2
+    assert [layout.owner_of(index) for index in range(3)] == [2, 2, 2]
+    assert layout.tokens_n == 3
 
 
 def test_words_move_to_the_next_line_whole() -> None:
@@ -160,12 +170,14 @@ def test_ghosts_take_the_rest_of_the_line_and_no_more() -> None:
 def test_kept_ghosts_are_no_part_of_the_reply(made: list[tuple[list[str], list[str]]], width: int) -> None:
     """Text and counts are those without them; put in later or from the start, the lines are the same."""
     rounds = [make_round(texts, rejected=rejected) for texts, rejected in made]
-    kept, bare = TokenLayout(width, ghosts=True), TokenLayout(width)
+    reply = InspectableReply()
+    kept, bare = TokenLayout(reply, width, ghosts=True), TokenLayout(reply, width)
     for round_ in rounds:
-        kept.extend([round_])
-    bare.extend(rounds)
-    assert "".join(line.text for line in kept.lines) == "".join(line.text for line in bare.lines) == bare.text
-    assert kept.counts() == bare.counts()
+        reply.receive(round_)
+        kept.extend()
+    bare.extend()
+    assert "".join(line.text for line in kept.lines) == "".join(line.text for line in bare.lines) == reply.text
+    assert kept.tokens_n == bare.tokens_n == len(reply.tokens)
     bare.keep_ghosts(True)
     assert [line.runs for line in bare.lines] == [line.runs for line in kept.lines]
     if not any(STRAY_JOINER.search(text) for texts, rejected in made for text in (*texts, *rejected)):

@@ -77,7 +77,7 @@ def _rows(pilot: Pilot[Any]) -> range:
 
 def hold_law(pilot: Pilot[Any]) -> set[int]:
     """What is drawn of a token is in its text, and all that is drawn is some token's or made; the tokens found."""
-    tokens, found = session(pilot).last.trace.tokens, set[int]()
+    tokens, found = session(pilot).last.reply.tokens, set[int]()
     for (token, y), cells in groupby(picks(pilot), key=lambda cell: (cell[1], cell[2].y)):
         drawn = "".join(character[-1] for character, _ in groupby(character for character, _, _ in cells))
         if token is None:
@@ -156,7 +156,7 @@ async def test_a_click_on_marked_text_opens_the_inspector_there(word: str, text:
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
         screen = pilot.app.screen
         assert isinstance(screen, InspectorScreen)
-        assert screen.subject.trace.tokens[screen.index].text == text
+        assert screen.subject.reply.tokens[screen.index].text == text
 
 
 async def test_a_click_on_what_no_token_wrote_does_nothing() -> None:

@@ -15,6 +15,7 @@ from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of,
 from tests.tui.support import (
     FakeEngine,
     chat,
+    drawn_n,
     live_text,
     make_app,
     rounds_of,
@@ -61,7 +62,7 @@ async def streaming(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     engine.start()
     engine.write(rounds_of(STORY)[:16])
     await wait_until(pilot, lambda: views(pilot) and views(pilot)[0].reply.tokens.ghosts)
-    marked = sum(views(pilot)[0].reply.counts.values())
+    marked = drawn_n(pilot)
     await wait_until(pilot, lambda: session(pilot).current.reply.tally.predicted_n == marked)
     chat(pilot)._wake()
     await send(pilot, "And what did she find?")

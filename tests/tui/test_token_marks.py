@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 
 from localspec.chat.session import Phase
-from localspec.chat.tokens.marking import KINDS, UNKNOWN, GhostMode, MarkMode, Trace, heat_kind
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.chat.tokens.marking import KINDS, UNKNOWN, GhostMode, MarkMode, heat_kind
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.runtime.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
@@ -128,7 +129,7 @@ async def test_in_every_mode_the_line_counts_what_is_marked(mode: MarkMode, seed
             assert int(number) == expected[kind], kind
             line = rest
         tokens = views(pilot)[0].reply.tokens
-        trace, owners = session(pilot).last.trace, set()
+        trace, owners = session(pilot).last.reply, set()
         for y, drawn in enumerate(tokens._layout.lines):
             tokens.render_line(y)
             for run in drawn.runs:
@@ -190,7 +191,7 @@ async def test_kept_ghosts_stand_where_they_were_made() -> None:
         await wait_until(pilot, lambda: "there" in view.render_line(0).text)
         assert view.render_line(0).text.rstrip() == "Once there was upon a time."
         assert view.get_selection(SELECT_ALL) == ("Once upon a time.", "\n")
-        assert sum(view.counts.values()) == 4
+        assert view.tokens_n == 4
         await pilot.press("f4")
         await wait_until(pilot, lambda: "there" not in view.render_line(0).text)
 
@@ -205,7 +206,7 @@ async def test_what_is_said_of_marks_and_ghosts_is_what_is_seen() -> None:
         await pilot.press("ctrl+t", "f4", "f4", "f4")
         await wait_until(pilot, lambda: "stay where they were made; they are never copied." in notice_text(pilot))
         assert "Markdown has no place" not in notice_text(pilot)
-        session(pilot).last.trace = Trace()
+        session(pilot).last.reply = InspectableReply()
         await pilot.press("f2")
         await wait_until(pilot, lambda: "Nothing here has tokens to mark" in notice_text(pilot))
 
@@ -244,7 +245,7 @@ async def test_heat_comes_when_the_reply_is_done_and_waits_for_messages() -> Non
         engine.answers_looks = True
         engine.reply("Yes.")
         await wait_until(pilot, lambda: session(pilot).current is None and not session(pilot).busy)
-        first = views(pilot)[0].reply.tokens._trace
+        first = views(pilot)[0].reply.tokens._reply
         await wait_until(pilot, lambda: first.counts(MarkMode.HEAT)[UNKNOWN] == 0)
 
 
@@ -258,7 +259,7 @@ async def open_inspector(pilot: Pilot[Any]) -> InspectorScreen:
     await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
     screen = pilot.app.screen
     assert isinstance(screen, InspectorScreen)
-    await wait_until(pilot, lambda: screen.index in screen.subject.trace.inspections)
+    await wait_until(pilot, lambda: screen.index in screen.subject.reply.inspections)
     return screen
 
 
@@ -273,7 +274,7 @@ async def test_the_inspector_walks_along_the_tokens(size: tuple[int, int]) -> No
     async with make_app(engine).run_test(size=size) as pilot:
         tokens = await reply(pilot, engine, numbered(rounds_of(TEXT)))
         screen = await open_inspector(pilot)
-        trace = screen.subject.trace
+        trace = screen.subject.reply
         assert screen.index == 0
         wrong = trace.next_rejection(0)
         assert wrong is not None
@@ -305,7 +306,7 @@ async def test_a_click_on_a_token_opens_the_inspector_there() -> None:
         await wait_until(pilot, lambda: isinstance(pilot.app.screen, InspectorScreen))
         screen = pilot.app.screen
         assert isinstance(screen, InspectorScreen)
-        await wait_until(pilot, lambda: screen.subject.trace.tokens[screen.index].text == " time")
+        await wait_until(pilot, lambda: screen.subject.reply.tokens[screen.index].text == " time")
         await pilot.click(screen.query_one(TokenView), offset=(0, 0))
         await wait_until(pilot, lambda: screen.index == 0)
 
@@ -346,11 +347,11 @@ async def test_a_reply_that_is_far_away_meanwhile_can_still_be_looked_into() -> 
         await pilot.resize_terminal(100, 30)
         await pilot.press("end")
         await wait_until(pilot, lambda: screen.index == len(tokens) - 1)
-        await wait_until(pilot, lambda: screen.index in screen.subject.trace.inspections)
+        await wait_until(pilot, lambda: screen.index in screen.subject.reply.inspections)
         await pilot.press("escape")
         await wait_until(pilot, lambda: not turn.looked_into)
         transcript.post_message(Transcript.LetGo(turn))
-        await wait_until(pilot, lambda: not turn.trace.tokens)
+        await wait_until(pilot, lambda: not turn.reply.tokens)
 
 
 async def test_a_reply_being_written_can_be_looked_into() -> None:
@@ -369,8 +370,8 @@ async def test_a_reply_being_written_can_be_looked_into() -> None:
         assert not [r for r in engine.sent if isinstance(r, Inspect)]
         engine.write(rounds[2:])
         engine.finish()
-        await wait_until(pilot, lambda: 0 in screen.subject.trace.inspections)
-        await wait_until(pilot, lambda: screen.query_one(TokenView)._layout.text == TEXT)
+        await wait_until(pilot, lambda: 0 in screen.subject.reply.inspections)
+        await wait_until(pilot, lambda: screen.query_one(TokenView)._reply.text == TEXT)
         await wait_until(pilot, lambda: "target" in panel_text(pilot))
 
 
@@ -397,5 +398,5 @@ async def test_the_cursor_marks_one_token() -> None:
         await pilot.press("right")
         await pilot.pause()
         pointed_at = "".join(s.text for s in view.render_line(0) if s.style and s.style.reverse)
-        assert pointed_at == screen.subject.trace.tokens[1].text
+        assert pointed_at == screen.subject.reply.tokens[1].text
         assert view.render_line(4) is far

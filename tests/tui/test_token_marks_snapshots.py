@@ -73,7 +73,7 @@ async def inspector(engine: LookingEngine, pilot: Pilot[Any]) -> None:
     await story(engine, pilot)
     screen = await open_inspector(pilot)
     await pilot.press("n")
-    await wait_until(pilot, lambda: screen.index in screen.subject.trace.inspections and not session(pilot).busy)
+    await wait_until(pilot, lambda: screen.index in screen.subject.reply.inspections and not session(pilot).busy)
 
 
 async def race(engine: LookingEngine, pilot: Pilot[Any]) -> None:

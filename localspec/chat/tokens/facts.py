@@ -9,7 +9,7 @@ from itertools import zip_longest
 from rich.cells import cell_len, set_cell_size
 
 from localspec.base.visible import visible
-from localspec.chat.tokens.marking import TokenPlace, Trace
+from localspec.chat.tokens.inspectable_reply import InspectableReply, TokenPlace
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.wire import why_text
@@ -33,11 +33,11 @@ def quoted(text: str) -> str:
     return f"“{shown}”"
 
 
-def thought_of(trace: Trace, index: int, waiting: str) -> list[Fact]:
+def thought_of(reply: InspectableReply, index: int, waiting: str) -> list[Fact]:
     """What a token is and how likely it was to be kept; ``waiting`` says why the latter is not known."""
-    place = trace.place(index)
-    inspection = trace.inspections.get(index)
-    token = f"{quoted(_text(place, inspection))} id {place.token.id}, {index + 1} of {len(trace.tokens)}"
+    place = reply.place(index)
+    inspection = reply.inspections.get(index)
+    token = f"{quoted(_text(place, inspection))} id {place.token.id}, {index + 1} of {len(reply.tokens)}"
     told = [Fact("", token), Fact("", _origin(place))]
     if inspection is None:
         return [*told, Fact("", waiting)]
@@ -47,14 +47,14 @@ def thought_of(trace: Trace, index: int, waiting: str) -> list[Fact]:
     return told
 
 
-def came_about(trace: Trace, index: int) -> list[Fact]:
+def came_about(reply: InspectableReply, index: int) -> list[Fact]:
     """How a token came about: its round, what was thrown away, how long it took, why so deep."""
-    place = trace.place(index)
+    place = reply.place(index)
     round_ = place.round
     told = []
     if round_.rejected:
         told.append(Fact("rejected", _rejected(place)))
-    which = f"{round_.index + 1} of {trace.rounds[-1].index + 1}, place {place.position + 1} of {len(round_.tokens)}"
+    which = f"{round_.index + 1} of {reply.rounds[-1].index + 1}, place {place.position + 1} of {len(round_.tokens)}"
     told.append(Fact("round", f"{which}, {round_.proposed_n} guessed"))
     draft_ms, verify_ms, total_ms = round_.draft_s * 1e3, round_.verify_s * 1e3, round_.total_s * 1e3
     told.append(Fact("took", f"{draft_ms:.1f} ms to draft, {verify_ms:.1f} to verify, {total_ms:.1f} in all"))
@@ -146,4 +146,4 @@ def _rejected(place: TokenPlace) -> str:
     guesses = " ".join(quoted(proposal.text) for proposal in place.round.rejected)
     drafters = "+".join(dict.fromkeys(p.drafter for p in place.round.rejected if p.drafter))
     by = f" from {drafters}" if drafters else ""
-    return f"{guesses}{by}" if place.refused else f"{guesses}{by}, further on"
+    return f"{guesses}{by}" if place.rejected else f"{guesses}{by}, further on"

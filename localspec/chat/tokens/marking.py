@@ -1,24 +1,17 @@
-"""What is known about each token of a reply, and the ways of marking it.
+"""Ways of marking the tokens of a reply, and the kinds of tokens that each of them tells apart.
 
-Plain objects: no colours, no widgets, nothing about lines. Every way of marking sorts all tokens into
-kinds, so that its counts add up to the tokens of the reply whatever is shown.
+No colours, no widgets, no lines. Each mode sorts every token into one kind, so its counts add up to the tokens of the
+reply.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan
-from typing import TYPE_CHECKING
 
-from localspec.engine.events import Origin, Proposal, Round, Token
-
-if TYPE_CHECKING:
-    from localspec.engine.inspection import Inspection
-    from localspec.runtime.options import LoadOptions
-    from localspec.runtime.worker.messages import Generate
+from localspec.engine.events import Origin
 
 
 class MarkMode(StrEnum):
@@ -127,114 +120,3 @@ def heat_kind(prob: float) -> str:
     if isnan(prob):
         return UNKNOWN
     return next((kind for kind, least in zip(HEAT_KINDS, _LEAST, strict=False) if prob >= least), "<1%")
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPlace:
-    """A token and where it stands in its round."""
-
-    index: int
-    """In the reply, from 0."""
-    token: Token
-    round: Round
-    position: int
-    """In the round, from 0."""
-
-    @property
-    def refused(self) -> tuple[Proposal, ...]:
-        """The proposals that were thrown away here, if this token stands in their place."""
-        return self.round.rejected if self.position == len(self.round.tokens) - 1 else ()
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSource:
-    """What was asked for some tokens of a reply, one after the other."""
-
-    start: int
-    """The first of them."""
-    asked: Generate
-    pair: LoadOptions
-
-
-class Trace:
-    """All that is known about the tokens of one reply. Append-only; counts are kept as tokens come."""
-
-    def __init__(self, rounds: Iterable[Round] = ()) -> None:
-        self.rounds: list[Round] = []
-        self.tokens: list[Token] = []
-        self.probs: list[float] = []
-        """The target's probability of each token, as far as it has been asked."""
-        self.inspections: dict[int, Inspection] = {}
-        """What the models think of tokens, by index, as far as they have been asked."""
-        self.sources: list[TokenSource] = []
-        """What the engine was asked for the tokens; nothing for replies of another time."""
-        self._round_of: list[int] = []
-        self._starts: list[int] = []
-        self._counts: dict[MarkMode, Counter[str]] = {mode: Counter() for mode in MarkMode}
-        self.extend(rounds)
-
-    def extend(self, rounds: Iterable[Round]) -> None:
-        """Further rounds of the reply."""
-        for round_ in rounds:
-            self._starts.append(len(self.tokens))
-            self._round_of.extend([len(self.rounds)] * len(round_.tokens))
-            self.rounds.append(round_)
-            first = len(self.tokens)
-            self.tokens.extend(round_.tokens)
-            for mode, counts in self._counts.items():
-                counts.update(self.kind(mode, index) for index in range(first, len(self.tokens)))
-
-    def begin(self, asked: Generate, pair: LoadOptions) -> None:
-        """The tokens that come now are asked for so."""
-        self.sources.append(TokenSource(len(self.tokens), asked, pair))
-
-    def source(self, index: int) -> TokenSource | None:
-        """What was asked for a token."""
-        return next((source for source in reversed(self.sources) if source.start <= index), None)
-
-    def learn(self, start: int, probs: Sequence[float]) -> int:
-        """The target's probabilities of the tokens from ``start`` on; returns how many were news."""
-        news = list(probs[len(self.probs) - start :]) if start <= len(self.probs) else []
-        news = news[: len(self.tokens) - len(self.probs)]
-        self.probs.extend(news)
-        counts = self._counts[MarkMode.HEAT]
-        counts[UNKNOWN] -= len(news)
-        counts.update(heat_kind(prob) for prob in news)
-        return len(news)
-
-    def kind(self, mode: MarkMode, index: int) -> str:
-        """What a token counts as in this mode: one of ``KINDS``."""
-        token = self.tokens[index]
-        match mode:
-            case MarkMode.DRAFTER:
-                return self._drafter(index) if token.origin is Origin.ACCEPTED else TARGET
-            case MarkMode.HEAT:
-                return heat_kind(self.probs[index]) if index < len(self.probs) else UNKNOWN
-            case MarkMode.ROUNDS:
-                own = token.origin is not Origin.ACCEPTED
-                return ROUND_KINDS[2 * (self._round_of[index] % 2) + own]
-            case _:
-                return token.origin
-
-    def counts(self, mode: MarkMode) -> dict[str, int]:
-        """How many tokens of each kind there are, all kinds named."""
-        return {kind: self._counts[mode][kind] for kind in KINDS[mode]}
-
-    def place(self, index: int) -> TokenPlace:
-        """Where a token stands."""
-        number = self._round_of[index]
-        return TokenPlace(index, self.tokens[index], self.rounds[number], index - self._starts[number])
-
-    def first_of_round(self, index: int, step: int = 0) -> int:
-        """The first token of the round ``step`` rounds from the one that a token belongs to, or of the outermost."""
-        number = self._round_of[index] + step
-        return self._starts[max(0, min(number, len(self._starts) - 1))]
-
-    def next_rejection(self, index: int) -> int | None:
-        """The next token after this one that stands in the place of a rejected guess."""
-        later = (at for at in range(index + 1, len(self.tokens)) if self.tokens[at].origin is Origin.CORRECTED)
-        return next(later, None)
-
-    def _drafter(self, index: int) -> str:
-        name = self.tokens[index].drafter or self.rounds[self._round_of[index]].drafter or OTHER
-        return name if name in DRAFTER_KINDS else OTHER

@@ -68,7 +68,7 @@ class MarkingController:
         if (
             reply_format.marks is not MarkMode.OFF
             and views
-            and not any(turn_view.turn.trace.tokens for turn_view in views)
+            and not any(turn_view.turn.reply.tokens for turn_view in views)
         ):
             return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
         return format_note(reply_format, one=chosen is not None)
@@ -89,7 +89,7 @@ class MarkingController:
         turn = self._chosen() if view is None else self._turn_in(view)
         if view is not None and turn is None:
             return "That reply has just left the screen."
-        if turn is None or not turn.trace.tokens:
+        if turn is None or not turn.reply.tokens:
             return "There are no tokens to look at yet."
         self._session.recall(turn)
         turn_view = self._transcript.view(turn)
@@ -170,4 +170,4 @@ class MarkingController:
         if selected is not None:
             return selected.turn
         current = self._session.current
-        return current if current is not None and current.trace.tokens else self._session.last
+        return current if current is not None and current.reply.tokens else self._session.last

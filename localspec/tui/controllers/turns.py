@@ -105,7 +105,7 @@ class TurnController:
         brief = self.transcript.ghosts is GhostMode.BRIEF and self.transcript.app.animation_level != "none"
         rejected = change.rejected if brief else ()
         if (view := self.transcript.view(change.turn)) is not None:
-            view.reply.write(change.rounds, rejected)
+            view.reply.tokens.extend(rejected)
         if rejected:
             self.ghost_timer.begin()
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -17,7 +17,6 @@ from localspec.base.visible import visible
 from localspec.chat.text.reasoning import Reasoning, tokens_before
 from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
-from localspec.engine.events import Origin, Proposal, Round
 from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.textual_fixes.steady import SteadyPane
 from localspec.tui.tokens.palette import Palette
@@ -31,7 +30,7 @@ MARKDOWN_CHARACTERS = 40_000
 
 
 class ReplyView(Vertical, SteadyPane):
-    """Grows by ``write``; ``finish`` completes it; ``show`` chooses the view."""
+    """Grows by ``tokens.extend``; ``finish`` completes it; ``show`` sets the format."""
 
     DEFAULT_CSS = """
     ReplyView { height: auto; }
@@ -56,14 +55,12 @@ class ReplyView(Vertical, SteadyPane):
     def __init__(self, palette: Callable[[], Palette], turn: Turn) -> None:
         """``turn`` may have a reply already: it is drawn as far as it has got."""
         super().__init__()
-        self.tokens = TokenView(palette, turn.trace)
+        self.tokens = TokenView(palette, turn.reply)
         self._palette = palette
         self._turn = turn
         self._lead = Static(Content(turn.lead), classes="lead")
         self._thought = ReasoningView()
         self._markdown: MarkedMarkdown | None = None
-        self._undrawn = list(turn.trace.rounds)
-        """Rounds of before, laid out as tokens when they are first to be seen so."""
         self._finished = False
 
     def compose(self) -> ComposeResult:
@@ -78,25 +75,14 @@ class ReplyView(Vertical, SteadyPane):
             self._draw()
 
     @property
-    def counts(self) -> dict[Origin, int]:
-        """How many tokens of each origin are marked."""
-        self._draw()
-        return self.tokens.counts
-
-    @property
     def finished(self) -> bool:
         """Whether nothing more will come."""
         return self._finished
 
-    def write(self, rounds: Sequence[Round], ghosts: tuple[Proposal, ...] = ()) -> None:
-        """Append the tokens of these rounds."""
-        self._draw()
-        self.tokens.extend(rounds, ghosts)
-
     def finish(self) -> None:
         """Nothing more will come; the token view stays until ``show`` says otherwise."""
         self._finished = True
-        if not self._undrawn:
+        if self.tokens.tokens_n == len(self._turn.reply.tokens):
             self.tokens.finish()
 
     def fences(self) -> list[Widget]:
@@ -151,7 +137,7 @@ class ReplyView(Vertical, SteadyPane):
 
         thought = Reasoning.find(text)
         if thought is not None:
-            tokens_n = tokens_before(self._turn.trace.tokens, thought.end - len(self._turn.lead))
+            tokens_n = tokens_before(self._turn.reply.tokens, thought.end - len(self._turn.lead))
             self._thought.tell(thought, tokens_n)
         markdown = MarkedMarkdown(self._palette, self._turn)
         markdown.display = False
@@ -165,9 +151,8 @@ class ReplyView(Vertical, SteadyPane):
         self._markdown = markdown
 
     def _draw(self) -> None:
-        """Lay out the tokens of before."""
-        if self._undrawn:
-            rounds, self._undrawn = self._undrawn, []
-            self.tokens.extend(rounds)
+        """Lay out the tokens of before, which Markdown stood for so far."""
+        if self.tokens.tokens_n < len(self._turn.reply.tokens):
+            self.tokens.extend()
             if self._finished:
                 self.tokens.finish()

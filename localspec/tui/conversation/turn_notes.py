@@ -31,7 +31,7 @@ def by_toy(turn: Turn, session: ChatSession) -> bool:
     """Whether the built-in pair wrote the reply."""
     if turn.about is not None:
         return turn.about.pair_id == BUILTIN_ID
-    source = turn.trace.source(0)
+    source = turn.reply.source(0)
     return session.chat_config.tour and (source is None or source.pair == session.chat_config.load)
 
 

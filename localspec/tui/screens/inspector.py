@@ -13,8 +13,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.chat.commands.places import INSPECTOR_ACTIONS
-from localspec.chat.token_queries import InspectableReply, TokenQueries
+from localspec.chat.token_queries import TokenQueries
 from localspec.chat.tokens.marking import MarkMode, ReplyFormat
+from localspec.chat.turn import Turn
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
@@ -47,7 +48,7 @@ class InspectorScreen(RowScreen[None]):
 
     def __init__(
         self,
-        subject: InspectableReply,
+        subject: Turn,
         token_queries: TokenQueries,
         palette: Callable[[], Palette],
         reply_format: ReplyFormat,
@@ -58,17 +59,16 @@ class InspectorScreen(RowScreen[None]):
         """``wake`` has the engine's answers taken; ``index`` is where to begin, at first the first token."""
         super().__init__()
         self._subject = subject
-        self._trace = subject.trace  # its own, which only grows, whatever the conversation below forgets meanwhile
+        self._reply = subject.reply
         self._token_queries = token_queries
         self._wake = wake
         self._reply_format = reply_format
-        self._shown_n = 0
         self._index = index or 0
-        self._tokens = TokenView(palette, self._trace)
+        self._tokens = TokenView(palette, self._reply)
         self._panel = TokenPanel()
 
     @property
-    def subject(self) -> InspectableReply:
+    def subject(self) -> Turn:
         """The reply that is looked into."""
         return self._subject
 
@@ -95,11 +95,8 @@ class InspectorScreen(RowScreen[None]):
 
     def refresh_knowledge(self) -> None:
         """More is known than before: further rounds, probabilities, or what was asked for."""
-        rounds = self._trace.rounds
-        if len(rounds) > self._shown_n:
-            self._tokens.extend(rounds[self._shown_n :])
-            self._shown_n = len(rounds)
-        if self._subject.reply.done:
+        self._tokens.extend()
+        if self._reply.done:
             self._tokens.finish()
         self._tokens.learned()
         if self._tokens.is_mounted:
@@ -112,17 +109,17 @@ class InspectorScreen(RowScreen[None]):
         self._go(self._tokens.neighbour(self._index, step))
 
     def action_round(self, step: int) -> None:
-        trace = self._trace
-        start = trace.first_of_round(self._index)
-        self._go(start if step < 0 and start < self._index else trace.first_of_round(self._index, step))
+        reply = self._reply
+        start = reply.first_of_round(self._index)
+        self._go(start if step < 0 and start < self._index else reply.first_of_round(self._index, step))
 
     def action_rejection(self) -> None:
-        found = self._trace.next_rejection(self._index)
+        found = self._reply.next_rejection(self._index)
         if found is not None:
             self._go(found)
 
     def action_go(self, index: int) -> None:
-        self._go(index % len(self._trace.tokens))
+        self._go(index % len(self._reply.tokens))
 
     def action_panel(self, step: int) -> None:
         self._panel.scroll_relative(y=3 * step, animate=False)
@@ -159,7 +156,7 @@ class InspectorScreen(RowScreen[None]):
 
     def _go(self, index: int) -> None:
         """Look at this token, or at the nearest there is."""
-        self._index = max(0, min(index, len(self._trace.tokens) - 1))
+        self._index = max(0, min(index, len(self._reply.tokens) - 1))
         y = self._tokens.move_cursor(self._index)
         self.query_one("#inspector-text", VerticalScroll).scroll_to(y=max(0, y - 3), animate=False)
         self._token_queries.look(self._subject, self._index)
@@ -167,11 +164,11 @@ class InspectorScreen(RowScreen[None]):
         self._show()
 
     def _show(self) -> None:
-        done = self._subject.reply.done
+        done = self._reply.done
         waiting = self._token_queries.failure or (
             "asking the models ..." if done else "The models are asked when the reply is done."
         )
-        self._panel.show(self._trace, self._index, waiting, wide=self.has_class("-wide"))
+        self._panel.show(self._reply, self._index, waiting, wide=self.has_class("-wide"))
 
 
 def _arrows(keys: str) -> str:

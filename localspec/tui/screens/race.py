@@ -15,7 +15,8 @@ from textual.widgets import Static
 from localspec.chat.commands.places import RACE_ACTIONS
 from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
 from localspec.chat.recorded_race import RECORDED
-from localspec.chat.tokens.marking import MarkMode, Trace
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import Token
 from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
 from localspec.tui.textual_fixes.compositor import RowScreen
@@ -48,8 +49,8 @@ class LaneView(Container):
         self._begin()
 
     def _begin(self) -> None:
-        self._trace = Trace()
-        self._tokens = TokenView(self._palette, self._trace)
+        self._reply = InspectableReply()
+        self._tokens = TokenView(self._palette, self._reply)
         self._tokens.mark(MarkMode.ORIGIN, keep_ghosts=False)
 
     def compose(self) -> ComposeResult:
@@ -60,12 +61,12 @@ class LaneView(Container):
     @property
     def shown_n(self) -> int:
         """Rounds on screen."""
-        return len(self._trace.rounds)
+        return len(self._reply.rounds)
 
     @property
     def shown_tokens(self) -> list[Token]:
         """Those of these rounds."""
-        return self._trace.tokens
+        return self._reply.tokens
 
     async def rewind(self) -> None:
         """To the start."""
@@ -84,9 +85,9 @@ class LaneView(Container):
         """Show what was done by then; returns whether the goal is reached."""
         due_n = self._lane.done_by(elapsed_s)
         if due_n > self.shown_n:
-            rounds = self._lane.rounds[self.shown_n : due_n]
-            self._trace.extend(rounds)
-            self._tokens.extend(rounds)
+            for round_ in self._lane.rounds[self.shown_n : due_n]:
+                self._reply.receive(round_)
+            self._tokens.extend()
             self._scroll.scroll_end(animate=False)
         self._say(lane_line(self._lane, elapsed_s, self.shown_n))
         return self.shown_n == len(self._lane.rounds)

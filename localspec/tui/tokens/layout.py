@@ -17,7 +17,8 @@ from operator import attrgetter
 from rich.cells import split_graphemes
 
 from localspec.base.visible import visible
-from localspec.engine.events import Origin, Proposal, Round, Token
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.engine.events import Origin, Proposal
 
 TAB_CELLS = 4
 END_MARK = "∎"
@@ -66,14 +67,16 @@ class _Cell:
 
 
 class TokenLayout:
-    """The lines of one growing reply at one width; rejected proposals stand among them if ``ghosts`` are kept."""
+    """The lines of one growing reply at one width; rejected proposals stand among them if ``ghosts`` are kept.
 
-    def __init__(self, width: int, *, ghosts: bool = False) -> None:
+    Refers to the reply's tokens by index and keeps none of its own.
+    """
+
+    def __init__(self, reply: InspectableReply, width: int, *, ghosts: bool = False) -> None:
+        self._reply = reply
         self._width = max(width, 2)
         self._ghosts = ghosts
-        self._tokens: list[Token] = []
-        self._rejected: dict[int, tuple[Proposal, ...]] = {}
-        """What was thrown away in favour of a token, by its index."""
+        self._tokens_n = 0
         self._ended = False
         self._lines: list[Line] = [Line()]
         self._wrapper = _Wrapper(self._width)
@@ -89,31 +92,14 @@ class TokenLayout:
         return self._width
 
     @property
-    def text(self) -> str:
-        """The reply so far."""
-        return "".join(token.text for token in self._tokens)
+    def tokens_n(self) -> int:
+        """The number of tokens laid out so far."""
+        return self._tokens_n
 
-    def counts(self) -> dict[Origin, int]:
-        """How many tokens of each origin are marked."""
-        counts = dict.fromkeys(Origin, 0)
-        for token in self._tokens:
-            counts[token.origin] += 1
-        return counts
-
-    def append(self, tokens: Iterable[Token]) -> int:
-        """Add tokens; returns the index of the first line that changed."""
-        start = len(self._tokens)
-        self._tokens.extend(tokens)
-        return self._extend(self._pieces(start))
-
-    def extend(self, rounds: Iterable[Round]) -> int:
-        """Add the tokens of rounds, and what they threw away; returns the index of the first line that changed."""
-        start = len(self._tokens)
-        for round_ in rounds:
-            self._tokens.extend(round_.tokens)
-            if round_.rejected and round_.tokens:
-                self._rejected[len(self._tokens) - 1] = round_.rejected
-        return self._extend(self._pieces(start))
+    def extend(self) -> int:
+        """Lay out the tokens that the reply has got since; returns the index of the first line that changed."""
+        start, self._tokens_n = self._tokens_n, len(self._reply.tokens)
+        return self._extend(self._pieces(start)) if start < self._tokens_n else len(self._lines) - 1
 
     def finish(self) -> int:
         """No more tokens will come: mark those at the end that have no text. Returns the first changed line."""
@@ -121,7 +107,7 @@ class TokenLayout:
         if self._ended:
             return changed
         self._ended = True
-        if not self._tokens or self._tokens[-1].text:
+        if not self._tokens_n or self._reply.tokens[self._tokens_n - 1].text:
             return changed
         return self._extend([self._end_cell()])
 
@@ -132,13 +118,13 @@ class TokenLayout:
             self._again()
 
     def keep_ghosts(self, keep: bool) -> bool:
-        """Put rejected proposals among the tokens, or leave them out; returns whether that changed anything."""
+        """Put rejected proposals among the tokens, or leave them out; returns True if lines may have changed."""
         if keep == self._ghosts:
             return False
         self._ghosts = keep
-        if self._rejected:
+        if self._tokens_n:
             self._again()
-        return bool(self._rejected)
+        return self._tokens_n > 0
 
     def lines_of(self, token: int) -> range:
         """The lines that a token stands on; one without text is drawn with the next that has some."""
@@ -160,15 +146,16 @@ class TokenLayout:
 
     def _pieces(self, first: int) -> Iterator[_Cell]:
         """Each token's text as one unmeasured cell; tokens without text wait for the character they belong to."""
-        for index in range(first, len(self._tokens)):
-            token = self._tokens[index]
-            if self._ghosts and (ghost := ghost_text(self._rejected.get(index, ()))):
+        for index in range(first, self._tokens_n):
+            token = self._reply.tokens[index]
+            if self._ghosts and (ghost := ghost_text(self._reply.place(index).rejected)):
                 yield _Cell(ghost, 0, Origin.PLAIN, index, is_ghost=True)
             if token.text:
                 yield _Cell(token.text, 0, token.origin, index)
 
     def _end_cell(self) -> _Cell:
-        return _Cell(END_MARK, 1, self._tokens[-1].origin, len(self._tokens) - 1, is_end=True)
+        last = self._tokens_n - 1
+        return _Cell(END_MARK, 1, self._reply.tokens[last].origin, last, is_end=True)
 
     def _extend(self, pieces: Iterable[_Cell]) -> int:
         """Go on with ``pieces`` behind the last line; where the two may make one character, lay that out again."""

@@ -115,19 +115,19 @@ class MarkedMarkdown(Markdown):
 
     async def mark(self, mode: MarkMode) -> bool:
         """Mark tokens in this way; False, and nothing done, where too little is known of whose text is whose."""
-        if mode is self._mode or not self._turn.trace.tokens:
+        if mode is self._mode or not self._turn.reply.tokens:
             return True
         if self._pieces is None:
             self._pieces = [piece async for piece in self._find()]
         if mode is not MarkMode.OFF and mapped_share([piece.mapped for piece in self._pieces]) < LEAST_SHARE:
             return False
-        self._mode, self._weighed_n = mode, len(self._turn.trace.probs)
+        self._mode, self._weighed_n = mode, len(self._turn.reply.probs)
         self._paint()
         return True
 
     def learned(self) -> None:
         """More may be known about the tokens than when they were marked."""
-        start, self._weighed_n = self._weighed_n, len(self._turn.trace.probs)
+        start, self._weighed_n = self._weighed_n, len(self._turn.reply.probs)
         if self._mode is MarkMode.HEAT and start < self._weighed_n:
             for piece in self._pieces or ():
                 if any(start <= run.token < self._weighed_n for run in piece.runs):
@@ -153,7 +153,7 @@ class MarkedMarkdown(Markdown):
         piece.draw(spans(piece.mapped.text, piece.runs, self._look) if marked else ())
 
     def _look(self, token: int) -> Style:
-        kind = self._turn.trace.kind(self._mode, token)
+        kind = self._turn.reply.kind(self._mode, token)
         if kind not in self._looks:
             self._looks[kind] = self._painted.mark_look(self._mode, kind)
         return self._looks[kind]
@@ -162,7 +162,7 @@ class MarkedMarkdown(Markdown):
         """What can be marked, piece by piece."""
         turn, source = self._turn, MarkdownSource(self.source)
         before = len(turn.lead) - (len(turn.text) - len(self.source))
-        owner = owners(turn.trace.tokens, before)
+        owner = owners(turn.reply.tokens, before)
         for number, block in enumerate(self.query(MarkdownBlock)):
             await _breathe(number)
             for widget, clean, mapped in _mapped(block, source):

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.chat.tokens.facts import Fact, came_about, legend, packed, thought_of, top_rows
-from localspec.chat.tokens.marking import Trace
+from localspec.chat.tokens.inspectable_reply import InspectableReply
 
 
 class TokenPanel(VerticalScroll, can_focus=False):
@@ -30,16 +30,16 @@ class TokenPanel(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         yield self._text
 
-    def show(self, trace: Trace, index: int, waiting: str, *, wide: bool) -> None:
+    def show(self, reply: InspectableReply, index: int, waiting: str, *, wide: bool) -> None:
         """Describe a token; beside the text there is room for a line to every fact."""
         width = max(self.scrollable_content_region.width, 40)
-        inspection = trace.inspections.get(index)
+        inspection = reply.inspections.get(index)
         top = top_rows(inspection, width) if inspection else []
         lines = [
-            *_lines(thought_of(trace, index, waiting), width, wide),
+            *_lines(thought_of(reply, index, waiting), width, wide),
             *[_pair(*row, head=not at) for at, row in enumerate(top)],
             *([Content("")] if top and wide else []),
-            *_lines(came_about(trace, index), width, wide),
+            *_lines(came_about(reply, index), width, wide),
             *([Content.styled(legend(inspection), "$quiet")] if inspection and legend(inspection) else []),
         ]
         self._text.update(Content("\n").join(lines))

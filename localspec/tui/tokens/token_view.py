@@ -6,7 +6,7 @@ when the number of lines changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.style import Style
 from textual import events
@@ -15,8 +15,9 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from localspec.chat.tokens.marking import MarkMode, Trace
-from localspec.engine.events import Origin, Proposal, Round
+from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.chat.tokens.marking import MarkMode
+from localspec.engine.events import Proposal
 from localspec.tui.textual_fixes.steady import Steady
 from localspec.tui.tokens.draw import column_of, ghost_segments, line_segments, selected_text, token_at
 from localspec.tui.tokens.layout import TokenLayout, TokenSpan
@@ -38,12 +39,12 @@ class TokenView(Steady):
             self.view = view
             self.token = token
 
-    def __init__(self, palette: Callable[[], Palette], trace: Trace) -> None:
-        """``trace`` is what is known about the tokens; whoever owns it extends it before the view."""
+    def __init__(self, palette: Callable[[], Palette], reply: InspectableReply) -> None:
+        """``reply`` has the tokens; nothing is laid out before the first ``extend``."""
         super().__init__()
         self._palette = palette
-        self._trace = trace
-        self._layout = TokenLayout(80)
+        self._reply = reply
+        self._layout = TokenLayout(reply, 80)
         self._strips: dict[int, Strip] = {}
         self._ghosts: tuple[Proposal, ...] = ()
         self._mode = MarkMode.ORIGIN
@@ -51,9 +52,9 @@ class TokenView(Steady):
         self._weighed_n = 0
 
     @property
-    def counts(self) -> dict[Origin, int]:
-        """How many tokens of each origin are marked."""
-        return self._layout.counts()
+    def tokens_n(self) -> int:
+        """The number of tokens that are laid out."""
+        return self._layout.tokens_n
 
     @property
     def ghosts(self) -> tuple[Proposal, ...]:
@@ -65,10 +66,10 @@ class TokenView(Steady):
         """How tokens are marked."""
         return self._mode
 
-    def extend(self, rounds: Sequence[Round], ghosts: tuple[Proposal, ...] = ()) -> None:
-        """Append tokens, and show these ghosts in place of those before."""
+    def extend(self, ghosts: tuple[Proposal, ...] = ()) -> None:
+        """Append the tokens that the reply has got since, and show these ghosts in place of those before."""
         self._ghosts = ghosts
-        self._changed(self._layout.extend(rounds))
+        self._changed(self._layout.extend())
 
     def fade(self) -> None:
         """Take the passing ghosts off the screen."""
@@ -90,7 +91,7 @@ class TokenView(Steady):
 
     def learned(self) -> None:
         """More may be known about the tokens than when they were drawn."""
-        start, self._weighed_n = self._weighed_n, len(self._trace.probs)
+        start, self._weighed_n = self._weighed_n, len(self._reply.probs)
         if self._mode is MarkMode.HEAT and start < self._weighed_n:
             self._changed(self._layout.lines_of(start).start, same_height=True)
 
@@ -152,7 +153,7 @@ class TokenView(Steady):
         return self._strips[y]
 
     def _look(self, run: TokenSpan) -> Style:
-        style = self._palette().mark(self._mode, self._trace.kind(self._mode, run.token))
+        style = self._palette().mark(self._mode, self._reply.kind(self._mode, run.token))
         return style + _CURSOR if run.token == self._cursor else style
 
     def _draw(self, y: int, selection: Selection | None) -> Strip:

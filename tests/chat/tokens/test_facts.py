@@ -19,9 +19,10 @@ from localspec.chat.tokens.facts import (
     thought_of,
     top_rows,
 )
-from localspec.chat.tokens.marking import Trace
+from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
+from tests.chat.tokens.support import reply_of
 
 TOP = tuple(Candidate(n, f" {n}", 0.4 / (n + 1)) for n in range(5))
 
@@ -30,11 +31,11 @@ def opinion(prob: float, filtered: float | None) -> Opinion:
     return Opinion(prob, 2, filtered, TOP)
 
 
-def trace(origin: Origin = Origin.ACCEPTED, drafter: str | None = "draft", why: str = "") -> Trace:
+def trace(origin: Origin = Origin.ACCEPTED, drafter: str | None = "draft", why: str = "") -> InspectableReply:
     """A round of two tokens: the first of this origin, the second in the place of a rejected guess."""
     tokens = (Token(1, " fox", origin, drafter), Token(2, "", Origin.CORRECTED))
     rejected = (Proposal(3, "\n", "suffix"), Proposal(4, "\x1b", "suffix"))
-    return Trace([Round(4, "draft", 3, tokens, rejected, (), 0.0012, 0.0401, 0.043, why)])
+    return reply_of([Round(4, "draft", 3, tokens, rejected, (), 0.0012, 0.0401, 0.043, why)])
 
 
 def test_the_sampler_decides_what_is_kept() -> None:
