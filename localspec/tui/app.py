@@ -317,7 +317,7 @@ class ChatApp(App[None], inherit_bindings=False):
             self._change_settings(self._settings.choose_theme(name))
         except LocalSpecError as error:
             if name.lower() not in self.available_themes:
-                self._chat.say(str(error))
+                self._chat.refuse(error)
                 return
             self.theme = name.lower()
             self._chat.say(f"The theme is {self.theme} until LocalSpec ends.")
@@ -341,7 +341,7 @@ class ChatApp(App[None], inherit_bindings=False):
         try:
             self._chat.say(change(text))
         except LocalSpecError as error:
-            self._chat.say(str(error))
+            self._chat.refuse(error)
 
     def _change_settings(self, config: Config) -> None:
         """Put changed settings into force. Raises LocalSpecError."""

@@ -12,6 +12,7 @@ from localspec.chat.commands.command import key_label
 from localspec.chat.commands.places import ACTIONS
 from localspec.config import read_config
 from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.stats import StatsScreen
@@ -166,6 +167,30 @@ async def test_the_palette_finds_commands_by_other_words(typed: str, title: str)
         provider = ActionCommands(app.screen)
         hits = [hit async for hit in provider.search(typed)]
     assert str(max(hits, key=lambda hit: hit.score).text).partition(" (")[0] == title
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("/set temperature hot", "'hot'"),
+        ("/set temprature 1", "temprature"),
+        ("/unset temprature", "temprature"),
+        ("/persona nobody", "no persona"),
+        ("/schema nothing.json", "nothing.json"),
+        ("/theme nonsense", "high-contrast"),
+    ],
+)
+async def test_a_command_with_a_wrong_argument_stays_in_the_prompt(text: str, why: str) -> None:
+    """To be put right there, beside the reason; the right one then leaves nothing."""
+    app = make_app(FakeEngine())
+    async with app.run_test() as pilot:
+        await send(pilot, text)
+        await wait_until(pilot, lambda: why in notice_text(pilot))
+        prompt = chat(pilot).query_one(Prompt)
+        assert prompt.written.text == text
+        await send(pilot, "/set temperature 1")
+        await wait_until(pilot, lambda: "Temperature is 1" in notice_text(pilot))
+        assert prompt.written.text == ""
 
 
 async def test_a_theme_is_chosen_by_command() -> None:

@@ -113,6 +113,8 @@ class ChatScreen(RowScreen[None]):
         self._inbox = inbox
         self._palette = palette
         self._preferences = Preferences()
+        self._obeyed: WrittenMessage | None = None
+        """The command with an argument that is being done."""
         self._rate = FrameRate()
         self._frame_n = 0
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
@@ -198,7 +200,9 @@ class ChatScreen(RowScreen[None]):
             self._quiet.say(refusal(text))
         elif argument := command_parts(text)[1]:
             where, _, what = action.handler.partition(".")
+            self._obeyed = written
             await self.app.run_action((where, what, (argument,)), self)
+            self._obeyed = None
         else:
             await self.app.run_action(action.handler, default_namespace=self)
 
@@ -449,6 +453,12 @@ class ChatScreen(RowScreen[None]):
     def complain(self, error: LocalSpecError) -> None:
         """Say below the conversation what went wrong with a pair, until one is loaded."""
         self._changes.complaint.show(error)
+
+    def refuse(self, error: LocalSpecError) -> None:
+        """Say why a command cannot be done, and leave its text, if it was written, in the prompt."""
+        if self._obeyed is not None:
+            self._prompt.put_back([self._obeyed])
+        self.say(str(error))
 
     def say(self, text: str) -> None:
         """Say it quietly, until the reader types."""
