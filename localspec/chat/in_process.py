@@ -47,7 +47,7 @@ class InProcessChat(ChatCore):
 
         Raises LocalSpecError if a pair cannot be loaded.
         """
-        if self.last is not None:
+        if self.last is not None and self.last is not turn:
             self.thread.unload(self.last)  # its tokens are in the store
             self.last = None
         self.adopt_promoted()
