@@ -119,7 +119,7 @@ def _plan(chat_config: ChatConfig, asked: Any, depth: int | None, tokens: int, s
 def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) -> tuple[Report, bool]:
     """Load, check, and say on what; and whether Ctrl-C came, which keeps all that is known by then."""
     from localspec.cli.streams import Status
-    from localspec.engine.model import Cancelled
+    from localspec.engine.cancel import Cancelled
     from localspec.insight.losslessness.report import Report, ReportContext
     from localspec.insight.losslessness.subject import ScorablePair
     from localspec.runtime.interruptible import InterruptibleThread

@@ -10,6 +10,10 @@ from __future__ import annotations
 import ctypes
 
 
+class Cancelled(Exception):
+    """Raised when a stop signal interrupts an evaluation, by ``Model.logits`` above all."""
+
+
 class Cancellation:
     """A stop signal that Python and C can both read. Thread-safe: each change is one byte."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from localspec.base.errors import CapacityError, InputError, LocalSpecError
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.depth import DepthPolicy
 from localspec.engine.dist import Rng
 from localspec.engine.divergence import divergence_of
@@ -25,7 +25,7 @@ from localspec.engine.events import (
     Started,
     Token,
 )
-from localspec.engine.model import Cancelled, Model
+from localspec.engine.model import Model
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
 from localspec.engine.text import RoundRelease, StopStrings, Utf8Stream

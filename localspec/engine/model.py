@@ -12,10 +12,6 @@ from numpy.typing import NDArray
 Logits = NDArray[np.float32]
 
 
-class Cancelled(Exception):
-    """Raised out of ``Model.logits`` when the caller's stop signal interrupts an evaluation."""
-
-
 class Vocab(Protocol):
     """What the engine needs to know about tokens."""
 

@@ -19,13 +19,13 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Protocol
 
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Cancelled, Model
+from localspec.engine.model import Model
 from localspec.engine.sampling import Greedy
 from localspec.runtime.measuring_progress import MeasuringProgress, batch_weight
 

@@ -20,9 +20,8 @@ from typing import Any, Generic, TypeVar
 from localspec.base.errors import INTERRUPTED_EXIT_CODE
 from localspec.base.signal_wakeup import SignalWakeup
 from localspec.base.signals import discard_terminal_output, ending_signals
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event
-from localspec.engine.model import Cancelled
 from localspec.runtime.cache_notices import KEEPING_HERE, tell_not_kept, told_if_long
 from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions

@@ -38,7 +38,7 @@ class OpenPair(Protocol):
     def close(self, cancel: Cancellation | None = None) -> None:
         """Keep what is worth keeping, and free the native memory.
 
-        Raises ``engine.model.Cancelled``, having freed everything, if ``cancel`` ended the keeping.
+        Raises ``engine.cancel.Cancelled``, having freed everything, if ``cancel`` ended the keeping.
         """
         ...
 
@@ -46,7 +46,7 @@ class OpenPair(Protocol):
 class PairInspector(Protocol):
     """Asks a pair again about a reply, which is named by what was asked and by the ids of its tokens.
 
-    Raises InputError, CapacityError or ``engine.model.Cancelled``.
+    Raises InputError, CapacityError or ``engine.cancel.Cancelled``.
     """
 
     def inspect(
@@ -72,7 +72,7 @@ class InspectablePair(OpenPair, Protocol):
 def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> InspectablePair:
     """Check both files, load them, measure plain speed.
 
-    Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.model.Cancelled``
+    Raises NotFoundError, ModelFileError, PairMismatchError or CapacityError, and ``engine.cancel.Cancelled``
     if ``cancel`` is set meanwhile; on failure nothing stays loaded. ``cancel`` goes on to stop replies.
     """
     from localspec.runtime.loaded_pair import LoadedPair

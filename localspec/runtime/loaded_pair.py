@@ -22,7 +22,7 @@ from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededRng
@@ -30,7 +30,7 @@ from localspec.engine.drafter import Drafter, DrafterInputs
 from localspec.engine.drafters import make_drafter
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Cancelled, Logits
+from localspec.engine.model import Logits
 from localspec.engine.tally import Tally
 from localspec.gguf import GgufHeader, read_header
 from localspec.models.compatibility import check_match

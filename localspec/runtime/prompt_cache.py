@@ -23,8 +23,7 @@ import numpy as np
 
 from localspec.base.errors import EngineError
 from localspec.base.shared_file import replace_file
-from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancellation, Cancelled
 
 _BLOCK_N = 64
 """Tokens in a block."""

@@ -18,8 +18,7 @@ import pytest
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, TERMINATED_EXIT_CODE, NotFoundError
 from localspec.cli.services import Services
-from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.runtime.cache_notices import KEEPING_HERE, NOT_KEPT
 from localspec.runtime.interruptible import InterruptibleThread, open_interruptibly
 from localspec.runtime.load import OpenPair

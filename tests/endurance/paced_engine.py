@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import (
     Event,
     Finished,
@@ -30,7 +30,6 @@ from localspec.engine.events import (
     Started,
     Token,
 )
-from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
 from localspec.runtime.messages import Message, ReplyOptions

@@ -27,9 +27,9 @@ from localspec.engine.backends.llama.report import (
     only_cuda,
 )
 from localspec.engine.backends.llama.sampler import make_sampler
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.dist import Dist
-from localspec.engine.model import Cancelled, Model
+from localspec.engine.model import Model
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT, TARGET, open_target

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from localspec.base.errors import CapacityError, EngineError, InputError
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
@@ -29,7 +29,7 @@ from localspec.engine.events import (
     Started,
 )
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Cancelled, Logits
+from localspec.engine.model import Logits
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.tally import Tally
 from localspec.runtime.messages import Reply

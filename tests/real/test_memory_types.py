@@ -19,9 +19,9 @@ from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Round
-from localspec.engine.model import Cancelled, Logits
+from localspec.engine.model import Logits
 from localspec.engine.settings import BANNED, Sampling
 from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Reply, ReplyOptions

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import InputError
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Round, Started
-from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role

@@ -18,11 +18,10 @@ from localspec.base.errors import (
 from localspec.base.file_identity import FileIdentity, identify
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import drafter_names, make_drafter
 from localspec.engine.events import Event, Finished, Origin, Round, Started
-from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
 from localspec.runtime.load import OpenPair, open_pair

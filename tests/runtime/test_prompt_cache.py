@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import EngineError
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Finished, Started
-from localspec.engine.model import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.runtime.load import open_pair
 from localspec.runtime.messages import Message, ReplyOptions, Role

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import CapacityError, InputError
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancelled
 from localspec.runtime.encoding import Encoder
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.prompting import Prompter, RenderedPrompt

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.base.errors import InputError
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancelled
 from localspec.runtime.messages import Message, Role
 from localspec.runtime.template import LONGEST_SOURCE, ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText, marked

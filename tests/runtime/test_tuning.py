@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
-from localspec.engine.model import Cancelled, Logits
+from localspec.engine.model import Logits
 from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.load import open_pair

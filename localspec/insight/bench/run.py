@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from localspec.base.errors import CapacityError, LocalSpecError
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancelled
 from localspec.insight.bench.environment import Snapshot, notes, resident_bytes
 from localspec.insight.bench.measure import LeftOut, Measured, Setup, measure
 from localspec.insight.bench.result import BenchResult, PairResult

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from localspec.engine.cancel import Cancelled
 from localspec.engine.events import Event, Finished, FinishReason, Round
-from localspec.engine.model import Cancelled, Logits
+from localspec.engine.model import Logits
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.pair_info import PairInfo

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Finished, FinishReason
-from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
 from localspec.runtime.options import LoadOptions, Progress

@@ -12,7 +12,7 @@ import pytest
 
 import localspec.engine.loop as loop
 from localspec.base.errors import CapacityError, EngineError
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancelled
 from localspec.engine.settings import Sampling
 from localspec.engine.verify import Verdict
 from localspec.insight.losslessness.check import Check, CheckOutcome, verdict_of

@@ -21,10 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import InputError
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.events import Event, Finished, FinishReason, Origin, PromptProgress, Round, Started, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
-from localspec.engine.model import Cancelled
 from localspec.engine.tally import Tally
 from localspec.runtime.load import InspectablePair
 from localspec.runtime.messages import Message, ReplyOptions

@@ -27,8 +27,7 @@ from localspec.engine.backends.llama.report import (
     offloaded_layers,
     only_cuda,
 )
-from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancellation, Cancelled
 
 _BATCH_TOKENS = 512
 _UNFUSED_BATCH_TOKENS = 128

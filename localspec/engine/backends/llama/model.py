@@ -19,8 +19,8 @@ from localspec.engine.backends.llama.memory import Rollback, make_memory
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
 from localspec.engine.backends.llama.vocab import LlamaVocab
-from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Cancelled, Likeliest, Logits
+from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.model import Likeliest, Logits
 
 _NO_SLOT, _ABORTED = 1, 2
 _MOST_VIEWS = 256

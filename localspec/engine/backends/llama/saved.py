@@ -21,8 +21,7 @@ import numpy as np
 
 from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.load import LoadedModel
-from localspec.engine.cancel import Cancellation
-from localspec.engine.model import Cancelled
+from localspec.engine.cancel import Cancellation, Cancelled
 
 _SEQUENCE = 0
 _FRONT = Struct("<4sII")
