@@ -5,7 +5,7 @@ from __future__ import annotations
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.marks import Marks
-from localspec.chat.own_settings import Changed, change, schema_from, set_from, told, unset_from
+from localspec.chat.settings.conversation import Changed, change, schema_from, set_from, told, unset_from
 from localspec.config import setting
 from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.line.state import State

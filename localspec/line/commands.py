@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from localspec.base.errors import UsageError
 from localspec.base.fuzzy import nearest
 from localspec.chat.marks import Marks
-from localspec.chat.own_settings import as_setting
+from localspec.chat.settings.conversation import as_setting
 from localspec.line import choices, compacting, conversations, figures, turns
 from localspec.line.state import State
 from localspec.line.voice import LEGENDS

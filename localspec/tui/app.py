@@ -37,6 +37,7 @@ from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.pairs.source import LocalPairs, NoPairs
 from localspec.chat.session import ChatSession
+from localspec.chat.settings.controller import SettingsController
 from localspec.config import Config
 from localspec.insight.observers.observers import Observers
 from localspec.runtime.cache_notices import KEEPING_BEHIND, tell, told_if_long
@@ -44,7 +45,6 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Answer, Load, Request
 from localspec.store import Store
 from localspec.tui.controllers.pairs import PairController
-from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.keys.bindings import app_bindings, textual_keymap
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch

@@ -23,13 +23,13 @@ FIELDS = {
 }
 SEEN = """
 import json
-from localspec.chat.own_settings import set_from
+from localspec.chat.settings.conversation import set_from
 from localspec.cli.options import overrides
 from localspec.cli.run import run
 from localspec.config import read_config, setting
 from localspec.config.file import write_value
 from localspec.runtime.resolver import SettingsResolver
-from localspec.tui.settings.browser import SettingsBrowser
+from localspec.chat.settings.browser import SettingsBrowser
 from tests.readme import settings as page
 
 def resolver(*arguments):

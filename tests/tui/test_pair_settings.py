@@ -11,11 +11,11 @@ from textual.widgets import Input
 
 from localspec.base.errors import UsageError
 from localspec.chat.pairs.source import LocalPairs
+from localspec.chat.settings.browser import SETTING, SettingsBrowser
 from localspec.config import config_file, read_config, setting
 from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.chat_config import Layer
 from localspec.store import Store
-from localspec.tui.settings.browser import SETTING, SettingsBrowser
 from tests.config.support import configure
 from tests.tui.settings_support import chat_config, details, open_settings, rows, said, screen
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, send, session, wait_until

@@ -394,8 +394,8 @@ async def test_a_list_that_cannot_be_read_says_why(engine: FakeEngine) -> None:
 def test_the_real_pairs_are_listed_without_a_network(tmp_path: Path) -> None:
     """At once what is here, then what fits; nothing is asked of the Hub."""
     from localspec.chat.pairs.source import LocalPairs
+    from localspec.chat.settings.controller import NoSettings
     from localspec.doctor.native_probe import NativeReport
-    from localspec.tui.controllers.settings import NoSettings
 
     world = LocalPairs(NoSettings(TOUR))
     world._native = NativeReport(version="1", threads=2)

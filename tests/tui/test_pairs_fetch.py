@@ -10,9 +10,9 @@ import pytest
 from localspec.chat.pairs.downloads import Download, Stage
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.source import LocalPairs
+from localspec.chat.settings.controller import NoSettings
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
-from localspec.tui.controllers.settings import NoSettings
 from tests.gguf_files import Tensor, model
 from tests.hub import HubServer
 from tests.models.download.conftest import server as server

@@ -8,16 +8,16 @@ from textual.widgets import Input
 from localspec.chat.commands.places import ACTIONS, SETTING_ACTIONS
 from localspec.chat.pacing import Pacer
 from localspec.chat.session import ChatSession, Phase
+from localspec.chat.settings.browser import HEADING, SETTING, SettingsBrowser
+from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
 from localspec.config.table import SOUGHT
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Load
-from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.settings import SettingsScreen
-from localspec.tui.settings.browser import HEADING, SETTING, SettingsBrowser
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
 from localspec.tui.widgets.hints import Hints
 from tests.config.support import add_persona, configure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localspec.tui.settings.preferences import preferences
+from localspec.chat.settings.preferences import preferences
 from localspec.tui.terminal.title import LONGEST, TerminalTitle, terminal_write, titled
 from tests.tui.settings_support import chat_config
 from tests.tui.support import Clock, FakeEngine, chat, make_app, session, wait_until

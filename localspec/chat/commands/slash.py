@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from localspec.base.fuzzy import nearest
 from localspec.chat.commands.command import Action
 from localspec.chat.commands.places import ACTIONS
-from localspec.chat.own_settings import as_setting
+from localspec.chat.settings.conversation import as_setting
 
 _BY_WORD: Mapping[str, Action] = {
     **{word: action for action in ACTIONS if action.command for word in action.also},

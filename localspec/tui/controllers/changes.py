@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from localspec.chat.changes import Began, Change, Ended, LoadFailed, PairReady, TokenCountAnswered, Wrote
 from localspec.chat.pending import PendingMessages
+from localspec.chat.settings.controller import SettingsController
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.pairs import PairController
-from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.controllers.summaries import SummaryController
 from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.quiet_line import QuietLine

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from localspec.base.errors import LocalSpecError
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
+from localspec.chat.settings.controller import SettingsController
 from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
 from localspec.tui.controllers.focus import FocusController
 from localspec.tui.controllers.pairs import PairController
-from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.controllers.turns import TurnController
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.welcome import Welcome

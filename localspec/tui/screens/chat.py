@@ -30,6 +30,8 @@ from localspec.chat.importing import Importing
 from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
+from localspec.chat.settings.controller import SettingsController
+from localspec.chat.settings.preferences import Preferences
 from localspec.chat.tour import QUESTION
 from localspec.store import Hit
 from localspec.tui.controllers.changes import ChangeController
@@ -39,7 +41,6 @@ from localspec.tui.controllers.focus import FocusController
 from localspec.tui.controllers.marking import MarkingController
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.controllers.reading import ReadingController
-from localspec.tui.controllers.settings import SettingsController
 from localspec.tui.controllers.summaries import SummaryController
 from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
@@ -48,7 +49,6 @@ from localspec.tui.keys.bindings import screen_bindings
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
-from localspec.tui.settings.preferences import Preferences
 from localspec.tui.terminal.clipboard import copy
 from localspec.tui.terminal.title import TerminalTitle, terminal_write
 from localspec.tui.textual_fixes.compositor import RowScreen

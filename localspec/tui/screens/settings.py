@@ -13,11 +13,11 @@ from textual.widgets import Input, Static
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.places import SETTING_ACTIONS
+from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.runtime.chat_config import Layer
 from localspec.tui.keys.bindings import bindings_of, labels_of
-from localspec.tui.settings.browser import SettingsBrowser
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting

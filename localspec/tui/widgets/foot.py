@@ -8,13 +8,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from localspec.chat.session import ChatSession
+from localspec.chat.settings.preferences import Preferences
 from localspec.chat.status import live_state
 from localspec.chat.tokens.marking import MarkMode
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.quiet_line import QuietLine
 from localspec.tui.conversation.turn_notes import context_note
 from localspec.tui.prompt.prompt import Prompt
-from localspec.tui.settings.preferences import Preferences
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.widgets.hints import Hints
 from localspec.tui.widgets.live_line import LiveLine

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from localspec.base.visible import visible_line
-from localspec.tui.settings.browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, SettingRow
+from localspec.chat.settings.browser import HEADING, QUIET, STRONG, TEXT, WARNING, Part, SettingRow
 from localspec.tui.widgets.row_list import RowList
 
 LOOKS = {QUIET: "$quiet", TEXT: "", STRONG: "bold", WARNING: "$warning"}

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.own_settings import Changed, change, schema_from, set_from, told, unset_from
 from localspec.chat.session import ChatSession
+from localspec.chat.settings.browser import SettingsBrowser, SettingsFile
+from localspec.chat.settings.conversation import Changed, change, schema_from, set_from, told, unset_from
+from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.own import read_own
 from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
-from localspec.tui.settings.browser import SettingsBrowser, SettingsFile
-from localspec.tui.settings.preferences import Preferences, preferences
 
 _PAIR = "model.pair"
 _PERSONA = setting("persona")

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from localspec.base.errors import UsageError
 from localspec.chat.commands.keymap import resolve_keymap
-from localspec.chat.own_settings import short
+from localspec.chat.settings.conversation import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.base.errors import UsageError
+from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import read_config, setting
 from localspec.store import Store
-from localspec.tui.settings.browser import SettingsBrowser
 from tests.config.support import add_persona
 from tests.tui.settings_support import chat_config, details, open_settings, rows, screen
 from tests.tui.settings_support import said as said_there

@@ -1,1 +1,0 @@
-"""The settings screen's model, and the settings of the screen itself."""
