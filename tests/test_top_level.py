@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from tests.mutants import TESTS
+
 ROOT = Path(__file__).parents[1]
 FILES = {
     "CHANGELOG.md",
@@ -38,3 +40,8 @@ def test_the_source_distribution_has_what_a_wheel_is_made_of() -> None:
     }
     assert needed <= packed
     assert not any(path.startswith(("tests", "assets/recipe")) for path in packed)
+
+
+def test_planted_errors_name_modules_and_tests_that_exist() -> None:
+    assert [module for module in TESTS if not (ROOT / "localspec" / f"{module}.py").is_file()] == []
+    assert [test for tests in TESTS.values() for test in tests if not (ROOT / "tests" / test).exists()] == []

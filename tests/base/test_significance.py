@@ -44,6 +44,10 @@ def test_the_noncentral_tail_is_scipys(x: float, df: int, noncentrality: float) 
     assert noncentral_chi_square_tail(x, df, noncentrality) == pytest.approx(expected, abs=1e-8)
 
 
+def test_without_noncentrality_the_tail_is_the_central_one() -> None:
+    assert noncentral_chi_square_tail(7.0, 2, 0) == chi_square_tail(7.0, 2)
+
+
 @pytest.mark.parametrize(("n", "low", "high"), [(6, 1, 6), (9, 2, 8), (20, 6, 15)])
 def test_the_interval_of_a_median_is_the_textbooks(n: int, low: int, high: int) -> None:
     """Ranks from the tables for 95 %: of 6 values all, of 20 the 6th to the 15th."""

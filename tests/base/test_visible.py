@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from localspec.base.visible import visible, visible_line
+from localspec.base.visible import is_visible, visible, visible_line
 
 BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 ORDINARY = (
@@ -60,3 +60,5 @@ def test_hidden_words_are_seen() -> None:
 def test_a_place_of_one_line_has_one_line() -> None:
     """A title or an error cannot pretend to be the next line."""
     assert visible_line("a\nlocalspec: all is well\tnow") == "a␊localspec: all is well now"
+    assert is_visible("all is well")
+    assert not any(map(is_visible, ("a\nb", "a\tb", "a\x1b[2J", "a\u202eb")))

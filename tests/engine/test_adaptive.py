@@ -351,13 +351,15 @@ class TestCosts:
             costs.observe_round(4, 5.0, refused=False)
         assert (costs.round_s(4), costs.plain_s, costs.rollback_s) == pytest.approx((2.0, 1.0, 3.0))
 
-    def test_what_taking_back_costs_follows_what_happens(self) -> None:
-        costs = Costs({1: 1.0, 4: 2.0}, rollback_s=3.0)
+    @pytest.mark.parametrize("unit", [1.0, 0.001])
+    def test_what_taking_back_costs_follows_what_happens(self, unit: float) -> None:
+        """On a slow machine and on a fast one."""
+        costs = Costs({1: unit, 4: 2 * unit}, rollback_s=3 * unit)
         for _ in range(200):
-            costs.observe_round(4, 2.0, refused=True)
-            costs.observe_round(4, 8.0, refused=False)
-        assert costs.rollback_s == pytest.approx(6.0, rel=0.2)
-        assert costs.round_s(4) == pytest.approx(2.0, rel=0.2)
+            costs.observe_round(4, 2 * unit, refused=True)
+            costs.observe_round(4, 8 * unit, refused=False)
+        assert costs.rollback_s == pytest.approx(6 * unit, rel=0.2)
+        assert costs.round_s(4) == pytest.approx(2 * unit, rel=0.2)
 
     def test_a_slower_day_makes_taking_back_dearer_as_well(self) -> None:
         assert Costs({1: 1.0}, rollback_s=3.0).scaled(2.0) == Costs({1: 2.0}, rollback_s=6.0)

@@ -249,6 +249,7 @@ class Noting:
     least: float = 0.0
     asked: list[tuple[str, int, float]] = field(default_factory=list)
     told: list[tuple[str, int]] = field(default_factory=list)
+    spent_s: list[float] = field(default_factory=list)
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         self.asked.append((drafter, lag, best))
@@ -262,6 +263,7 @@ class Noting:
 
     def queried(self, query: DrafterQuery) -> None:
         self.told.append((query.drafter, query.lag))
+        self.spent_s.append(query.spent_s)
 
 
 class NoChance:
@@ -285,6 +287,16 @@ def test_a_plan_is_asked_before_each_look_and_told_of_those_that_cost() -> None:
     assert plan.asked == [("scripted", 0, 0.0), ("sampling", 1, 0.5)] * 2
     assert plan.told == [("sampling", 1)] * 2
     assert [proposal.drafter for proposal in draft.proposals] == ["sampling"] * 2
+
+
+def test_the_time_told_is_that_between_the_two_readings_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = iter(range(100, 1000))
+    monkeypatch.setattr("localspec.engine.drafting.time.perf_counter", lambda: next(readings))
+    plan = Noting(1)
+    draft_round(
+        [SamplingDrafter(TableModel(letters(4), seed=1))], PROMPT, plan, Greedy(), SeededRng(0), lambda _: False
+    )
+    assert plan.spent_s == [1.0]
 
 
 def test_nothing_is_drawn_where_the_plan_adds_nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,6 +186,15 @@ def tokens_of(guesses: Sequence[Guess]) -> list[int]:
 
 def after(texts: Sequence[Sequence[int]], context: Sequence[int]) -> SuffixCursor:
     return automaton_of(texts).walk_after(context)
+
+
+@given(TEXT)
+def test_the_automaton_has_no_more_states_than_it_needs(text: list[int]) -> None:
+    """One for all strings that end at the same places, one for the empty string and one below (Blumer et al. 1985)."""
+    ends: dict[tuple[int, ...], set[int]] = {}
+    for begin, end in combinations(range(len(text) + 1), 2):
+        ends.setdefault(tuple(text[begin:end]), set()).add(end)
+    assert len(automaton_of([text])._link) == len(set(map(frozenset, ends.values()))) + 2
 
 
 def test_a_text_that_repeats_itself_up_to_its_end_goes_on_repeating() -> None:

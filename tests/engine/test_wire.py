@@ -64,6 +64,13 @@ def test_an_event_survives_the_wire(event: Event) -> None:
     assert event_from_dict(json.loads(json.dumps(event_to_dict(event)))) == event
 
 
+def test_a_start_without_messages_left_out_is_read() -> None:
+    """As versions before that field wrote it."""
+    data = event_to_dict(Started(3, 0, 1))
+    del data["dropped_n"]
+    assert event_from_dict(data) == Started(3, 0, 1, 0)
+
+
 def test_the_promised_names() -> None:
     """Scripts outside the project rely on these fields; more may come, none may go."""
     round_ = Round(0, "draft", 3, (Token(1, "a", Origin.ACCEPTED, "draft"),), (Proposal(2, "b"),), (), 0.1, 0.2, 0.3)
