@@ -33,7 +33,7 @@ def theme_of(look: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 async def hold_still(pilot: Pilot[Any]) -> None:
     """Stop what changes a picture by itself: figures that are drawn, and cursors that blink."""
-    chat(pilot)._timer.pause()
+    chat(pilot)._replies._timer.pause()
     for screen in pilot.app.screen_stack:
         for area in screen.query(TextArea):
             area.cursor_blink = False

@@ -76,7 +76,7 @@ async def test_a_word_more_asks_nobody_else(monkeypatch: pytest.MonkeyPatch) -> 
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await a_screen_full(pilot, engine)
         screen, tokens = chat(pilot), views(pilot)[1].reply.tokens
-        screen._timer.pause()
+        screen._replies._timer.pause()
         await pilot.pause()
         for widget in screen._compositor.visible_widgets:
             usual = widget.render_lines

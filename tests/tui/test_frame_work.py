@@ -44,7 +44,7 @@ async def frame_calls(pilot: Pilot[Any], engine: FakeEngine, tokens_n: int) -> i
     chat(pilot)._wake()
     await written(pilot, tokens_n)
     await pilot.pause()
-    chat(pilot)._timer.pause()
+    chat(pilot)._replies._timer.pause()
     view: TokenView = views(pilot)[0].reply.tokens
     draw(view)  # whether the screen has come to it or not
     return min(round_calls(pilot, engine, view) for _ in range(5))
@@ -52,8 +52,8 @@ async def frame_calls(pilot: Pilot[Any], engine: FakeEngine, tokens_n: int) -> i
 
 def round_calls(pilot: Pilot[Any], engine: FakeEngine, view: TokenView) -> int:
     engine.write([make_round(LINE, rejected=[" so"])])
-    chat(pilot)._frame_n = -1  # the figures are drawn too
-    return calls_of(chat(pilot)._frame) + calls_of(lambda: draw(view))
+    chat(pilot)._replies._frame_n = -1  # the figures are drawn too
+    return calls_of(chat(pilot)._replies._frame) + calls_of(lambda: draw(view))
 
 
 def draw(view: TokenView) -> None:

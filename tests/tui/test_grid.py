@@ -156,7 +156,7 @@ async def on_screen(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         app.theme = DARK.name
         async with app.run_test(size=SIZES[-1]) as pilot:
             await go(engine, pilot)
-            chat(pilot)._timer.pause()
+            chat(pilot)._replies._timer.pause()
             for field in [*chat(pilot).query("PromptArea"), *app.screen.query(Input), *chat(pilot).query(Input)]:
                 field.cursor_blink = False
             yield pilot

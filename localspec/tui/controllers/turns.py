@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from textual.widget import Widget
 
-from localspec.chat.changes import Wrote
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.session import ChatSession
 from localspec.chat.status import closing_note
-from localspec.chat.tokens.marking import GhostMode
 from localspec.chat.turn import Turn
 from localspec.store import StoredConversation
 from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import by_toy, turn_note, version_note
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.tokens.ghost_timer import GhostTimer
 from localspec.tui.tokens.palette import Palette
 
 NOTHING_SAID = "Nothing has been said yet."
@@ -35,11 +31,8 @@ class TurnController:
         session: ChatSession,
         palette: Callable[[], Palette],
         say: Say,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session = session
-        self.ghost_timer = GhostTimer(clock)
-        """Of what was rejected, where that is shown briefly."""
         self.transcript = Transcript(self._make)
         self.say = say
         self.keymap = Keymap({})
@@ -100,26 +93,15 @@ class TurnController:
         for view in self.transcript.views:
             self._label(view)
 
-    def write(self, change: Wrote) -> None:
-        """More of the reply."""
-        brief = self.transcript.ghosts is GhostMode.BRIEF and self.transcript.app.animation_level != "none"
-        rejected = change.rejected if brief else ()
-        if (view := self.transcript.view(change.turn)) is not None:
-            view.reply.tokens.extend(rejected)
-        if rejected:
-            self.ghost_timer.begin()
-        else:
-            self.ghost_timer.end()
+    def begin(self, turn: Turn) -> None:
+        """Draw the turn as one that is being answered."""
+        view = self.transcript.view(turn)
+        if view is not None:
+            view.begin()
+            self._label(view)
 
-    def fade(self) -> None:
-        """Take away what was to be seen for a moment, once that has passed."""
-        current = self.session.current if self.ghost_timer.over() else None
-        if current is not None and (view := self.transcript.view(current)) is not None:
-            view.reply.tokens.fade()
-
-    def close(self, turn: Turn) -> TurnView | None:
-        """The reply is over: its last look, and what there is to say about it."""
-        self.ghost_timer.end()
+    def end(self, turn: Turn) -> None:
+        """Draw the turn as one that is answered, or whose reply failed."""
         view = self.transcript.view(turn)
         if view is not None:
             view.reply.finish()
@@ -127,14 +109,6 @@ class TurnController:
             if turn.reply.error is not None:
                 view.fail(turn.reply.error)
             self.transcript.finish(view)
-        return view
-
-    def begin(self, turn: Turn) -> None:
-        """The reply has begun."""
-        view = self.transcript.view(turn)
-        if view is not None:
-            view.begin()
-            self._label(view)
 
     async def withdraw(self, turns: list[Turn]) -> None:
         """Messages that waited are not to be answered: those that were never said are gone."""

@@ -24,7 +24,6 @@ from textual.message import Message
 from localspec.base.errors import LocalSpecError
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.compose.message import WrittenMessage
-from localspec.chat.frame_rate import FRAME_S, FrameRate
 from localspec.chat.history import History
 from localspec.chat.importing import Importing
 from localspec.chat.inbox import AnswerQueue
@@ -34,13 +33,13 @@ from localspec.chat.settings.controller import SettingsController
 from localspec.chat.settings.preferences import Preferences
 from localspec.chat.tour import QUESTION
 from localspec.store import Hit
-from localspec.tui.controllers.changes import ChangeController
 from localspec.tui.controllers.conversations import ConversationController
 from localspec.tui.controllers.editing import EditingController
 from localspec.tui.controllers.focus import FocusController
 from localspec.tui.controllers.marking import MarkingController
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.controllers.reading import ReadingController
+from localspec.tui.controllers.replies import ReplyController
 from localspec.tui.controllers.summaries import SummaryController
 from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
@@ -61,8 +60,6 @@ from localspec.tui.widgets.welcome import Welcome
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
-FRAMES_PER_FIGURES = 3
-"""Figures are drawn at every third frame: faster, nobody could read them."""
 COPIED = {"text": "reply", "code": "code"}
 """What is said to be copied, by the name of what gives it."""
 
@@ -115,14 +112,12 @@ class ChatScreen(RowScreen[None]):
         self._preferences = Preferences()
         self._obeyed: WrittenMessage | None = None
         """The command with an argument that is being done."""
-        self._rate = FrameRate()
-        self._frame_n = 0
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
         self._foot = Foot(session, controller, palette, self._prompt)
         self._quiet = self._foot.quiet
         self._tour = self._foot.tour
         self._pending = PendingMessages(session)
-        self._turns = TurnController(session, palette, self._quiet.say, clock)
+        self._turns = TurnController(session, palette, self._quiet.say)
         self._transcript = self._turns.transcript
         self._editing = EditingController(session, self._turns, self._prompt)
         self._foot.leads_n = lambda: self._editing.leads_n
@@ -132,8 +127,19 @@ class ChatScreen(RowScreen[None]):
         self._marking = MarkingController(
             session, self._transcript, palette, self._wake, self._quiet.say, new_here=new_here
         )
-        self._changes = ChangeController(
-            self._turns, self._summaries, self._prompt, self._pending, controller, settings, self._quiet
+        self._replies = ReplyController(
+            session,
+            inbox,
+            self._turns,
+            self._marking,
+            self._summaries,
+            self._prompt,
+            self._pending,
+            controller,
+            settings,
+            self._quiet,
+            self._draw_figures,
+            clock,
         )
         self._where = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
         self._conversations = ConversationController(
@@ -146,7 +152,6 @@ class ChatScreen(RowScreen[None]):
         yield self._foot
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(FRAME_S, self._tick, pause=True)
         self._title = TerminalTitle(terminal_write(self.app, os.environ))
         self._where.write()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
@@ -154,7 +159,7 @@ class ChatScreen(RowScreen[None]):
         self._quiet.say(self._session.store.notice or self._settings.news)
         if (conversation := self._session.chat_config.conversation) is not None:
             self.run_worker(self._begin_with(conversation))
-        self._wake()
+        self._replies.start()
 
     def on_unmount(self) -> None:
         self._title.end()
@@ -406,41 +411,16 @@ class ChatScreen(RowScreen[None]):
         self._wake()
 
     def _wake(self) -> None:
-        """Draw now, and go on drawing for as long as there is something to draw."""
-        self._timer.resume()
-        self._prompt.set_calm(True)
-        self._frame_n = -1
-        self._rate.begin()
-        self._frame()
+        self._replies.wake()
 
-    def _tick(self) -> None:
-        if self._rate.due():
-            self._frame()
-
-    def _frame(self) -> None:
-        for answer in self._inbox.take():
-            self._session.receive(answer)
-        changes = self._session.advance()
-        for change in changes:
-            self._changes.show(change)
-            self._marking.follow(change)
-        self._turns.fade()
-        self._frame_n += 1
-        done = not self._session.busy and not self._turns.ghost_timer.lasts
-        if done or self._frame_n % FRAMES_PER_FIGURES == 0:
-            self._foot.draw(self._transcript.reply_format.mode)
-            self._where.keep_count()
-            self._name_terminal()
-        if done:
-            self._timer.pause()
-            self._prompt.set_calm(self._preferences.reduced_motion)
-            self._inbox.sleep()
-
-    def _name_terminal(self) -> None:
-        if not self._preferences.terminal_title:
+    def _draw_figures(self) -> None:
+        """Draw the rows below the conversation, and the terminal's title."""
+        self._foot.draw(self._transcript.reply_format.mode)
+        self._where.keep_count()
+        if self._preferences.terminal_title:
+            self._title.show(self._conversations.title)
+        else:
             self._title.end()
-            return
-        self._title.show(self._conversations.title)
 
     # What there is about pairs
 
@@ -452,7 +432,7 @@ class ChatScreen(RowScreen[None]):
 
     def complain(self, error: LocalSpecError) -> None:
         """Say below the conversation what went wrong with a pair, until one is loaded."""
-        self._changes.complaint.show(error)
+        self._replies.complaint.show(error)
 
     def refuse(self, error: LocalSpecError) -> None:
         """Say why a command cannot be done, and leave its text, if it was written, in the prompt."""

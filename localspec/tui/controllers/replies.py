@@ -1,0 +1,155 @@
+"""Replies on screen while the engine writes them: one timer, which runs only while there is something to draw.
+
+A frame takes all answers that the engine has sent since the last one, so the screen's work does not grow with the
+engine's speed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from localspec.chat.changes import Began, Change, Ended, LoadFailed, PairReady, TokenCountAnswered, Wrote
+from localspec.chat.frame_rate import FRAME_S, FrameRate
+from localspec.chat.inbox import AnswerQueue
+from localspec.chat.pending import PendingMessages
+from localspec.chat.session import ChatSession
+from localspec.chat.settings.controller import SettingsController
+from localspec.chat.tokens.marking import GhostMode
+from localspec.chat.turn import Turn
+from localspec.tui.controllers.marking import MarkingController
+from localspec.tui.controllers.pairs import PairController
+from localspec.tui.controllers.summaries import SummaryController
+from localspec.tui.controllers.turns import TurnController
+from localspec.tui.conversation.quiet_line import QuietLine
+from localspec.tui.prompt.prompt import Prompt
+from localspec.tui.tokens.ghost_timer import GhostTimer
+from localspec.tui.widgets.complaint import Complaint
+
+FRAMES_PER_FIGURES = 3
+"""The figures are drawn at every third frame: a person cannot read them faster."""
+
+
+class ReplyController:
+    """Feeds the engine's answers to the session, and draws what changed."""
+
+    def __init__(
+        self,
+        session: ChatSession,
+        inbox: AnswerQueue,
+        turns: TurnController,
+        marking: MarkingController,
+        summaries: SummaryController,
+        prompt: Prompt,
+        pending: PendingMessages,
+        pairs: PairController,
+        settings: SettingsController,
+        quiet: QuietLine,
+        draw_figures: Callable[[], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``draw_figures`` draws the rows around the conversation; it is called now and then, and after the last."""
+        self.complaint = Complaint(turns.transcript)
+        """The error of a pair that cannot be loaded."""
+        self._session = session
+        self._inbox = inbox
+        self._turns = turns
+        self._marking = marking
+        self._summaries = summaries
+        self._prompt = prompt
+        self._pending = pending
+        self._pairs = pairs
+        self._settings = settings
+        self._quiet = quiet
+        self._draw_figures = draw_figures
+        self._ghosts = GhostTimer(clock)
+        self._rate = FrameRate()
+        self._frame_n = 0
+
+    def start(self) -> None:
+        """Make the timer, and draw. The conversation is mounted."""
+        self._timer = self._turns.transcript.set_interval(FRAME_S, self._tick, pause=True)
+        self.wake()
+
+    def wake(self) -> None:
+        """Draw now, and go on drawing for as long as there is something to draw."""
+        self._timer.resume()
+        self._prompt.set_calm(True)
+        self._frame_n = -1
+        self._rate.begin()
+        self._frame()
+
+    def _tick(self) -> None:
+        if self._rate.due():
+            self._frame()
+
+    def _frame(self) -> None:
+        for answer in self._inbox.take():
+            self._session.receive(answer)
+        for change in self._session.advance():
+            self._show(change)
+            self._marking.follow(change)
+        self._fade()
+        self._frame_n += 1
+        done = not self._session.busy and not self._ghosts.lasts
+        if done or self._frame_n % FRAMES_PER_FIGURES == 0:
+            self._draw_figures()
+        if done:
+            self._timer.pause()
+            self._prompt.set_calm(self._settings.preferences.reduced_motion)
+            self._inbox.sleep()
+
+    def _show(self, change: Change) -> None:
+        match change:
+            case Began(turn):
+                self._begin(turn)
+            case Wrote():
+                self._write(change)
+            case Ended(turn):
+                self._end(turn)
+            case TokenCountAnswered(token_n):
+                self._prompt.counted(token_n)
+            case LoadFailed(error):
+                self._prompt.fit(None)
+                self._quiet.said = ""
+                self.complaint.show(error, self._pairs.way_back())
+                self._pairs.begin()
+            case PairReady(info):
+                self._prompt.fit(info.n_ctx)
+                self.complaint.withdraw()
+                self._settings.pace()
+                self._quiet.say(self._pairs.ready() or self._quiet.said)
+                self._pairs.begin()
+
+    def _begin(self, turn: Turn) -> None:
+        self._prompt.belong_to(self._session.thread.stored.id)
+        self._pending.begun(turn)
+        self._turns.begin(turn)
+        self._pairs.replying()
+
+    def _write(self, change: Wrote) -> None:
+        """Draw the tokens that the reply has got, and for a moment the proposals rejected last."""
+        transcript = self._turns.transcript
+        brief = transcript.ghosts is GhostMode.BRIEF and transcript.app.animation_level != "none"
+        rejected = change.rejected if brief else ()
+        if (view := transcript.view(change.turn)) is not None:
+            view.reply.tokens.extend(rejected)
+        if rejected:
+            self._ghosts.begin()
+        else:
+            self._ghosts.end()
+
+    def _end(self, turn: Turn) -> None:
+        self._ghosts.end()
+        if turn.is_summary:
+            self._turns.transcript.run_worker(self._summaries.end(turn))
+            return
+        self._settings.adopt_promoted()
+        self._turns.end(turn)
+        self._prompt.weigh()
+
+    def _fade(self) -> None:
+        """Take the rejected proposals off the screen once their moment has passed."""
+        current = self._session.current if self._ghosts.over() else None
+        if current is not None and (view := self._turns.transcript.view(current)) is not None:
+            view.reply.tokens.fade()
