@@ -12,7 +12,7 @@ import numpy as np
 
 from localspec.engine.dist import Dist, Rng
 from localspec.engine.drafter import NextProposal
-from localspec.engine.model import Logits
+from localspec.engine.model import Logits, Model
 from localspec.engine.sampling import Sampler
 
 
@@ -168,7 +168,7 @@ class ScriptedDrafter:
 
     script: Callable[[Sequence[int]], Sequence[int]]
     name: str = "scripted"
-    free: bool = True
+    model: Model | None = None
     prefills: list[int] = field(default_factory=list)
 
     def prefill(self, context: Sequence[int]) -> None:
@@ -208,7 +208,6 @@ class SamplingDrafter:
 
     model: Any
     name: str = "sampling"
-    free: bool = False
 
     def prefill(self, context: Sequence[int]) -> None:
         pass

@@ -21,6 +21,7 @@ COMMANDS_PAGE = DOCS / "commands.md"
 EXIT_CODES_PAGE = DOCS / "exit_codes.md"
 ARCHITECTURE_PAGE = DOCS / "architecture.md"
 METRICS_PAGE = DOCS / "metrics.md"
+HOW_IT_WORKS_PAGE = DOCS / "how_it_works.md"
 _BLOCK = re.compile(r"<!-- generated: (?P<name>[a-z-]+) -->\n(?P<body>.*?)<!-- end -->", re.DOTALL)
 _SHOWN = {"run"}
 """Commands whose options have a table of their own."""
@@ -124,6 +125,14 @@ def settings() -> str:
     return "\n\n".join(parts)
 
 
+def drafters() -> str:
+    """Every drafter with the sentence of its file."""
+    from localspec.engine.drafters import drafter_declarations
+
+    rows = [f"| `{name}` | {each.about} |" for name, each in drafter_declarations().items()]
+    return "\n".join(["| Drafter | |", "| --- | --- |", *rows])
+
+
 def bindings() -> str:
     """Every action with its id and its keys in each shipped set."""
     from localspec.chat.commands.keymap import KEYMAPS
@@ -156,6 +165,7 @@ def packages() -> str:
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "bindings": bindings,
     "commands": commands,
+    "drafters": drafters,
     "environment": environment,
     "exit-codes": exit_codes,
     "keys": keys,
@@ -171,6 +181,7 @@ GENERATED: Mapping[Path, tuple[str, ...]] = {
     ARCHITECTURE_PAGE: ("packages",),
     COMMANDS_PAGE: ("commands", "run-options", "other-options"),
     EXIT_CODES_PAGE: ("exit-codes", "environment"),
+    HOW_IT_WORKS_PAGE: ("drafters",),
     KEYS_PAGE: ("keys", "bindings"),
     METRICS_PAGE: ("metrics",),
     SETTINGS_PAGE: ("settings",),

@@ -48,6 +48,10 @@ class UsageError(LocalSpecError):
     meaning = "the command line was not understood"
 
 
+class DrafterUnavailableError(UsageError):
+    """A drafter lacks what it needs of the pair: a draft model, or heads."""
+
+
 class InputError(LocalSpecError):
     """The prompt, or a file given as input, cannot be used."""
 

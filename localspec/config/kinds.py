@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from localspec.base.errors import NotFoundError, UsageError
+from localspec.base.plugins import plugin_files
 from localspec.config.texts import read_setting, read_text
 
 Value = bool | int | float | str | tuple[str, ...]
@@ -341,7 +342,12 @@ class Names(ValueKind):
     To the program ``auto`` is None, and everything else a tuple of names.
     """
 
-    known: tuple[str, ...]
+    package: str
+    """The package that the plug-ins are files of; it is not imported."""
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        return tuple(plugin_files(self.package))
 
     @property
     def form(self) -> str:

@@ -140,7 +140,7 @@ SETTINGS: tuple[Setting, ...] = (
         "map, unless a device is better without",
     ),
     _model("mlock", Flag(), "Keep the models in memory: the system may not swap them out", "no"),
-    Setting("speculation", "spec", Names(("draft", "suffix")), "Use these drafters, or none with off", "auto"),
+    Setting("speculation", "spec", Names("localspec.engine.drafters"), "Use these drafters, or none with off", "auto"),
     Setting(
         "speculation",
         "depth",

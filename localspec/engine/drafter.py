@@ -93,8 +93,11 @@ class Drafter(Protocol):
         ...
 
     @property
-    def free(self) -> bool:
-        """Whether its looks cost next to nothing; such drafters are asked first."""
+    def model(self) -> Model | None:
+        """The model that ``peek`` evaluates; None if ``peek`` costs next to nothing, and such drafters are asked first.
+
+        If it is a ``TunableModel``, loading a pair chooses its threads and measures its price.
+        """
         ...
 
     def prefill(self, context: Sequence[int]) -> None:

@@ -51,6 +51,33 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class TunableModel(Model, Protocol):
+    """A model whose price can be measured, and whose number of threads can be changed."""
+
+    @property
+    def threads(self) -> int: ...
+
+    @property
+    def replay_n(self) -> int:
+        """About how many tokens are read again when some just evaluated are taken back."""
+        ...
+
+    @property
+    def forgets_freely(self) -> bool:
+        """True if the latest tokens can be forgotten at no cost, however often."""
+        ...
+
+    @property
+    def singly_n(self) -> int:
+        """The most tokens that it reads one by one instead of in a batch."""
+        ...
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Likeliest:
     """The tokens with the highest scores; of the others nothing is known but that they score no higher."""

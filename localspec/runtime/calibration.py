@@ -12,12 +12,11 @@ pair is closed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from statistics import fmean, median
-from typing import Protocol
 
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
@@ -25,7 +24,7 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Finished, FinishReason, Round
 from localspec.engine.loop import Request, generate
-from localspec.engine.model import Model
+from localspec.engine.model import Model, TunableModel
 from localspec.engine.sampling import Greedy
 from localspec.runtime.measuring_progress import MeasuringProgress, batch_weight
 
@@ -57,45 +56,24 @@ _STEADY = 1.6
 """If the same evaluation takes this many times as long as another time, something else wants the machine."""
 
 
-class Tunable(Model, Protocol):
-    """A model whose number of threads can be changed."""
-
-    @property
-    def threads(self) -> int: ...
-
-    @property
-    def replay_n(self) -> int:
-        """How many tokens are read again, about, when some just evaluated are taken back."""
-        ...
-
-    @property
-    def forgets_freely(self) -> bool:
-        """Whether the latest tokens can be forgotten at no cost, however often."""
-        ...
-
-    @property
-    def singly_n(self) -> int:
-        """Up to how many tokens it reads one by one."""
-        ...
-
-    def set_threads(self, n: int) -> None:
-        """Evaluate with ``n`` CPU threads from now on."""
-        ...
+def plain_weight(prompt: Sequence[int]) -> float:
+    """About how long measuring the plain speed takes, in single tokens of the target."""
+    return len(prompt) / _PIECE_N * batch_weight(_PIECE_N) + FEWEST_ROUNDS + _WARM_UP_ROUNDS
 
 
-def planned_weight(target: Tunable, prompt: Sequence[int], tuned: Sequence[Tunable], *, costs: bool) -> float:
-    """About how long measuring takes, in single tokens of the target: the plain speed, and ``costs`` if wanted."""
-    weight = len(prompt) / _PIECE_N * batch_weight(_PIECE_N) + FEWEST_ROUNDS + _WARM_UP_ROUNDS
-    if not costs:
-        return weight
-    for model in tuned:
-        weight += min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1)
-    return weight + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight()
+def costs_weight(target: TunableModel, tuned: Iterable[TunableModel], drafters_n: int) -> float:
+    """About how long choosing threads for ``tuned`` and measuring costs take, in the same unit."""
+    threads = sum(min(2, model.threads) * _threads_weight(_VERIFIED_N if model is target else 1) for model in tuned)
+    return threads + sum(map(_evaluations_weight, _BATCHES[:FEWEST_ROUNDS])) + _rest_weight(drafters_n)
 
 
-def _rest_weight() -> float:
-    """What follows on the batches: a token beside the rest of a round, the draft, and whether the machine is steady."""
-    return _evaluations_weight(1) + 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N) + 2 * _REPEATS
+def _rest_weight(drafters_n: int) -> float:
+    """The steps after the batches: a single token, the drafters, and whether the machine is steady."""
+    return _evaluations_weight(1) + drafters_n * _drafter_weight() + 2 * _REPEATS
+
+
+def _drafter_weight() -> float:
+    return 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N)
 
 
 def _threads_weight(batch: int) -> float:
@@ -107,7 +85,7 @@ def _evaluations_weight(batch: int) -> float:
     return (1 + _REPEATS) * batch_weight(batch)
 
 
-def read(model: Tunable, prompt: Sequence[int], progress: MeasuringProgress) -> None:
+def read(model: TunableModel, prompt: Sequence[int], progress: MeasuringProgress) -> None:
     """Evaluate all of the prompt but its last token, piece by piece. Raises Cancelled."""
     if not model.forgets_freely:
         return  # it could not go back to where measuring begins
@@ -144,7 +122,7 @@ def plain_round(target: Model, prompt: Sequence[int], cancel: Cancellation, prog
     return PlainRound(median(each.total_s for each in measured), host_s)
 
 
-def choose_threads(model: Tunable, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> int:
+def choose_threads(model: TunableModel, prompt: Sequence[int], batch: int, progress: MeasuringProgress) -> int:
     """Set the number of threads that evaluates ``batch`` tokens fastest, from all of them down by halves; returns it.
 
     A small draft is often quicker on fewer threads: they wait for each other several times a layer.
@@ -163,23 +141,26 @@ def choose_threads(model: Tunable, prompt: Sequence[int], batch: int, progress: 
 
 
 def measure_costs(
-    target: Tunable,
-    draft: Tunable | None,
+    target: TunableModel,
+    drafters: Mapping[str, TunableModel],
     prompt: Sequence[int],
     plain: PlainRound,
     largest: int,
     progress: MeasuringProgress,
 ) -> Costs:
-    """Prices for batches up to ``largest`` tokens and for the draft, at the speed of ``plain``. Raises Cancelled."""
+    """Prices of batches up to ``largest`` tokens, and of queries by drafter, at the speed of ``plain``.
+
+    ``drafters`` are the models of those that have one, by drafter. Raises Cancelled.
+    """
     host_s = plain.host_s
 
     def between() -> None:
-        """A draft is evaluated before each verification, which takes the processor's caches from the target."""
-        if draft is not None:
-            draft.logits(prompt, 1)
+        """Drafters evaluate before each verification, which takes the processor's caches from the target."""
+        for model in drafters.values():
+            model.logits(prompt, 1)
 
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
-    progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight())
+    progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
     progress.begin("one token", _evaluations_weight(1))
     rounds_s = {1: host_s + _evaluation_s(target, prompt, 1)}
     deadline = time.perf_counter() + _BATCHES_S
@@ -194,13 +175,17 @@ def measure_costs(
     if largest not in rounds_s and len(rounds_s) > 1:
         rounds_s[largest] = _extrapolated(rounds_s, largest)
     queries = {}
-    if draft is not None:
-        progress.begin("the draft", 2 * _DRAFT_SHARE * _evaluations_weight(_CATCH_UP_N))
-        step_s = _evaluation_s(draft, prompt, 1)
-        catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
-        all_s = _catch_up_s(draft, prompt, catch_up_n)
-        queries["draft"] = QueryCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
+    for name, model in drafters.items():
+        progress.begin(f"drafter {name}", _drafter_weight())
+        queries[name] = _query_cost(model, prompt)
     return Costs(rounds_s, queries, rollback_s).scaled(plain.total_s / rounds_s[1])
+
+
+def _query_cost(model: TunableModel, prompt: Sequence[int]) -> QueryCost:
+    step_s = _evaluation_s(model, prompt, 1)
+    catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
+    all_s = _catch_up_s(model, prompt, catch_up_n)
+    return QueryCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
 
 
 def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
@@ -236,7 +221,7 @@ def _nothing() -> None:
 
 
 def _evaluation_s(
-    model: Tunable, prompt: Sequence[int], batch: int, of: _Of = min, between: Callable[[], None] = _nothing
+    model: TunableModel, prompt: Sequence[int], batch: int, of: _Of = min, between: Callable[[], None] = _nothing
 ) -> float:
     """The time for scoring the last ``batch`` tokens of the prompt; ``between`` runs before each time, uncounted."""
     if not model.forgets_freely:
@@ -250,7 +235,7 @@ def _evaluation_s(
     return of(_times_s(once))
 
 
-def _catch_up_s(model: Tunable, prompt: Sequence[int], n: int) -> float:
+def _catch_up_s(model: TunableModel, prompt: Sequence[int], n: int) -> float:
     """The time for reading the last ``n`` tokens and scoring the last of them."""
     if not model.forgets_freely:
         return _onward_s(model, prompt, n, 1)

@@ -26,8 +26,7 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededRng
-from localspec.engine.drafter import Drafter, DrafterInputs
-from localspec.engine.drafters import make_drafter
+from localspec.engine.drafter import DrafterInputs
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
@@ -38,6 +37,7 @@ from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.options import LoadOptions, Progress
+from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.placement import Placement, make_plan
 from localspec.runtime.prompt_cache import KeptCaches
@@ -59,6 +59,7 @@ class LoadedPair:
         info: PairInfo,
         target: LlamaModel,
         draft: LlamaModel | None,
+        drafters: PairDrafters,
         costs: Costs,
         calibration: CalibrationFile,
         memory: ReplyMemory | None,
@@ -70,11 +71,10 @@ class LoadedPair:
         self._target = target
         self._memory = memory
         self._caches = caches
-        self._parts = DrafterInputs(target.vocab, draft, memory.automaton if memory else None)
         self._costs = costs
         self._calibration = calibration
         self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
-        self._drafters: dict[str, Drafter] = {}
+        self._drafters = drafters
         self._cancel = cancel
         self._resources = resources
         self._prompter = Prompter(target.vocab, target.n_ctx, self._check)
@@ -90,14 +90,16 @@ class LoadedPair:
         with ExitStack() as resources:
             target, draft = _open_models(plan, cancel, progress, resources)
             calibration = _calibration_file(options, target)
-            costs = _fit(options, target, draft, calibration, cancel, progress)
+            memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
+            drafters = PairDrafters(DrafterInputs(target.vocab, draft, memory.automaton if memory else None))
+            costs = _fit(options, target, drafters, calibration, cancel, progress)
             if target.can_pad:
                 target.pad(costs.pad())
             info = _describe(options, headers, target, draft)
             info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
-            memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
-            return LoadedPair(info, target, draft, costs, calibration, memory, caches, cancel, resources.pop_all())
+            kept = calibration, memory, caches
+            return LoadedPair(info, target, draft, drafters, costs, *kept, cancel, resources.pop_all())
 
     @property
     def info(self) -> PairInfo:
@@ -105,7 +107,7 @@ class LoadedPair:
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
         """As ``load.OpenPair.reply``."""
-        drafters = self._chosen(options.spec)
+        drafters = self._drafters.chosen(options.spec)
         policy = self._policy(options.depth)
         try:
             if isinstance(prompt, str):
@@ -161,15 +163,6 @@ class LoadedPair:
         """Raises Cancelled."""
         if self._cancel.is_set():
             raise Cancelled
-
-    def _chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
-        """The drafters asked for, those that cost nothing first. They stay, and so does what they learned."""
-        if spec is None:
-            spec = ("suffix", "draft") if self._parts.draft else ("suffix",)
-        for name in spec:
-            if name not in self._drafters:
-                self._drafters[name] = make_drafter(name, self._parts)
-        return sorted((self._drafters[name] for name in dict.fromkeys(spec)), key=lambda drafter: not drafter.free)
 
     def _policy(self, depth: int | None) -> DepthPolicy:
         """Adaptive, or fixed at ``depth``. Raises UsageError outside what contexts are prepared for."""
@@ -281,7 +274,7 @@ def _calibration_file(options: LoadOptions, target: LlamaModel) -> CalibrationFi
 def _fit(
     options: LoadOptions,
     target: LlamaModel,
-    draft: LlamaModel | None,
+    drafters: PairDrafters,
     file: CalibrationFile,
     cancel: Cancellation,
     progress: Progress,
@@ -290,9 +283,9 @@ def _fit(
     progress(_MEASURING, 0.0)
     tuning = Tuning(
         target,
-        draft,
+        drafters.models,
         tune_target=options.threads is None,
-        tune_draft=options.threads is None and options.draft_threads is None,
+        tune_drafters=options.threads is None and options.draft_threads is None,
         largest=min(MAX_DEPTH + 1, target.n_ctx // 2),
     )
     costs = tuning.fit(

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from localspec.engine.cancel import Cancellation
 from localspec.engine.costs import Costs
+from localspec.engine.model import TunableModel
 from localspec.runtime.calibration import (
-    Tunable,
     choose_threads,
+    costs_weight,
     is_steady,
     measure_costs,
     plain_round,
-    planned_weight,
+    plain_weight,
     read,
 )
 from localspec.runtime.calibration_file import CalibrationFile
 from localspec.runtime.measuring_progress import MeasuringProgress
 
+_TARGET = "target"
+"""The target's name among the models; no drafter has it."""
 _VERIFY_BATCH = 4
 """Threads are chosen by a batch of this size: a small verification."""
 _SAME_DAY = 2.5
@@ -27,20 +30,20 @@ _SAME_DAY = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is to be fitted, and what is already decided."""
+    """The models of a pair, and which of them may have their number of threads chosen."""
 
-    target: Tunable
-    draft: Tunable | None
+    target: TunableModel
+    drafters: Mapping[str, TunableModel]
+    """The models of drafters that have one, by drafter."""
     tune_target: bool
-    """Whether the number of the target's threads is ours to choose."""
-    tune_draft: bool
+    tune_drafters: bool
     largest: int
     """The largest batch a round may have."""
 
-    def models(self) -> dict[str, Tunable]:
-        """Those whose threads are ours to choose, by name."""
-        models = {"target": self.target} if self.tune_target else {}
-        return {**models, "draft": self.draft} if self.draft and self.tune_draft else models
+    def tuned(self) -> dict[str, TunableModel]:
+        """The models whose number of threads is chosen, by name."""
+        target = {_TARGET: self.target} if self.tune_target else {}
+        return target | dict(self.drafters) if self.tune_drafters else target
 
     def fit(
         self,
@@ -51,8 +54,8 @@ class Tuning:
     ) -> Costs:
         """Costs as of now, threads set; ``show`` as ``MeasuringProgress`` calls it. Raises Cancelled."""
         costs = self._fitted(prompt, file, cancel, MeasuringProgress(show))
-        if self.draft:
-            costs.read_singly("draft", self.draft.singly_n)
+        for name, model in self.drafters.items():
+            costs.read_singly(name, model.singly_n)
         return costs
 
     def _fitted(
@@ -60,27 +63,28 @@ class Tuning:
     ) -> Costs:
         if kept := file.load():
             costs, threads = kept
-            for name, model in self.models().items():
+            for name, model in self.tuned().items():
                 model.set_threads(min(threads.get(name, model.threads), model.threads))
-            progress.plan(planned_weight(self.target, prompt, (), costs=False))
+            progress.plan(plain_weight(prompt))
             read(self.target, prompt, progress)
             factor = plain_round(self.target, prompt, cancel, progress).total_s / costs.plain_s
-            if 1 / _SAME_DAY < factor < _SAME_DAY and set(costs.queries) == ({"draft"} if self.draft else set()):
+            if 1 / _SAME_DAY < factor < _SAME_DAY and costs.queries.keys() == self.drafters.keys():
                 return costs.scaled(factor)
         return self._measure(prompt, file, cancel, progress)
 
     def _measure(
         self, prompt: Sequence[int], file: CalibrationFile, cancel: Cancellation, progress: MeasuringProgress
     ) -> Costs:
-        models = self.models()
-        progress.plan(planned_weight(self.target, prompt, list(models.values()), costs=True))
+        tuned = self.tuned()
+        weight = costs_weight(self.target, tuned.values(), len(self.drafters))
+        progress.plan(plain_weight(prompt) + weight)
         read(self.target, prompt, progress)
         threads = {
-            name: choose_threads(model, prompt, 1 if model is self.draft else min(_VERIFY_BATCH, len(prompt)), progress)
-            for name, model in models.items()
+            name: choose_threads(model, prompt, min(_VERIFY_BATCH, len(prompt)) if name == _TARGET else 1, progress)
+            for name, model in tuned.items()
         }
         plain = plain_round(self.target, prompt, cancel, progress)
-        costs = measure_costs(self.target, self.draft, prompt, plain, self.largest, progress)
+        costs = measure_costs(self.target, self.drafters, prompt, plain, self.largest, progress)
         if is_steady(self.target, prompt, progress):
             file.save(costs, threads)
         return costs

@@ -84,7 +84,7 @@ def main() -> None:
     target = LlamaModel.open(settings, cancel)
     some = list(range(100, 164))
     alone = plain_round(target, some, cancel, MeasuringProgress())
-    costs = measure_costs(target, None, some, alone, MAX_DEPTH + 1, MeasuringProgress())
+    costs = measure_costs(target, {}, some, alone, MAX_DEPTH + 1, MeasuringProgress())
     adaptive = AdaptiveDepth(costs, MAX_DEPTH)
     for task, (order, page) in TASKS.items():
         prompt, words = (target.vocab.tokenize(text, special=False) for text in (f"{order}\n\n{PAGE}\n\n", page))

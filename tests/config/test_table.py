@@ -13,7 +13,7 @@ from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.config import SETTINGS, Setting, setting
 from localspec.config.kinds import Choice, Names, RefusedValue, TextOrFile, Value, shown, typed
 from localspec.config.table import SECTIONS
-from localspec.engine.drafters import drafter_names
+from localspec.engine import drafters
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID
 from localspec.runtime.chat_config import ChatConfig, Outlets
@@ -84,7 +84,8 @@ def test_ranges_have_ends(key: str, least: int, most: int | None) -> None:
 
 def test_words_are_those_of_their_modules() -> None:
     """This package imports none of them."""
-    assert setting("spec").kind == Names(tuple(drafter_names()))
+    assert setting("spec").kind == Names(drafters.__name__)
+    assert f"names out of {', '.join(drafters.drafter_names())}" in setting("spec").kind.form
     for key, words in (("keymap", KEYMAPS), ("truth", MarkMode), ("ghosts", GhostMode)):
         assert setting(key).kind == Choice(tuple(map(str, words)))
 

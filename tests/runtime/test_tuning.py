@@ -92,7 +92,7 @@ def stairs(batch: int, threads: int) -> float:
 
 def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     target, draft = model(clock, stairs), model(clock, lambda batch, threads: 1e-4 * (1 + batch / 10))
-    costs = measure_costs(target, draft, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+    costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -104,7 +104,7 @@ def test_interruptions_change_no_price(clock: Clock) -> None:
     """Two of three evaluations take three times as long and longer, as beside other programs."""
     turns = cycle((3.0, 1.0, 5.0))
     target = model(clock, lambda batch, threads: stairs(batch, threads) * next(turns))
-    costs = measure_costs(target, None, PROMPT, PlainRound(2 * stairs(1, 4), 0.0), 17, MeasuringProgress())
+    costs = measure_costs(target, {}, PROMPT, PlainRound(2 * stairs(1, 4), 0.0), 17, MeasuringProgress())
     assert [costs.price(b) for b in (2, 4, 8, 17)] == pytest.approx(
         [stairs(b, 4) / stairs(1, 4) for b in (2, 4, 8, 17)]
     )
@@ -114,7 +114,7 @@ def test_interruptions_change_no_price(clock: Clock) -> None:
 def test_a_slow_model_is_priced_by_fewer_batches(clock: Clock) -> None:
     """Three batches are measured whatever they take; the largest is put on their line."""
     target = model(clock, lambda batch, threads: 1.0 + batch)
-    costs = measure_costs(target, None, PROMPT, PlainRound(2.0, 0.0), 17, MeasuringProgress())
+    costs = measure_costs(target, {}, PROMPT, PlainRound(2.0, 0.0), 17, MeasuringProgress())
     assert set(costs.rounds_s) == {1, 2, 4, 8, 17}
     assert costs.round_s(17) == pytest.approx(18.0)
 
@@ -160,7 +160,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
     draft = Onward(letters(40), clock=clock, price_s=lambda batch, threads: 1e-4 * (1 + batch / 10))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.perf_counter", clock)
-        costs = measure_costs(target, draft, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
+        costs = measure_costs(target, {"draft": draft}, PROMPT, PlainRound(stairs(1, 4), 0.0), 17, MeasuringProgress())
     assert [costs.round_s(b) for b in (1, 2, 4, 5, 8, 16, 17)] == pytest.approx(
         [stairs(b, 4) for b in (1, 2, 4, 5, 8, 16, 17)]
     )
@@ -170,7 +170,7 @@ def test_a_model_that_cannot_go_back_is_priced_for_going_on() -> None:
 @pytest.mark.parametrize(("kind", "expected_s"), [(Timed, 0.0), (Replaying, 0.08)])
 def test_taking_back_has_the_price_of_what_is_read_again(clock: Clock, kind: type[Timed], expected_s: float) -> None:
     target = kind(letters(40), clock=clock, price_s=lambda batch, threads: 0.01 * batch)
-    costs = measure_costs(target, None, PROMPT, PlainRound(0.01, 0.0), 17, MeasuringProgress())
+    costs = measure_costs(target, {}, PROMPT, PlainRound(0.01, 0.0), 17, MeasuringProgress())
     assert costs.rollback_s == pytest.approx(expected_s)
     assert costs.round_s(4) == pytest.approx(0.04)
 
@@ -205,7 +205,7 @@ class TestProgress:
         target = model(clock, lambda batch, threads: token_s * (1 + (batch - 1) / 4))
         draft = model(clock, lambda batch, threads: token_s / 12)
         seen: list[tuple[float, str, float]] = []
-        tuning = Tuning(target, draft, tune_target=True, tune_draft=True, largest=17)
+        tuning = Tuning(target, {"draft": draft}, tune_target=True, tune_drafters=True, largest=17)
         file = CalibrationFile(folder, "key")
         tuning.fit(self.PROMPT, file, Cancellation(), lambda what, part: seen.append((clock.now_s, what, part)))
         return [*seen, (clock.now_s, "", 1.0)]
@@ -238,7 +238,15 @@ class TestProgress:
 
     def test_each_step_is_named(self, clock: Clock, tmp_path: Path) -> None:
         named = [what.partition(",")[0] for _, what, _ in self.seen(clock, tmp_path)]
-        expected = ["a test text", "threads", "plain speed", "one token", "batches of 4", "the draft", "is it steady?"]
+        expected = [
+            "a test text",
+            "threads",
+            "plain speed",
+            "one token",
+            "batches of 4",
+            "drafter draft",
+            "is it steady?",
+        ]
         assert [name for name in dict.fromkeys(named) if name in expected] == expected
 
     def test_what_is_over_at_once_is_not_counted_down(self, clock: Clock, tmp_path: Path) -> None:
@@ -249,7 +257,9 @@ class TestMemory:
     """What one load measured, the next one uses."""
 
     def tuning(self, clock: Clock, price_s: Callable[[int, int], float] = stairs) -> Tuning:
-        return Tuning(model(clock, price_s), model(clock, stairs), tune_target=True, tune_draft=True, largest=17)
+        return Tuning(
+            model(clock, price_s), {"draft": model(clock, stairs)}, tune_target=True, tune_drafters=True, largest=17
+        )
 
     def fit(self, tuning: Tuning, file: CalibrationFile) -> Costs:
         return tuning.fit(PROMPT, file, Cancellation(), lambda what, fraction: None)
@@ -260,16 +270,18 @@ class TestMemory:
         again = self.tuning(clock)
         second = self.fit(again, file)
         assert second.rounds_s == pytest.approx(first.rounds_s)
-        assert isinstance(again.draft, Timed)
-        assert again.draft.calls == []
+        drafter = again.drafters["draft"]
+        assert isinstance(drafter, Timed)
+        assert drafter.calls == []
 
     def test_tokens_that_are_read_one_by_one_are_priced_so(self, clock: Clock, tmp_path: Path) -> None:
         """Whether the price was measured just now or is from the disk, which does not know who reads how."""
         file = CalibrationFile(tmp_path, "key")
         for singly_n, priced in ((1, False), (4, True), (4, True), (1, False)):
             tuning = self.tuning(clock)
-            assert isinstance(tuning.draft, Timed)
-            tuning.draft.singly_n = singly_n
+            drafter = tuning.drafters["draft"]
+            assert isinstance(drafter, Timed)
+            drafter.singly_n = singly_n
             costs = self.fit(tuning, file)
             steps = [costs.query_s("draft", lag) / costs.query_s("draft", 1) for lag in (2, 4)]
             assert (steps == pytest.approx([2, 4])) is priced

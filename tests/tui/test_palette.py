@@ -12,10 +12,12 @@ from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from localspec.chat.tokens.marking import KINDS, UNKNOWN, MarkMode
+from localspec.chat.tokens.marking import UNKNOWN, MarkMode, kinds_of
+from localspec.engine.drafters import DrafterDeclaration, drafter_declarations
 from localspec.engine.events import Origin
 from localspec.tui.theme import DARK, LIGHT, OWN_THEMES, theme_for
-from localspec.tui.tokens.palette import MEANINGS, MIN_CONTRAST, contrast, palette_for
+from localspec.tui.tokens import palette as palette_module
+from localspec.tui.tokens.palette import DRAFTER_MARKS, MEANINGS, MIN_CONTRAST, contrast, palette_for
 from tests.tui.test_themes import SIXTEEN, in_256
 
 THEMES = [DARK, LIGHT, *(theme for theme in BUILTIN_THEMES.values() if not theme.ansi)]
@@ -71,7 +73,22 @@ def test_a_light_terminal_gets_the_light_theme() -> None:
     assert theme_for("auto", {}) == DARK.name
 
 
-MARKED = [(mode, kind) for mode in MarkMode for kind in KINDS[mode]]
+MARKED = [
+    *((mode, kind) for mode in MarkMode for kind in kinds_of(mode)),
+    *((MarkMode.DRAFTER, mark) for mark in DRAFTER_MARKS),
+]
+
+
+@pytest.fixture(autouse=True)
+def a_drafter_for_each_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those there are, so that marks are held to the laws before a drafter has them."""
+    every = {mark: DrafterDeclaration("", mark, point_mass=False) for mark in DRAFTER_MARKS}
+    monkeypatch.setattr(palette_module, "drafter_declarations", lambda: {**drafter_declarations(), **every})
+
+
+def test_every_mark_has_a_cue_of_its_own() -> None:
+    """Without colour, too."""
+    assert len({cue(mark.cue) for mark in DRAFTER_MARKS.values()}) == len(DRAFTER_MARKS)
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: str(theme.name))
@@ -99,7 +116,7 @@ def test_no_mode_goes_by_colour_alone(mode: MarkMode) -> None:
         palette_for(Color.parse("#000000"), dark=True, ansi=True),
         palette_for(Color.parse("#ffffff"), dark=False, ansi=True),
     ]
-    kinds = [kind for kind in KINDS[mode] if kind != UNKNOWN]
+    kinds = [kind for kind in kinds_of(mode) if kind != UNKNOWN]
     cues = [[cue(palette.mark(mode, kind)) for kind in kinds] for palette in palettes]
     assert all(palettes[0].mark(mode, kind).color is None for kind in kinds)
     assert all(other == cues[0] for other in cues)
@@ -109,7 +126,7 @@ def test_no_mode_goes_by_colour_alone(mode: MarkMode) -> None:
 def test_no_marks_are_no_marks() -> None:
     """The mode that is off leaves every token as the theme has text."""
     palette = palette_for(Color.parse("#000000"), dark=True)
-    assert all(palette.mark(MarkMode.OFF, kind) == Style() for kind in KINDS[MarkMode.OFF])
+    assert all(palette.mark(MarkMode.OFF, kind) == Style() for kind in kinds_of(MarkMode.OFF))
 
 
 @pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: str(theme.name))
@@ -187,5 +204,5 @@ def test_colour_blind_readers_tell_origins_apart(theme: Theme, reader: str) -> N
         assert dist(lab(one, reader), lab(other, reader)) >= 15, (one, other)
 
 
-def cue(style: Style) -> tuple[bool, bool, bool]:
-    return bool(style.bold), bool(style.underline), bool(style.reverse)
+def cue(style: Style) -> tuple[bool, bool, bool, bool]:
+    return bool(style.bold), bool(style.underline), bool(style.reverse), bool(style.italic)

@@ -13,7 +13,7 @@ from textual.selection import SELECT_ALL
 
 from localspec.chat.session import Phase
 from localspec.chat.tokens.inspectable_reply import InspectableReply
-from localspec.chat.tokens.marking import KINDS, UNKNOWN, GhostMode, MarkMode, heat_kind
+from localspec.chat.tokens.marking import UNKNOWN, GhostMode, MarkMode, heat_kind, kinds_of
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.runtime.worker.messages import Dropped, Inspect, Inspected, Weigh, Weighed
@@ -124,7 +124,7 @@ async def test_in_every_mode_the_line_counts_what_is_marked(mode: MarkMode, seed
         await mark(pilot, mode)
         expected = expected_kinds(mode, rounds)
         line = live_text(pilot).splitlines()[1]
-        for kind in KINDS[mode]:
+        for kind in kinds_of(mode):
             number, _, rest = line.partition(kind)
             assert int(number) == expected[kind], kind
             line = rest

@@ -244,8 +244,8 @@ class SettingsBrowser:
                 return (True, False)
             case Choice(words):
                 return words
-            case Names(known):
-                return (AUTO, "off", *known)
+            case Names() as names:
+                return (AUTO, "off", *names.known)
         if setting.key == "persona":
             return (NONE, *list_personas(self._config.path.parent))
         return ()

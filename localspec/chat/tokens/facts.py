@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from localspec.base.visible import visible
 from localspec.chat.tokens.inspectable_reply import InspectableReply, TokenPlace
+from localspec.engine.drafters import drafter_declarations
 from localspec.engine.events import Origin
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.wire import why_text
@@ -63,6 +64,11 @@ def came_about(reply: InspectableReply, index: int) -> list[Fact]:
     return told
 
 
+def _names_its_guess(drafter: str | None) -> bool:
+    declaration = drafter_declarations().get(drafter or "")
+    return declaration is not None and declaration.point_mass
+
+
 def acceptance(place: TokenPlace, inspection: Inspection) -> str:
     """How likely the token is kept when it is proposed; empty where that cannot be said."""
     p = inspection.target.filtered
@@ -70,7 +76,7 @@ def acceptance(place: TokenPlace, inspection: Inspection) -> str:
         return ""
     if inspection.greedy:
         return f"{p:.0f}: a greedy target keeps its favourite and nothing else"
-    if place.token.origin is Origin.ACCEPTED and place.token.drafter not in (None, "draft"):
+    if place.token.origin is Origin.ACCEPTED and _names_its_guess(place.token.drafter):
         return f"{p:.2f} = p, since {place.token.drafter} names its guess"
     if inspection.acceptance is None:
         return f"{p:.2f} = p if named; the draft would never draw it"

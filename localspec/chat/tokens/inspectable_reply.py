@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from localspec.chat.tokens.marking import (
-    DRAFTER_KINDS,
-    KINDS,
     OTHER,
     ROUND_KINDS,
     TARGET,
     UNKNOWN,
     MarkMode,
     heat_kind,
+    kinds_of,
 )
 from localspec.engine.events import Event, Finished, Origin, Proposal, Round, Token
 from localspec.runtime.messages import Reply
@@ -52,6 +51,10 @@ class TokenSource:
     pair: LoadOptions
 
 
+def _kinds_by_mode() -> dict[MarkMode, tuple[str, ...]]:
+    return {mode: kinds_of(mode) for mode in MarkMode}
+
+
 def _counters() -> dict[MarkMode, Counter[str]]:
     return {mode: Counter() for mode in MarkMode}
 
@@ -75,6 +78,7 @@ class InspectableReply(Reply):
     _starts: list[int] = field(default_factory=list, repr=False)
     """The first token of each round."""
     _counts: dict[MarkMode, Counter[str]] = field(default_factory=_counters, repr=False)
+    _kinds: dict[MarkMode, tuple[str, ...]] = field(default_factory=_kinds_by_mode, repr=False)
 
     @staticmethod
     def restored(reply: Reply, *, continued: bool) -> InspectableReply:
@@ -128,7 +132,7 @@ class InspectableReply(Reply):
         return len(new)
 
     def kind(self, mode: MarkMode, index: int) -> str:
-        """The token's kind in this mode: one of ``KINDS``."""
+        """The token's kind in this mode: one of ``kinds_of``."""
         token = self.tokens[index]
         match mode:
             case MarkMode.DRAFTER:
@@ -143,7 +147,7 @@ class InspectableReply(Reply):
 
     def counts(self, mode: MarkMode) -> dict[str, int]:
         """The number of tokens of each kind, all kinds named."""
-        return {kind: self._counts[mode][kind] for kind in KINDS[mode]}
+        return {kind: self._counts[mode][kind] for kind in self._kinds[mode]}
 
     def place(self, index: int) -> TokenPlace:
         """The token's place in its round."""
@@ -169,4 +173,4 @@ class InspectableReply(Reply):
 
     def _drafter(self, index: int) -> str:
         name = self.tokens[index].drafter or self.rounds[self._round_of[index]].drafter or OTHER
-        return name if name in DRAFTER_KINDS else OTHER
+        return name if name in self._kinds[MarkMode.DRAFTER] else OTHER

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan
 
+from localspec.engine.drafters import drafter_names
 from localspec.engine.events import Origin
 
 
@@ -89,9 +90,6 @@ TARGET = "target"
 """The kind of tokens that no drafter guessed."""
 OTHER = "other"
 """The kind of tokens by a drafter that this version does not know."""
-DRAFTER_KINDS = ("draft", "suffix", OTHER, TARGET)
-"""The drafters there are, by name: their own modules would bring numpy with them."""
-
 UNKNOWN = "?"
 """The kind of tokens whose probability is not known yet."""
 HEAT_KINDS = ("≥90%", "≥50%", "≥10%", "≥1%", "<1%", UNKNOWN)
@@ -100,15 +98,18 @@ _LEAST = (0.9, 0.5, 0.1, 0.01)
 ROUND_KINDS = ("odd", "odd, own", "even", "even, own")
 """Accepted proposals of odd rounds, the target's own tokens in them, and the same of even rounds."""
 
-KINDS: Mapping[MarkMode, tuple[str, ...]] = {
-    MarkMode.OFF: tuple(Origin),
-    MarkMode.SUBTLE: tuple(Origin),
-    MarkMode.ORIGIN: tuple(Origin),
-    MarkMode.DRAFTER: DRAFTER_KINDS,
-    MarkMode.HEAT: HEAT_KINDS,
-    MarkMode.ROUNDS: ROUND_KINDS,
-}
-"""The kinds of each mode, in the order of its legend."""
+
+def kinds_of(mode: MarkMode) -> tuple[str, ...]:
+    """The kinds of a mode, in the order of its legend."""
+    match mode:
+        case MarkMode.DRAFTER:
+            return (*drafter_names(), OTHER, TARGET)
+        case MarkMode.HEAT:
+            return HEAT_KINDS
+        case MarkMode.ROUNDS:
+            return ROUND_KINDS
+        case _:
+            return tuple(Origin)
 
 
 def heat_kind(prob: float) -> str:

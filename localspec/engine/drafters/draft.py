@@ -1,4 +1,4 @@
-"""The draft model: a smaller network with the target's vocabulary."""
+"""The draft model, a smaller network with the target's vocabulary, proposes by the user's own sampling settings."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from localspec.base.errors import UsageError
+from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.dist import Dist
 from localspec.engine.drafter import DraftCursor, DrafterInputs, Favourite, NextProposal
 from localspec.engine.model import Likeliest, Logits, Model, Ranking
 from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Guesser, Sampler
 
+MARK = "blue"
+
 _BINS = 10
 
 
-def make(parts: DrafterInputs) -> DraftModel:
-    """Raises UsageError without a draft model."""
-    if parts.draft is None:
-        raise UsageError("No draft model is loaded.", "Name one with --draft FILE, or turn speculation off.")
-    return DraftModel(parts.draft)
+def make(inputs: DrafterInputs) -> DraftModel:
+    """Raises DrafterUnavailableError without a draft model."""
+    if inputs.draft is None:
+        hint = "Name one with --draft FILE, or turn speculation off."
+        raise DrafterUnavailableError("No draft model is loaded.", hint)
+    return DraftModel(inputs.draft)
 
 
 class DraftModel:
@@ -31,18 +34,17 @@ class DraftModel:
     """
 
     name = "draft"
-    free = False
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self.model = model
         self._ranking = model if isinstance(model, Ranking) else None
         self._sharpening = ProposalSharpening()
 
     def prefill(self, context: Sequence[int]) -> None:
-        self._model.logits(context, 0)
+        self.model.logits(context, 0)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        return _DraftModelCursor(self._model, self._ranking, self._sharpening, context, sampler)
+        return _DraftModelCursor(self.model, self._ranking, self._sharpening, context, sampler)
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         self._sharpening.learn([proposal.base for proposal in proposals], target_dists)

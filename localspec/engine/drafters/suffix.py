@@ -1,4 +1,4 @@
-"""What followed the same words earlier in the conversation: proposals that cost nothing to make.
+"""The suffix drafter proposes what followed the same words earlier in the conversation, and costs nothing.
 
 Saxena 2023 (prompt lookup), Oliaro et al. 2024 (SuffixDecoding, arXiv 2411.04975), Hu et al. 2024 (SAM
 decoding, arXiv 2411.10666). Good wherever a reply repeats: copying, editing, code, lists.
@@ -13,22 +13,25 @@ from localspec.engine.drafter import DraftCursor, DrafterInputs, NextProposal
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import Guess, SuffixAutomaton, SuffixCursor
 
+MARK = "green"
+POINT_MASS = True
+
 _PRIORS = (0.0, 0.08, 0.25, 0.4, 0.5, 0.58, 0.64, 0.7, 0.75, 0.79, 0.83, 0.86, 0.9)
 """The chance to assume after a match of so many tokens, the last for all longer ones."""
 _MIXED = 0.75
 """What is left of it where other tokens followed the same match."""
 
 
-def make(parts: DrafterInputs) -> SuffixDrafter:
-    """Needs nothing but the text itself; past replies are welcome."""
-    return SuffixDrafter(parts.past)
+def make(inputs: DrafterInputs) -> SuffixDrafter:
+    """Needs nothing but the text itself; proposes from past replies too, if there are any."""
+    return SuffixDrafter(inputs.past)
 
 
 class SuffixDrafter:
     """Follows the text as it grows; after an edit it cuts back to what is still true."""
 
     name = "suffix"
-    free = True
+    model = None
 
     def __init__(self, past: SuffixAutomaton | None = None) -> None:
         self._automaton = SuffixAutomaton()

@@ -14,7 +14,8 @@ from rich.style import Style
 from textual.color import Color
 from textual.style import Style as ContentStyle
 
-from localspec.chat.tokens.marking import DRAFTER_KINDS, HEAT_KINDS, OTHER, ROUND_KINDS, TARGET, UNKNOWN, MarkMode
+from localspec.chat.tokens.marking import HEAT_KINDS, OTHER, ROUND_KINDS, UNKNOWN, MarkMode
+from localspec.engine.drafters import drafter_declarations
 from localspec.engine.events import Origin
 
 MIN_CONTRAST = 4.5
@@ -29,32 +30,51 @@ _ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "
 
 @dataclass(frozen=True, slots=True)
 class _Hues:
-    """The colours of the other modes, before they are made readable."""
+    """The colours of heat and rounds, before they are made readable."""
 
-    drafters: tuple[str, ...]
-    """One drafter after the other; the first is that of accepted tokens."""
     heat: tuple[str | None, ...]
     """From the likeliest tokens to the least likely; None is the text's own."""
     rounds: str
 
 
 _HUES = {
-    (True, False): _Hues(
-        ("#56B4E9", "#2FB58C", "#D98CB8"), (None, "#F0E442", "#E69F00", "#E8743B", "#E8743B"), "#56B4E9"
-    ),
-    (False, False): _Hues(
-        ("#0072B2", "#006E50", "#943C73"), (None, "#7A6A00", "#9A6200", "#C04A00", "#C04A00"), "#0072B2"
-    ),
-    (True, True): _Hues(
-        ("bright_cyan", "bright_green", "bright_magenta"),
-        (None, "bright_yellow", "bright_yellow", "bright_red", "bright_red"),
-        "bright_cyan",
-    ),
-    (False, True): _Hues(("blue", "red", "magenta"), (None, "magenta", "magenta", "red", "red"), "blue"),
+    (True, False): _Hues((None, "#F0E442", "#E69F00", "#E8743B", "#E8743B"), "#56B4E9"),
+    (False, False): _Hues((None, "#7A6A00", "#9A6200", "#C04A00", "#C04A00"), "#0072B2"),
+    (True, True): _Hues((None, "bright_yellow", "bright_yellow", "bright_red", "bright_red"), "bright_cyan"),
+    (False, True): _Hues((None, "magenta", "magenta", "red", "red"), "blue"),
 }
 """By whether the theme is dark, and whether it leaves colours to the terminal."""
 
-_DRAFTER_CUES = (Style(underline=True), Style(bold=True), Style(bold=True, underline=True))
+
+@dataclass(frozen=True, slots=True)
+class DrafterMark:
+    """A mark that a drafter's file names: a cue, and the colour on a dark and on a light ground."""
+
+    cue: Style
+    dark: str
+    light: str
+    ansi_dark: str
+    ansi_light: str
+
+    def hue(self, *, dark: bool, ansi: bool) -> str:
+        if ansi:
+            return self.ansi_dark if dark else self.ansi_light
+        return self.dark if dark else self.light
+
+
+DRAFTER_MARKS: Mapping[str, DrafterMark] = {
+    "blue": DrafterMark(Style(underline=True), "#56B4E9", "#0072B2", "bright_cyan", "blue"),
+    "green": DrafterMark(Style(bold=True), "#2FB58C", "#006E50", "bright_green", "red"),
+    "orange": DrafterMark(Style(italic=True), "#E69F00", "#9A6200", "bright_yellow", "magenta"),
+    "yellow": DrafterMark(Style(italic=True, underline=True), "#F0E442", "#7A6A00", "bright_yellow", "magenta"),
+    "red": DrafterMark(Style(italic=True, bold=True), "#E8743B", "#C04A00", "bright_red", "red"),
+    "white": DrafterMark(Style(reverse=True), "#BBBBBB", "#555555", "bright_white", "black"),
+    "purple": DrafterMark(Style(bold=True, underline=True), "#D98CB8", "#943C73", "bright_magenta", "magenta"),
+}
+"""By name. The blue one is that of accepted tokens."""
+_OTHER_MARK = "purple"
+"""The mark of drafters that name none, or that this version does not know."""
+
 _HEAT_CUES = (
     Style(),
     Style(underline=True),
@@ -123,7 +143,10 @@ def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: 
         marks={
             MarkMode.SUBTLE: {str(origin): cue for origin, cue in _ORIGIN_CUES.items()},
             MarkMode.ORIGIN: {str(origin): style for origin, style in styles.items()},
-            MarkMode.DRAFTER: _drafter_marks([shown(hue) for hue in hues.drafters]),
+            MarkMode.DRAFTER: {
+                kind: DRAFTER_MARKS[mark].cue + Style(color=shown(DRAFTER_MARKS[mark].hue(dark=dark, ansi=ansi)))
+                for kind, mark in drafter_marks().items()
+            },
             MarkMode.HEAT: {
                 kind: cue + Style(color=shown(hue))
                 for kind, cue, hue in zip(HEAT_KINDS, _HEAT_CUES, hues.heat, strict=False)
@@ -142,11 +165,11 @@ _ORIGIN_CUES: Mapping[Origin, Style] = {
 }
 
 
-def _drafter_marks(colours: list[str | None]) -> dict[str, Style]:
-    """The first drafters have a look of their own, all further ones that of "other"."""
-    looks = [cue + Style(color=colour) for cue, colour in zip(_DRAFTER_CUES, colours, strict=True)]
-    names = [kind for kind in DRAFTER_KINDS if kind not in (OTHER, TARGET)]
-    return {**dict(zip(names, looks[:-1], strict=False)), OTHER: looks[-1], **dict.fromkeys(names[2:], looks[-1])}
+def drafter_marks() -> dict[str, str]:
+    """The name of the mark of each drafter, and of the kind for those that are not known."""
+    named = {name: declaration.mark or "" for name, declaration in drafter_declarations().items()}
+    marks = {name: mark if mark in DRAFTER_MARKS else _OTHER_MARK for name, mark in named.items()}
+    return {**marks, OTHER: _OTHER_MARK}
 
 
 def _round_marks(colour: str | None) -> tuple[Style, ...]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.chat.tokens.inspectable_reply import InspectableReply
-from localspec.chat.tokens.marking import KINDS, UNKNOWN, MarkMode
+from localspec.chat.tokens.marking import UNKNOWN, MarkMode, kinds_of
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.runtime.messages import Reply
 from tests.chat.tokens.support import reply_of
@@ -39,7 +39,7 @@ def test_every_mode_counts_every_token(made: list[Round], probs: list[float], mo
     reply = reply_of(made)
     reply.learn(0, probs)
     kinds = Counter(reply.kind(mode, index) for index in range(len(reply.tokens)))
-    assert reply.counts(mode) == {kind: kinds[kind] for kind in KINDS[mode]}
+    assert reply.counts(mode) == {kind: kinds[kind] for kind in kinds_of(mode)}
     assert sum(reply.counts(mode).values()) == sum(len(round_.tokens) for round_ in made)
 
 

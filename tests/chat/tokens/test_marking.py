@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from localspec.chat.tokens.marking import (
-    DRAFTER_KINDS,
     HEAT_KINDS,
     MODES,
     OTHER,
@@ -14,6 +13,7 @@ from localspec.chat.tokens.marking import (
     MarkMode,
     ReplyFormat,
     heat_kind,
+    kinds_of,
 )
 from localspec.engine.drafters import drafter_names
 
@@ -25,8 +25,8 @@ def test_heat_is_cut_at_its_own_labels() -> None:
 
 
 def test_drafters_are_those_there_are() -> None:
-    """The names stand here once more, so that the screen need not load what drafters are made of."""
-    assert set(drafter_names()) | {OTHER, TARGET} == set(DRAFTER_KINDS)
+    """Their names are those of their files; what they compute with is not loaded for it."""
+    assert kinds_of(MarkMode.DRAFTER) == (*drafter_names(), OTHER, TARGET)
 
 
 @pytest.mark.parametrize("markdown", [True, False])
