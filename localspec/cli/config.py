@@ -61,13 +61,13 @@ def show(everything: bool, pair: str | None, as_json: bool) -> None:
 
 def _show(*, everything: bool, pair: str | None, as_json: bool) -> None:
     from localspec.config import read_config
-    from localspec.runtime.effective import Source, effective_settings, general_settings, set_pair
+    from localspec.runtime.effective import Source, general_settings, set_pair, settings_of_pair
 
     read = read_config()
     if pair is None and not everything:
         chosen = general_settings(read)
     else:
-        counting = effective_settings(read, pair or set_pair(read))
+        counting = settings_of_pair(read, pair or set_pair(read))
         chosen = [each for each in counting if everything or each.source is not Source.BUILT_IN]
     if as_json:
         print(json.dumps(_described(read, chosen), indent=2))
@@ -85,10 +85,10 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
     from localspec.config import read_config
     from localspec.config.kinds import typed
     from localspec.config.own import find_named
-    from localspec.runtime.effective import effective_settings, set_pair
+    from localspec.runtime.effective import set_pair, settings_of_pair
 
     named, read = find_named(name), read_config()
-    (found,) = (each for each in effective_settings(read, pair or set_pair(read)) if each.setting is named)
+    (found,) = (each for each in settings_of_pair(read, pair or set_pair(read)) if each.setting is named)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
     elif found.value is None:

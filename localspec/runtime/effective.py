@@ -8,19 +8,21 @@ from enum import StrEnum
 from typing import Any
 
 from localspec.base.errors import LocalSpecError
-from localspec.config import SETTINGS, Config, Problem, Setting, Value, setting
+from localspec.config import SETTINGS, Config, Problem, Setting, Value, find_setting, setting
 from localspec.config.kinds import shown
-from localspec.config.presets import PRESETS
-from localspec.models.pairs import BUILTIN_ID, Pair, load_catalogue
-from localspec.runtime.chat_config import Layer
+from localspec.config.presets import PRESETS, Preset
+from localspec.models.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
+from localspec.runtime.chat_config import Layer, Settings
 from localspec.runtime.resolver import SettingsResolver
 
 
 class Source(StrEnum):
     """The place a value comes from, as in ``--json``."""
 
+    OVERRIDE = "command line"
+    CONVERSATION = "conversation"
+    PAIR = "pair"
     FILE = "file"
-    FOR_PAIR = "pair"
     PRESET = "preset"
     RECOMMENDED = "recommended"
     BUILT_IN = "built in"
@@ -32,26 +34,35 @@ class EffectiveSetting:
 
     setting: Setting
     value: Value | None
-    """None for the built-in one."""
+    """None for the built-in one; of an override the value in words."""
     source: Source
     line: int | None = None
     """Its line in the file, if it stands there."""
 
     @property
+    def words(self) -> str:
+        """The value as a person would type it; the built-in one in words."""
+        return self.setting.default_words if self.value is None else shown(self.value)
+
+    @property
     def text(self) -> str:
         """A line about it, as in the file, and where it comes from."""
         if self.value is None:
-            return f"{self.setting.key}: {self.setting.default_words}"
-        return f"{self.setting.key} = {shown(self.value)}  ({self.origin})"
+            return f"{self.setting.key}: {self.words}"
+        return f"{self.setting.key} = {self.words}  ({self.origin})"
 
     @property
     def origin(self) -> str:
-        """Where it comes from, in words."""
+        """The place it comes from, in words."""
         match self.source:
+            case Source.OVERRIDE:
+                return "by the command line"
+            case Source.CONVERSATION:
+                return "by this conversation"
+            case Source.PAIR:
+                return f"line {self.line}, for this pair"
             case Source.FILE:
                 return f"line {self.line}"
-            case Source.FOR_PAIR:
-                return f"line {self.line}, for this pair"
             case Source.PRESET:
                 return "by the preset"
             case Source.RECOMMENDED:
@@ -74,11 +85,30 @@ class EffectiveSetting:
         }
 
 
-def effective_settings(config: Config, pair: str) -> list[EffectiveSetting]:
-    """Every setting, as it counts with this pair, which need not be in the catalogue any more."""
-    layers = SettingsResolver({}).for_pair(pair).layers(config, {})
-    catalogued = next((each for each in load_catalogue().pairs if each.id == pair), None)
-    return [_effective(each, config, pair, layers, catalogued) for each in SETTINGS]
+def effective_settings(
+    settings: Settings, config: Config, conversation: Mapping[str, Value]
+) -> Mapping[str, EffectiveSetting]:
+    """Every setting by its name, for this file and conversation, and the pair that was resolved last."""
+    overrides = settings.overrides
+    found: dict[str, EffectiveSetting] = {}
+    for name, layer in settings.layers(config, conversation).items():
+        own = find_setting(name)
+        if own is not None:
+            found[name] = _in_layer(own, layer, settings.pair_id, config, conversation)
+    for each in SETTINGS:
+        if each.option and each.key in overrides:
+            found[each.name] = EffectiveSetting(each, overrides[each.key], Source.OVERRIDE)
+    preset = PRESETS.get(str(found[_PRESET.name].value)) if _PRESET.name in found else None
+    recommended = _recommended(settings.pair_id)
+    for each in SETTINGS:
+        if each.name not in found:
+            found[each.name] = _below(each, settings.pair_id, preset, recommended)
+    return {each.name: found[each.name] for each in SETTINGS}
+
+
+def settings_of_pair(config: Config, pair: str) -> list[EffectiveSetting]:
+    """Every setting as it counts with this pair, which need not be in the catalogue any more."""
+    return list(effective_settings(SettingsResolver({}).for_pair(pair), config, {}).values())
 
 
 def general_settings(config: Config) -> list[EffectiveSetting]:
@@ -117,31 +147,37 @@ def setting_problems(config: Config) -> list[Problem]:
     return found
 
 
-def _effective(
-    setting: Setting, config: Config, pair: str, layers: Mapping[str, Layer], catalogued: Pair | None
-) -> EffectiveSetting:
-    value = _held(config, pair, layers, setting)
-    if value is not None:
-        if layers[setting.name] is Layer.PAIR:
-            return EffectiveSetting(setting, value, Source.FOR_PAIR, config.line(setting, pair))
-        return EffectiveSetting(setting, value, Source.FILE, config.line(setting))
-    if setting.section == "sampling":
-        preset = PRESETS.get(str(_held(config, pair, layers, _PRESET)))
-        for source, values in ((Source.PRESET, preset), (Source.RECOMMENDED, catalogued and catalogued.sampling)):
-            value = getattr(values, setting.key, None)
-            if value is not None:
-                return EffectiveSetting(setting, value, source)
-    return EffectiveSetting(setting, pair if setting.key == "pair" and pair != BUILTIN_ID else None, Source.BUILT_IN)
-
-
 _PRESET = setting("preset")
 
 
-def _held(config: Config, pair: str, layers: Mapping[str, Layer], setting: Setting) -> Value | None:
-    """The value in the file that counts, or None."""
-    match layers.get(setting.name):
-        case Layer.PAIR:
-            return config.of_pair(pair)[setting.name]
-        case Layer.ALL:
-            return config.values[setting.name]
-    return None
+def _in_layer(
+    setting: Setting, layer: Layer, pair: str | None, config: Config, conversation: Mapping[str, Value]
+) -> EffectiveSetting:
+    if layer is Layer.CONVERSATION:
+        return EffectiveSetting(setting, conversation[setting.name], Source.CONVERSATION)
+    of_pair = pair if layer is Layer.PAIR else None
+    value = config.of_pair(of_pair)[setting.name]
+    return EffectiveSetting(
+        setting, value, Source.FILE if of_pair is None else Source.PAIR, config.line(setting, of_pair)
+    )
+
+
+def _below(
+    setting: Setting, pair: str | None, preset: Preset | None, recommended: RecommendedSampling | None
+) -> EffectiveSetting:
+    """The value of a setting that nobody sets."""
+    if setting.section == "sampling":
+        for source, values in ((Source.PRESET, preset), (Source.RECOMMENDED, recommended)):
+            value = getattr(values, setting.key, None)
+            if value is not None:
+                return EffectiveSetting(setting, value, source)
+    named = pair if setting.name == "model.pair" and pair != BUILTIN_ID else None
+    return EffectiveSetting(setting, named, Source.BUILT_IN)
+
+
+def _recommended(pair: str | None) -> RecommendedSampling | None:
+    """The values that the makers of a pair recommend; None of no pair, or if the catalogue cannot be read."""
+    try:
+        return next((each.sampling for each in load_catalogue().pairs if each.id == pair), None)
+    except LocalSpecError:
+        return None

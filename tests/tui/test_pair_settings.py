@@ -71,7 +71,7 @@ def test_what_is_displaced_is_not_said_to_count() -> None:
     listed = browser("[sampling]\ntemperature = 0.5\n[pair.builtin]\npreset = 'creative'\n")
     assert "1.2, by the preset" in rows_of(listed)["sampling.temperature"]
     listed.set(setting("temperature"), 0.7)
-    assert "leaves no place for it" in listed.describe_change(setting("temperature"), "Ctrl+L")
+    assert "another setting takes its place" in listed.describe_change(setting("temperature"), "Ctrl+L")
 
 
 def test_the_command_line_beats_the_table_of_the_pair() -> None:
@@ -79,7 +79,7 @@ def test_the_command_line_beats_the_table_of_the_pair() -> None:
     assert rows_of(listed)["speculation.depth"].startswith("› depth")
     listed.turn_scope()
     listed.set(setting("depth"), 7)
-    assert listed.describe_change(setting("depth"), "") == "depth: 7 for this pair; the command line has the say."
+    assert listed.describe_change(setting("depth"), "") == "depth: 7 for this pair; the command line beats it."
     assert read_config().of_pair("builtin")["speculation.depth"] == 7
 
 

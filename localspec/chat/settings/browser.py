@@ -1,6 +1,6 @@
-"""The settings as the reader has them: what is typed into the filter, which one is marked, what is being changed.
+"""The list of settings as a screen shows it: the filter, the marked row, the value and source of each, and changes.
 
-Pure but for the file, which is written through ``write`` and read through ``read``.
+It reads and writes nothing but the file of settings, through ``SettingsFile``.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Protocol
 from localspec.base.errors import UsageError
 from localspec.chat.commands.keymap import resolve_keymap
 from localspec.chat.settings.conversation import short
-from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config, setting
+from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
 from localspec.config.file import write_value
-from localspec.config.kinds import AUTO, Choice, Flag, Names, shown, typed
+from localspec.config.kinds import AUTO, Choice, Flag, Names, typed
 from localspec.config.personas import NONE, list_personas
-from localspec.config.presets import PRESETS
 from localspec.config.table import SECTIONS, SOUGHT
 from localspec.runtime.chat_config import Layer, Settings
+from localspec.runtime.effective import EffectiveSetting, Source, effective_settings
 
 HEADING, PROBLEM, SETTING = "heading", "problem", "setting"
 QUIET, TEXT, STRONG, WARNING = "quiet", "text", "strong", "warning"
-"""How a part of a row is to look."""
-BUILT_IN = "built in"
+"""The looks of a part of a row."""
 Part = tuple[str, str]
 
-_MARKS = {Layer.CONVERSATION: "•", Layer.PAIR: "+", Layer.ALL: "*"}
+_MARKS = {Source.OVERRIDE: "›", Source.CONVERSATION: "•", Source.PAIR: "+", Source.FILE: "*"}
+_LAYERS = {Source.CONVERSATION: Layer.CONVERSATION, Source.PAIR: Layer.PAIR, Source.FILE: Layer.ALL}
 _UNSET = {
     Layer.CONVERSATION: "as for all conversations",
     Layer.PAIR: "as for all pairs",
@@ -38,8 +38,7 @@ _ABOVE = {
     Layer.PAIR: (Layer.CONVERSATION,),
     Layer.ALL: (Layer.CONVERSATION, Layer.PAIR),
 }
-"""Who beats it, of those that are not the command line."""
-_PRESET = setting("preset")
+"""The layers that beat a layer, besides the command line."""
 
 _NAME_CELLS, _VALUE_CELLS = 21, 22
 _ABOUT_FROM = 80
@@ -57,24 +56,24 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The way to the file."""
+    """The functions that read and write the file of settings."""
 
     read: Callable[[], Config] = read_config
     write: Callable[[Setting, Value | None, str | None], Config] = write_value
-    """For the pair of this id, or for all."""
+    """Writes a value for the pair of this id, or for all."""
 
 
 class InUse(Protocol):
-    """The conversation that is open, and the pair that answers."""
+    """The open conversation and the pair that answers, as far as their settings go."""
 
     @property
     def settings(self) -> Settings:
-        """What is made of the file for the pair."""
+        """The settings for that pair."""
         ...
 
     @property
     def own(self) -> Mapping[str, Value]:
-        """What the conversation sets for itself."""
+        """The settings of the conversation, by ``section.key``."""
         ...
 
     def give(self, setting: Setting, value: Value | None) -> None:
@@ -83,29 +82,28 @@ class InUse(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What follows from the settings, and takes a while to find out."""
+class _Effective:
+    """The effective settings, which take a while to find out, and the state they were found for."""
 
     basis: object
-    layers: Mapping[str, Layer]
-    overrides: Mapping[str, str]
+    settings: Mapping[str, EffectiveSetting]
 
 
 class SettingsBrowser:
-    """Every setting in its section, those that pass the filter, one of them marked."""
+    """Every setting that passes the filter, in its section, one of them marked."""
 
     def __init__(self, settings: Settings, file: SettingsFile | None = None, in_use: InUse | None = None) -> None:
-        """Without ``in_use``, no conversation has settings of its own, and the pair is the one that is set."""
+        """Without ``in_use`` there is no conversation, and the pair is the one that is set."""
         self.text = ""
         """The filter."""
         self.scope = Layer.ALL
-        """Whom changes are for."""
+        """The layer that changes are made in."""
         self._in_use = in_use
         self._given = settings
         self._file = file or SettingsFile()
         self._config = settings.config
         self._marked: str | None = None
-        self._found: _Found | None = None
+        self._effective: _Effective | None = None
 
     @property
     def config(self) -> Config:
@@ -113,7 +111,7 @@ class SettingsBrowser:
 
     @property
     def heading(self) -> str:
-        """The file, and how much is in it."""
+        """The number of settings that are set, by layer, and of those that are left out."""
         count = len(self._config.values)
         parts = [f"{count} set" if count else "nothing set"]
         if self.of_pair:
@@ -126,31 +124,31 @@ class SettingsBrowser:
 
     @property
     def own(self) -> Mapping[str, Value]:
-        """What the open conversation sets for itself."""
+        """The settings of the open conversation."""
         return self._in_use.own if self._in_use is not None else {}
 
     @property
     def of_pair(self) -> Mapping[str, Value]:
-        """What the file has in the table of the pair in use."""
+        """The settings in the table of the pair in use."""
         pair = self._settings.pair_id
         return {} if pair is None else self._config.of_pair(pair)
 
     @property
     def next_scope(self) -> Layer:
-        """The one that ``turn_scope`` goes to."""
+        """The scope that ``turn_scope`` changes to."""
         scopes = [Layer.ALL, Layer.PAIR, Layer.CONVERSATION]
         if self._settings.pair_id is None:
             scopes.remove(Layer.PAIR)
         return scopes[(scopes.index(self.scope) + 1) % len(scopes)] if self.scope in scopes else Layer.ALL
 
     def turn_scope(self) -> str:
-        """Change the scope; what to say about it."""
+        """Change the scope, and return a sentence about it."""
         self.scope = self.next_scope
         return f"What you change is for {self.scope}{'' if self.scope is Layer.ALL else ' alone'}."
 
     @property
     def scope_title(self) -> str:
-        """Whom changes are for, in the title."""
+        """The scope as the title of the screen names it."""
         match self.scope:
             case Layer.ALL:
                 return "all"
@@ -159,18 +157,18 @@ class SettingsBrowser:
         return str(self.scope)
 
     def is_set(self, setting: Setting) -> bool:
-        """Whether it is set in the scope, so that it can be reset there."""
+        """True if it is set in the scope, so that it can be reset there."""
         return self._in_scope(setting) is not None
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What of the file is left out."""
+        """The mistakes in the file, which are left out, by line."""
         settings = self._settings
         own = settings.problems if settings.config is self._config else self._config.problems
         return sorted([*own, *resolve_keymap(self._config).problems], key=lambda problem: problem.line or 0)
 
     def rows(self, width: int) -> list[SettingRow]:
-        """The list, in lines of ``width`` cells."""
+        """The rows of the list, in lines of ``width`` cells."""
         rows: list[SettingRow] = []
         problems = [] if self.text else list(enumerate(self.problems))
         if problems:
@@ -184,7 +182,7 @@ class SettingsBrowser:
         return rows
 
     def _sections(self) -> Iterator[tuple[str, str, list[Setting]]]:
-        """Titles, what each is about, and what is listed there; without a filter what most look for comes first."""
+        """The title of each section, its subject and its settings; without a filter the most sought ones come first."""
         first = [] if self.text else [setting for name in SOUGHT if (setting := find_setting(name)) is not None]
         yield "often changed", "What most people look for.", first
         for section, about in SECTIONS.items():
@@ -203,42 +201,41 @@ class SettingsBrowser:
         self._marked = row_id
 
     def details(self) -> list[Part]:
-        """All about the marked row, a paragraph each."""
+        """The details of the marked row, a paragraph each."""
         setting = self.marked
         if setting is None:
             marked = [problem for n, problem in enumerate(self.problems) if self._mark == f"problem-{n}"]
-            return [(_told(problem), WARNING) for problem in marked]
+            return [(_describe(problem), WARNING) for problem in marked]
         lines = [(setting.description, TEXT)]
-        built_in = f"built in: {setting.default_words}"
-        if (source := self.source(setting)) == BUILT_IN:
-            own = "" if self._value(setting) == setting.default_words else f"{self._value(setting)}; "
-            lines.append((f"{_capitalised(own + built_in)}.", QUIET))
+        found, built_in = self._find(setting), f"built in: {setting.default_words}"
+        if found.source is Source.BUILT_IN:
+            lines.append((f"{_capitalised(built_in)}.", QUIET))
         else:
-            lines.append((f"{self._value(setting)}, {source}; {self._beneath(setting)}{built_in}.", QUIET))
+            lines.append((f"{found.words}, {self.source(setting)}; {self._beneath(setting)}{built_in}.", QUIET))
         lines.append((f"It is {setting.kind.form}{self._suggestions(setting)}. Applies {setting.applies}.", QUIET))
         return lines
 
     def source(self, setting: Setting) -> str:
-        """Where the value in force comes from."""
-        if setting.option and setting.key in self._by_line:
-            return "from the command line, which beats the file"
-        file = self._config.path.name
-        match self._layer(setting):
-            case Layer.CONVERSATION:
+        """The place that the value in force comes from, in words."""
+        found, file = self._find(setting), self._config.path.name
+        match found.source:
+            case Source.OVERRIDE:
+                return "from the command line, which beats the file"
+            case Source.CONVERSATION:
                 return "by this conversation alone"
-            case Layer.PAIR:
-                return f"for this pair, line {self._config.line(setting, self._settings.pair_id)} of {file}"
-            case Layer.ALL:
-                return f"line {self._config.line(setting)} of {file}"
-        return BUILT_IN
+            case Source.PAIR:
+                return f"for this pair, line {found.line} of {file}"
+            case Source.FILE:
+                return f"line {found.line} of {file}"
+        return found.origin
 
     def editable(self, setting: Setting) -> str:
-        """What stands in the field when the reader begins to change it."""
+        """The text of the field when the reader begins to change it."""
         value = self._in_scope(setting)
         return "" if value is None else typed(value)
 
     def steps(self, setting: Setting) -> tuple[Value, ...]:
-        """The few values there are to choose from; empty if there are many."""
+        """The values to step through, if they are few; empty if they are many."""
         match setting.kind:
             case Flag():
                 return (True, False)
@@ -251,7 +248,7 @@ class SettingsBrowser:
         return ()
 
     def stepped(self, setting: Setting, step: int) -> Value:
-        """The value after or before the one in the file; at first that which is not built in already."""
+        """The value ``step`` places after the one in the scope; at first one that is not the built-in value."""
         values = self.steps(setting)
         value = self._in_scope(setting)
         if value not in values:
@@ -261,11 +258,11 @@ class SettingsBrowser:
 
     @property
     def empty(self) -> str:
-        """What to say where nothing passes the filter."""
+        """A sentence for an empty list; empty if it is not."""
         return "" if self._mark else f"No setting is called {self.text!r}, or says so; Backspace widens the filter."
 
     def set(self, setting: Setting, value: Value | None) -> Config:
-        """Write a value, or take it out of the file or of the conversation. Raises LocalSpecError."""
+        """Set a value in the scope, or take it out for None. Raises LocalSpecError."""
         if self.scope is Layer.ALL:
             self._config = self._file.write(setting, value, None)
         elif self.scope is Layer.PAIR:
@@ -280,35 +277,36 @@ class SettingsBrowser:
         return self._config
 
     def reread(self) -> bool:
-        """Read the file again; whether it had changed on disk."""
+        """Read the file again if it has changed on disk, and return True if it had."""
         changed = self._config.changed_on_disk
         if changed:
             self._config = self._file.read()
         return changed
 
     def describe_change(self, setting: Setting, load_key: str) -> str:
-        """What to say once the setting was changed."""
+        """A sentence about the change that was made; ``load_key`` is the key that loads the pair again."""
         value = self._in_scope(setting)
         what = f"{setting.title}: {short(value) if value is not None else _UNSET[self.scope]}"
         where = _WHERE[self.scope]
-        if setting.option and setting.key in self._by_line:
-            return f"{what} {where}; the command line has the say."
-        layer = self._layer(setting)
+        source = self._find(setting).source
+        if source is Source.OVERRIDE:
+            return f"{what} {where}; the command line beats it."
+        layer = _LAYERS.get(source)
         if layer in _ABOVE[self.scope]:
             return f"{what} {where}; {layer} has its own."
         if layer is None and value is not None:
-            return f"{what} {where}; what is set for something else leaves no place for it."
+            return f"{what} {where}; another setting takes its place."
         if self.needs_load(setting):
             return f"{what}. {load_key} loads the pair again with it."
         return f"{what}; applies {setting.applies}."
 
     def needs_load(self, setting: Setting) -> bool:
-        """Whether a change takes effect only when the pair is loaded."""
+        """True if a change takes effect only when the pair is loaded again."""
         return setting.applies is Applies.RELOAD
 
     @property
     def _mark(self) -> str | None:
-        """The marked row if it is there, else the first that is called what is typed, or the first there is."""
+        """The marked row if it is listed, else the first whose name contains the filter, else the first."""
         ids = [row.id for row in self.rows(_ABOUT_FROM) if row.kind != HEADING]
         if self._marked in ids:
             return self._marked
@@ -322,52 +320,20 @@ class SettingsBrowser:
             searched += " set"
         return all(word in searched for word in words)
 
-    def _value(self, setting: Setting) -> str:
-        """The value in force, in a few words; empty where there is none."""
-        said = self._by_line.get(setting.key) if setting.option else None
-        if said is not None:
-            return said
-        value = self._held(setting)
-        if value is not None:
-            return shown(value)
-        preset = PRESETS.get(self._preset) if setting.section == "sampling" else None
-        if preset is not None and hasattr(preset, setting.key):
-            return f"{getattr(preset, setting.key):g}, by the preset"
-        return setting.default_words
-
-    @property
-    def _preset(self) -> str:
-        """The preset in force; empty if there is none."""
-        return self._by_line.get("preset") or str(self._held(_PRESET) or "")
-
     @property
     def _settings(self) -> Settings:
         return self._in_use.settings if self._in_use is not None else self._given
 
-    def _layer(self, setting: Setting) -> Layer | None:
-        """Who has the say over it; None if nobody sets it, or the command line does."""
-        return self._found_out().layers.get(setting.name)
-
-    @property
-    def _by_line(self) -> Mapping[str, str]:
-        """What the command line has the say over, with its values in words."""
-        return self._found_out().overrides
-
-    def _found_out(self) -> _Found:
-        """Anew, if what it follows from has changed since."""
+    def _find(self, setting: Setting) -> EffectiveSetting:
+        """The setting as it counts, found anew if anything it follows from has changed."""
         settings = self._settings
         basis = (settings.pair_id, self._config, dict(self.own))
-        if self._found is None or self._found.basis != basis:
-            self._found = _Found(basis, settings.layers(self._config, self.own), settings.overrides)
-        return self._found
-
-    def _held(self, setting: Setting) -> Value | None:
-        """The value that counts; None if nobody sets it."""
-        layer = self._layer(setting)
-        return None if layer is None else self._of(layer).get(setting.name)
+        if self._effective is None or self._effective.basis != basis:
+            self._effective = _Effective(basis, effective_settings(settings, self._config, self.own))
+        return self._effective.settings[setting.name]
 
     def _in_scope(self, setting: Setting) -> Value | None:
-        """The value that a change is a change of."""
+        """The value in the scope, which a change replaces; None if it is not set there."""
         return self._of(self.scope).get(setting.name)
 
     def _of(self, layer: Layer) -> Mapping[str, Value]:
@@ -375,24 +341,22 @@ class SettingsBrowser:
         return values[layer]
 
     def _beneath(self, setting: Setting) -> str:
-        """What the file says of it besides, in a few words."""
-        layer = self._layer(setting)
+        """The values that the file has besides the one in force, in a few words."""
+        source = self._find(setting).source
         below = {Layer.PAIR: "for this pair", Layer.ALL: "for all"}
-        said = [
-            f"{words} {short(self._of(each)[setting.name])}; "
-            for each, words in below.items()
-            if each is not layer and setting.name in self._of(each)
-        ]
-        return "".join(said)
+        return "".join(
+            f"{words} {short(self._of(layer)[setting.name])}; "
+            for layer, words in below.items()
+            if layer is not _LAYERS.get(source) and setting.name in self._of(layer)
+        )
 
     def _parts(self, setting: Setting, width: int) -> tuple[Part, ...]:
-        by_line = setting.option and setting.key in self._by_line
-        layer = self._layer(setting)
-        mark = _MARKS[layer] if layer is not None else "›" if by_line else " "
+        found = self._find(setting)
         wide = width >= _ABOUT_FROM
         room = _VALUE_CELLS if wide else max(8, width - _NAME_CELLS - 4)
-        value = _cut(self._value(setting), room)
-        look = STRONG if layer is not None or by_line else QUIET
+        value = _cut(_value(found), room)
+        mark = _MARKS.get(found.source, " ")
+        look = STRONG if found.source in _MARKS else QUIET
         parts: tuple[Part, ...] = ((f"{mark} {setting.title:<{_NAME_CELLS}}", TEXT), (value, look))
         if wide:
             left = width - _NAME_CELLS - room - 4
@@ -407,8 +371,18 @@ class SettingsBrowser:
         return f" ({', '.join(there)})" if there else f"; the name of a text file in {folder}"
 
 
-def _told(problem: Problem) -> str:
-    """A problem where everybody knows which file is meant."""
+def _value(found: EffectiveSetting) -> str:
+    """The value in force, in the width of a column."""
+    match found.source:
+        case Source.PRESET:
+            return f"{found.words}, by the preset"
+        case Source.RECOMMENDED:
+            return f"{found.words}, the pair's own"
+    return found.words
+
+
+def _describe(problem: Problem) -> str:
+    """A sentence about a problem, without the folder of the file."""
     where = f"Line {problem.line} of {problem.path.name}" if problem.line else problem.path.name
     return f"{where} is left out: {problem.what}{'' if problem.what.endswith('?') else '.'}"
 

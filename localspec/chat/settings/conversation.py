@@ -160,7 +160,7 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
     what = f"no longer set for {pair}" if value is None else f"{short(value)} for {pair}, in {config.path.name}"
     if named.key in settings.overrides:
-        also = "the command line has the say"
+        also = "the command line beats it"
     elif named.name in own:
         also = "this conversation has its own"
     else:
