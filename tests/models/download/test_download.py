@@ -20,6 +20,7 @@ from localspec.models.download.content_range import begins_at
 from localspec.models.download.partial_file import Part
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import cached_files
+from localspec.models.pairs.unfinished import read_note
 from tests.hub import Cut, Elsewhere, Fault, IgnoreRange, OtherContent, OtherRange, Page, Refuse, Stall, WrongBytes
 from tests.hub.faults import schedule
 from tests.models.download.support import BIG, SMALL, World, noise
@@ -167,6 +168,13 @@ def test_a_part_longer_than_the_file_is_not_believed(world: World) -> None:
     layout.part.write_bytes(bytes(4 * MIB))
     (path,) = world.fetch()
     assert path.read_bytes() == DATA
+
+
+def test_a_part_says_which_file_it_is_of_before_anything_has_arrived(world: World) -> None:
+    world.server.faults = [Refuse(503)] * 8
+    with pytest.raises(DownloadError, match="cannot answer"):
+        world.fetch()
+    assert read_note(world.layout().note)["file"] == world.remote().file
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -366,8 +374,13 @@ def test_a_new_cache_on_a_small_disk_is_reckoned_by_the_disk_it_will_be_on(
     assert asked[0] == world.cache
 
 
-def test_a_disk_of_which_nobody_can_tell_the_room_is_used(world: World) -> None:
-    world.free_bytes = lambda _: None
+@pytest.mark.parametrize("room", [None, 10**12])
+def test_a_disk_with_room_or_of_which_nobody_can_tell_it_is_used(
+    world: World, monkeypatch: pytest.MonkeyPatch, room: int | None
+) -> None:
+    """Before the download and during it."""
+    monkeypatch.setattr("localspec.models.download.partial_file._CHECKED_EVERY", MIB)
+    world.free_bytes = lambda _: room
     assert world.fetch()
 
 
