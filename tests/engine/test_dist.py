@@ -7,6 +7,7 @@ from collections import Counter
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -94,3 +95,23 @@ def test_each_outcome_has_as_much_of_the_numbers_as_its_probability() -> None:
     assert Counter(rng.draw(dist) for _ in range(8)) == {4: 2, 7: 6}
     for p, accepted_n in ((0.0, 0), (0.25, 4), (0.5, 8)):
         assert sum(rng.accepts(p, 0.5) for _ in range(8)) == accepted_n
+
+
+class Fixed(random.Random):
+    """One number instead of random ones."""
+
+    def __init__(self, number: float) -> None:
+        self._number = number
+
+    def random(self) -> float:
+        return self._number
+
+
+@pytest.mark.parametrize("n_vocab", [32_000, 151_936, 262_144])
+@pytest.mark.parametrize("number", [0.0, 0.001, 0.25, 1 / 3, 0.5, 0.9, 0.999, 1 - 2**-53])
+def test_every_token_of_a_large_vocabulary_can_be_drawn(n_vocab: int, number: float) -> None:
+    """Of tokens that are all alike, the number u draws the one at u n: sums have as many digits as that needs."""
+    rng = SeededRng(0)
+    rng._random = Fixed(number)
+    dist = Dist.of(np.arange(n_vocab, dtype=np.int64), np.ones(n_vocab))
+    assert abs(rng.draw(dist) - int(number * n_vocab)) <= 1

@@ -99,6 +99,28 @@ def test_deeper_drafts_keep_the_law() -> None:
     assert reply_law(model, SamplingDrafter(ExactModel(vocab, seed=6, zeros=False)), 4, 4) == target_law(model, 4)
 
 
+def four_tokens(seed: int) -> tuple[ExactModel, Drafter]:
+    """A case in which the residual of a block differs from that of a token: over fewer tokens it seldom does."""
+    vocab = letters(4)
+    return ExactModel(vocab, seed=seed, zeros=False), SamplingDrafter(ExactModel(vocab, seed=seed + 100, zeros=False))
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_the_residual_of_a_block_has_the_weight_of_what_is_kept(seed: int) -> None:
+    """The replacement after a kept prefix is drawn from the positive part of P p - q, P being the prefix's weight."""
+    model, drafter = four_tokens(seed)
+    assert reply_law(model, drafter, 2, 3) == target_law(model, 3)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_residual_that_forgets_that_weight_breaks_the_law(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So these cases notice it."""
+    minus = Dist.minus
+    monkeypatch.setattr(Dist, "minus", lambda self, other, weight=1: minus(self, other))
+    model, drafter = four_tokens(seed)
+    assert reply_law(model, drafter, 2, 3) != target_law(model, 3)
+
+
 def test_acceptance_is_the_overlap_of_p_and_q() -> None:
     """A sampled proposal survives with probability sum(min(p, q))."""
     vocab = letters(3)

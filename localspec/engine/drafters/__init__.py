@@ -1,4 +1,4 @@
-"""The drafters there are: the files of this package, named as users name drafters (``_`` for ``-``). There is no list.
+"""The drafters: each is a file of this package, named as users name it (``_`` for ``-``), and there is no other list.
 
 A drafter's file has, in this order:
 
