@@ -12,9 +12,9 @@ from textual.color import Color
 
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.engine.events import Origin, Proposal, Round, Token
-from localspec.tui.tokens.draw import ghost_segments, line_segments
 from localspec.tui.tokens.layout import END_MARK, TokenLayout
 from localspec.tui.tokens.palette import palette_for
+from localspec.tui.tokens.token_view import ghost_segments, line_segments
 from tests.chat.tokens.support import reply_of
 from tests.tui.support import make_round
 

@@ -99,6 +99,8 @@ class EngineClient:
         self._closed = True
         if self._keeper.ident is None:
             return
+        if self._engine is not None:
+            self._engine.mute()
         self._queue.put(_End())
         self._keeper.join(END_S + KEEP_S if self._may_keep else END_S)
         engine = self._engine
@@ -152,12 +154,12 @@ class EngineClient:
     def _running(self) -> EngineProcess:
         """The process there is, or a new one."""
         if self._engine is None or self._engine.gone:
-            self._engine = EngineProcess(self._receive, self._log_file, self._opener)
+            self._engine = EngineProcess(self._deliver, self._note_refusal, self._log_file, self._opener)
+            if self._closed:  # meanwhile
+                self._engine.mute()
         return self._engine
 
-    def _receive(self, answer: Answer, request: Request | None) -> None:
-        """An answer has come, the last one to ``request`` if that is given; called in the process's reader."""
+    def _note_refusal(self, request: Request, answer: Answer) -> None:
+        """Have the keeper forget options that were refused; called in the process's reader."""
         if isinstance(request, Load) and isinstance(answer, Failed) and not answer.died:
             self._queue.put(_LoadFailed(request.options))
-        if not self._closed:
-            self._deliver(answer)

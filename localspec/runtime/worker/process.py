@@ -35,15 +35,18 @@ from localspec.runtime.worker.messages import (
 END_S = 3.0
 """How long an engine that was asked to end may take; it ends itself within child.GRACE_S, or ``KEEP_S`` more."""
 
-Receive = Callable[[Answer, Request | None], None]
-"""Takes an answer, and the request that it was the last answer to, if it was."""
+Deliver = Callable[[Answer], None]
+"""Takes the next answer."""
+Answered = Callable[[Request, Answer], None]
+"""Takes a request and its last answer, before that answer is delivered."""
 
 
 class EngineProcess:
     """A running engine. Raises EngineError if it cannot be started."""
 
-    def __init__(self, receive: Receive, log_file: Path, opener: str | None = None) -> None:
-        self._receive = receive
+    def __init__(self, deliver: Deliver, answered: Answered, log_file: Path, opener: str | None = None) -> None:
+        self._deliver = deliver
+        self._answered = answered
         self._log_file = log_file
         self._lock = threading.RLock()
         self._open_requests: deque[Request] = deque()
@@ -51,7 +54,7 @@ class EngineProcess:
         self._loading = ""
         """What the load under way does now."""
         self._exit_error: LocalSpecError | None = None
-        self._ending = False
+        self._muted = False
         self._popen, self._log_start = _start(log_file, opener)
         self._reader = threading.Thread(target=self._read, name="engine-answers", daemon=True)
         self._reader.start()
@@ -76,7 +79,7 @@ class EngineProcess:
         """Pass on a request; blocks while the pipe is full. If the engine is gone, the answer is that it died."""
         with self._lock:
             if self._exit_error is not None:
-                self._receive(_died(request, self._exit_error), request)
+                self._pass_on(_died(request, self._exit_error), request)
                 return
             if not isinstance(request, Cancel):
                 self._open_requests.append(request)
@@ -85,9 +88,13 @@ class EngineProcess:
             self._popen.stdin.write(encode(request))
             self._popen.stdin.flush()
 
+    def mute(self) -> None:
+        """Deliver nothing any more."""
+        self._muted = True
+
     def end(self) -> None:
-        """Ask it to end, and wait until it has. Nothing is received after this."""
-        self._ending = True
+        """Ask it to end, and wait until it has. Nothing is delivered after this."""
+        self.mute()
         assert self._popen.stdin is not None
         with suppress(OSError):
             self._popen.stdin.close()
@@ -110,8 +117,11 @@ class EngineProcess:
         self._on_exit()
 
     def _pass_on(self, answer: Answer, request: Request | None) -> None:
-        if not self._ending:
-            self._receive(answer, request)
+        if self._muted:
+            return
+        if request is not None:
+            self._answered(request, answer)
+        self._deliver(answer)
 
     def _settle(self, answer: Answer) -> Request | None:
         """The request that ``answer`` is the last answer to; the engine does them in order."""
