@@ -10,13 +10,13 @@ from localspec.chat.pair_slot import PairSlot
 from localspec.chat.reply_metadata import reply_about
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
+from localspec.chat.undo import DeletedConversations, Undone
 from localspec.insight.observers import Everybody, Observer
 from localspec.insight.trials.live import Assigned, Trials
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Generate
 from localspec.store import Store, StoredConversation
-from localspec.store.opening import Opened, open_memory
 
 
 class ChatCore:
@@ -31,7 +31,7 @@ class ChatCore:
         trials: Trials | None = None,
     ) -> None:
         """Without a store the conversation ends with the program; without ``conversation`` a new one begins."""
-        self.store = store or Store(Opened(open_memory()), None)
+        self.store = store or Store.in_memory()
         self.thread = Thread(conversation or self.store.begin(slot.chat_config.system))
         """The turns of the open conversation."""
         self.last: Turn | None = None
@@ -40,6 +40,8 @@ class ChatCore:
         """Replies that are made with other settings, to compare them."""
         self.observer = Everybody((self.trials, *([observer] if observer is not None else [])))
         """Follows every reply."""
+        self.deleted = DeletedConversations(self.store)
+        """Whole conversations that were deleted in this program."""
         self._slot = slot
 
     @property
@@ -61,6 +63,18 @@ class ChatCore:
         """True if the reply of such a turn is the summary in force; False if it was stopped, failed or is empty."""
         recap = self.stored.recap
         return recap is not None and recap.node.id == turn.answer
+
+    def undo(self) -> Undone | None:
+        """Undo what came last: the deletion of a conversation, or in this one that of a turn or a summary.
+
+        None if there is nothing to undo. Raises StoreError.
+        """
+        node = self.stored.undo(since=self.deleted.last_at)
+        if node is None:
+            conversation = self.deleted.restore()
+            return None if conversation is None else Undone(conversation)
+        self.thread.refresh()
+        return Undone(self.stored, node)
 
     def adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
         """Reply by ``chat_config`` from the next message on. The loaded pair stays, and so may the system prompt."""

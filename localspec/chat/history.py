@@ -11,6 +11,7 @@ from datetime import datetime
 
 from localspec.base.errors import StoreError
 from localspec.base.fuzzy import fuzzy
+from localspec.chat.undo import DeletedConversations
 from localspec.store import Heading, Store, Summary
 
 EMPTY = "No conversations yet. What you say is kept, and will be listed here."
@@ -34,12 +35,13 @@ class HistoryRow:
 class History:
     """Pinned conversations first, then the latest; with a filter, the best match first."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, deleted: DeletedConversations | None = None) -> None:
+        """``deleted`` takes what is deleted here, so that others can bring it back too."""
         self._store = store
+        self._deleted = deleted or DeletedConversations(store)
         self._summaries: list[Summary] = []
         self._text = ""
         self._marked: str | None = None
-        self._deleted: list[str] = []
         self.refresh()
 
     def refresh(self) -> str:
@@ -103,19 +105,23 @@ class History:
         if row is None:
             return ""
         at = [each.id for each in rows].index(row.id)
-        said = self._do(lambda: self._store.delete(row.id), _deleted(undo))
+        said = self._do(lambda: self._deleted.delete(row.id), _deleted(undo))
         if all(summary.heading.id != row.id for summary in self._summaries):
-            self._deleted.append(row.id)
             rest = self.rows
             self._marked = rest[min(at, len(rest) - 1)].id if rest else None
         return said
 
     def undo(self) -> str:
         """Bring back the one deleted last."""
-        if not self._deleted:
+        try:
+            conversation = self._deleted.restore()
+        except StoreError as error:
+            self.refresh()
+            return str(error)
+        if conversation is None:
             return "There is nothing to bring back."
-        self._marked = conversation = self._deleted.pop()
-        return self._do(lambda: self._store.restore(conversation), "It is back.")
+        self._marked = conversation.id
+        return self.refresh() or "It is back."
 
     def _do(self, change: Callable[[], None], done: str) -> str:
         try:

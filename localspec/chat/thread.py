@@ -212,14 +212,6 @@ class Thread:
             self.stored.delete(node)
             self.refresh()
 
-    def undo(self) -> Turn | None:
-        """Bring back what was deleted last, or what a summary stands for; None if there is neither."""
-        undone = self.stored.undo()
-        if undone is None:
-            return None
-        self.refresh()
-        return self.holding(undone.parent or undone.id if undone.role is Role.SYSTEM else undone.id)
-
 
 def pairs_of(path: Sequence[Node]) -> Iterator[tuple[Node | None, Node | None]]:
     """Each question with the reply that follows it; either may be missing."""

@@ -145,16 +145,16 @@ def delete(state: State, argument: str) -> None:
 
 
 def undo(state: State, argument: str) -> None:
-    """What was deleted or summarised last here, on whatever day; or a whole conversation that was deleted since."""
-    thread = state.chat.stored
-    undone = thread.undo(since=state.deleted[-1].heading.deleted if state.deleted else None)
-    if undone is not None:
-        what = "The full turns are" if undone.role is Role.SYSTEM else "The turn is"
-        state.voice.say(visible_line(f"{what} back in {thread.title}."))
-    elif state.deleted:
-        _restore_whole(state, state.deleted.pop())
-    else:
+    """Bring back what was deleted or summarised last: in this conversation on any day, or a whole one deleted since."""
+    undone = state.chat.undo()
+    if undone is None:
         raise UsageError("There is nothing to bring back: nothing was deleted here.", "/list lists conversations.")
+    if undone.message is None:
+        state.chat.turn_to(undone.conversation)
+        state.voice.say(visible_line(f"{undone.conversation.title} is back, and open."))
+        return
+    what = "The full turns are" if undone.is_summary else "The turn is"
+    state.voice.say(visible_line(f"{what} back in {undone.conversation.title}."))
 
 
 def export(state: State, argument: str) -> None:
@@ -205,16 +205,9 @@ def _block(state: State, node: Node) -> str:
 
 
 def _delete_whole(state: State) -> None:
-    thread = state.chat.stored
-    if not thread.path:
+    deleted = state.chat.stored
+    if not deleted.path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
-    state.chat.store.delete(thread.id)
-    state.deleted.append(thread)
+    state.chat.deleted.delete(deleted.id)
     state.chat.begin_anew()
-    state.voice.say(f"{visible_line(thread.title)} is deleted; /undo brings it back. This is a new conversation.")
-
-
-def _restore_whole(state: State, thread: StoredConversation) -> None:
-    state.chat.store.restore(thread.id)
-    state.chat.turn_to(thread)
-    state.voice.say(visible_line(f"{thread.title} is back, and open."))
+    state.voice.say(f"{visible_line(deleted.title)} is deleted; /undo brings it back. This is a new conversation.")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.in_process import InProcessChat
 from localspec.line.voice import Voice
-from localspec.store import StoredConversation
 
 
 @dataclass(slots=True)
@@ -21,7 +20,5 @@ class State:
     """Files of the next message."""
     listed: list[tuple[str, str | None]] = field(default_factory=list)
     """Ids of the conversations listed last, each with that of a message or None; in their order."""
-    deleted: list[StoredConversation] = field(default_factory=list)
-    """Whole conversations that were deleted here, the latest last."""
     ask: Callable[[str, str], str | None] | None = None
     """Reads a line from the keyboard: takes the prompt and a text to change. None if nobody types."""

@@ -343,6 +343,28 @@ async def test_a_deleted_turn_comes_back(store: Store) -> None:
         await wait_until(pilot, lambda: shown(pilot) == [("First", "One."), ("Second", "Two.")])
 
 
+async def test_a_conversation_deleted_in_the_list_comes_back_by_undo_in_the_chat_too(store: Store) -> None:
+    """In the list that is open beside it as well; what was deleted before comes next."""
+    engine = FakeEngine()
+    store.begin().ask("Apples?")
+    async with make_app(engine, store=store).run_test(size=(140, 30)) as pilot:
+        await ready(pilot, engine)
+        await say(pilot, engine, "Pears?", "One.")
+        await pilot.press("alt+up", "d", "d")
+        await wait_until(pilot, lambda: not shown(pilot))
+        await pilot.press("f7")
+        await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
+        await pilot.press(*"Apples", "f8")
+        await wait_until(pilot, lambda: len(store.conversations()) == 1)
+        prompt_of(pilot).area.focus()
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: "Apples? is back" in notice_text(pilot))
+        assert len(store.conversations()) == 2
+        assert chat(pilot).query_one(ConversationList).option_count == 1
+        await send(pilot, "/undo")
+        await wait_until(pilot, lambda: shown(pilot) == [("Pears?", "One.")])
+
+
 async def test_nothing_is_changed_under_a_reply(store: Store) -> None:
     """While one is being written, what was said stays as it is, and a sentence says how to change that."""
     engine = FakeEngine()

@@ -262,7 +262,7 @@ ACTIONS: tuple[Action, ...] = (
         "undo",
         "u",
         "undo",
-        "Bring back the turn that was deleted, or those that were summarised.",
+        "Bring back what was deleted or summarised last: turns, or a conversation.",
         "screen.turn('undo')",
         "undo",
         in_turn=True,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from localspec.base.errors import StoreError
+from localspec.base.visible import visible_line
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.message import WrittenMessage, taken_apart
 from localspec.chat.session import ChatSession
@@ -180,14 +182,21 @@ class EditingController:
         self._say("The turn is deleted; /undo brings it back.")
 
     async def undo(self) -> None:
-        """Bring back the turn deleted last, or those that were summarised."""
+        """Bring back what was deleted or summarised last: turns of this conversation, or another conversation."""
         if not self._session.free:
             self._say(self._turns.busy)
             return
         was_told_short = any(turn.is_summary for turn in self._session.thread.turns)
-        turn = self._session.thread.undo()
-        if turn is None:
+        try:
+            undone = self._session.undo()
+        except StoreError as error:
+            self._say(str(error))
+            return
+        if undone is None:
             self._say("There is nothing to bring back: no turn was deleted.")
+            return
+        if undone.message is None:
+            self._say(f"{visible_line(undone.conversation.title)} is back in the list of conversations.")
             return
         was_told_short = was_told_short and not self._session.thread.turns[0].is_summary
         await self._turns.show()

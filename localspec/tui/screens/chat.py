@@ -271,7 +271,7 @@ class ChatScreen(RowScreen[None]):
         if self.query(Sidebar):
             self.on_sidebar_closed()
         else:
-            await self.mount(Sidebar(History(self._session.store), self._conversations.open_id))
+            await self.mount(Sidebar(History(self._session.store, self._session.deleted), self._conversations.open_id))
 
     async def on_sidebar_chosen(self, event: Sidebar.Chosen) -> None:
         await self.query(Sidebar).remove()
@@ -321,6 +321,8 @@ class ChatScreen(RowScreen[None]):
         done = getattr(self._editing, what)(*values)
         if isawaitable(done):
             await done
+        for sidebar in self.query(Sidebar):
+            sidebar.read_again()  # a conversation may be back
         self._where.settle()
         self._wake()
 

@@ -1,0 +1,50 @@
+"""Undoing what was deleted or summarised last, for every front end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from localspec.runtime.messages import Role
+from localspec.store import Node, Store, StoredConversation
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """One step that was undone."""
+
+    conversation: StoredConversation
+    """The conversation that is back, or in which a turn is back or a summary gone."""
+    message: Node | None = None
+    """The first message of the turn that is back, or the summary; None for a whole conversation."""
+
+    @property
+    def is_summary(self) -> bool:
+        return self.message is not None and self.message.role is Role.SYSTEM
+
+
+class DeletedConversations:
+    """The whole conversations that were deleted in this program, and can be brought back in reverse order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._deleted: list[StoredConversation] = []
+
+    @property
+    def last_at(self) -> datetime | None:
+        """The time of the last deletion; None without any."""
+        return self._deleted[-1].heading.deleted if self._deleted else None
+
+    def delete(self, conversation: str) -> None:
+        """Delete a conversation by its id. Raises StoreError."""
+        stored = self._store.open_conversation(conversation)
+        self._store.delete(conversation)
+        self._deleted.append(stored)
+
+    def restore(self) -> StoredConversation | None:
+        """Bring back the one deleted last; None if there is none. Raises StoreError."""
+        if not self._deleted:
+            return None
+        stored = self._deleted.pop()
+        self._store.restore(stored.id)
+        return stored
