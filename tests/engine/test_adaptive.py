@@ -99,6 +99,16 @@ def test_it_beats_every_fixed_depth_where_texts_differ() -> None:
     assert world.play(world.policy()) > 1.1 * max(world.play(None, fixed) for fixed in range(16))
 
 
+@pytest.mark.parametrize("surenesses", [[0.02], [0.9], [0.97] * 40 + [0.1] * 40])
+@pytest.mark.parametrize("step_s", [STEP_S, 2.0])
+def test_a_machine_that_is_faster_throughout_changes_no_decision(step_s: float, surenesses: list[float]) -> None:
+    """Prices matter by their ratios alone; a power of two scales them exactly."""
+    slow = World(STAIRS, surenesses, step_s=step_s, rollback_s=0.5)
+    rounds_s = {batch: spent_s / 1024 for batch, spent_s in STAIRS.items()}
+    fast = World(rounds_s, surenesses, step_s=step_s / 1024, rollback_s=0.5 / 1024)
+    assert fast.play(fast.policy()) == pytest.approx(1024 * slow.play(slow.policy()))
+
+
 def test_it_stops_speculating_where_it_never_pays() -> None:
     """Hardly a look in a hundred rounds, so next to nothing is lost."""
     world = World(STEEP, [0.05])
@@ -185,6 +195,14 @@ def test_a_cheap_batch_size_is_filled() -> None:
     policy = World({1: 1.0, 2: 1.8, 3: 1.9, 4: 1.2, 5: 3.0}, [0.5]).policy()
     plan = policy.plan(4)
     assert [plan.should_propose(0.3) for _ in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("limit", "filled"), [(2, False), (3, True)])
+def test_a_proposal_is_worth_what_the_room_behind_it_allows(limit: int, filled: bool) -> None:
+    """The third token alone does not pay; it does where a fourth fits that makes the batch cheap."""
+    plan = World({1: 1.0, 2: 1.1, 3: 4.0, 4: 1.2}, [0.9]).policy().plan(limit)
+    assert plan.should_propose(0.9)
+    assert plan.should_propose(0.9) is filled
 
 
 @pytest.mark.parametrize(("best", "queried"), [(0.0, True), (0.3, True), (0.9, False)])

@@ -69,14 +69,25 @@ def test_few_writes_a_second_and_none_again(store: Store, time: FakeTime) -> Non
     thread.ask("Go on.")
     recorder = thread.begin_reply(ABOUT)
     statements.clear()
-    for event in events(*LONG)[:-1]:
-        time.seconds += 0.01
+    *written, last = events(*LONG)
+    for event in written:
+        time.seconds += 0.05
         recorder.receive(event)
+    recorder.flush()
+    written_n = len(statements)
+    recorder.flush()
+    assert len(statements) == written_n
     changes = [each for each in statements if each.startswith(("INSERT", "UPDATE", "DELETE", "REPLACE"))]
-    assert len([each for each in changes if each.startswith("INSERT INTO chunk")]) <= 0.31 / INTERVAL_S + 1
+    assert len([each for each in changes if each.startswith("INSERT INTO chunk")]) <= (
+        0.05 * len(written) / INTERVAL_S + 1
+    )
     assert [each for each in changes if not each.startswith("INSERT INTO chunk")] == [
         each for each in changes if each.startswith("UPDATE reply SET started")
     ]
+    recorder.receive(last)
+    statements.clear()
+    recorder.flush()
+    assert statements == []
 
 
 @pytest.mark.parametrize("interval_s", [0.0, INTERVAL_S, 60.0])
