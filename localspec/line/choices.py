@@ -5,14 +5,18 @@ from __future__ import annotations
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.marks import Marks
-from localspec.chat.settings.conversation import Changed, change, schema_from, set_from, told, unset_from
-from localspec.config import setting
-from localspec.config.personas import NONE, check_persona, list_personas, no_personas
+from localspec.chat.settings.conversation import (
+    Changed,
+    describe_own,
+    describe_personas,
+    persona_from,
+    schema_from,
+    set_from,
+    unset_from,
+)
 from localspec.line.state import State
 from localspec.line.voice import LEGENDS
 from localspec.runtime.chat_config import ChatConfig, Settings
-
-_PERSONA = setting("persona")
 
 
 def pair(state: State, argument: str) -> None:
@@ -32,27 +36,20 @@ def pair(state: State, argument: str) -> None:
 
 def persona(state: State, argument: str) -> None:
     """Speak as a persona in this conversation."""
-    settings = _settings(state)
-    folder = settings.config.path.parent
+    settings, own = _settings(state), state.chat.stored.settings
     if not argument:
-        there = ", ".join(list_personas(folder))
-        listed = f"Personas: {there}. /persona NAME chooses one, /persona none ends it."
-        state.voice.say(listed if there else no_personas())
+        state.voice.say(describe_personas(settings, own))
         return
-    check_persona(argument, folder)
-    _take(state, change(settings, state.chat.stored.settings, _PERSONA, argument))
-    if "system" in settings.overrides:
-        state.voice.say("The command line names a system prompt, which stands in place of a persona.")
-    else:
-        who = "No persona" if argument == NONE else argument
-        state.voice.say(f"{who} speaks from the next reply on.")
+    changed = persona_from(settings, own, argument)
+    _take(state, changed)
+    state.voice.say(changed.sentence)
 
 
 def set_(state: State, argument: str) -> None:
     """Set something for this conversation, or for the pair; without a name, say what the conversation sets."""
     own = state.chat.stored.settings
     if not argument:
-        state.voice.say(told(own), settings=dict(own))
+        state.voice.say(describe_own(own), settings=dict(own))
         return
     changed = set_from(_settings(state), own, argument)
     _take(state, changed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from localspec.base.errors import UsageError
 from localspec.base.fuzzy import nearest
 from localspec.chat.marks import Marks
-from localspec.chat.settings.conversation import as_setting
+from localspec.chat.settings.conversation import suggest_set
 from localspec.line import choices, compacting, conversations, figures, turns
 from localspec.line.state import State
 from localspec.line.voice import LEGENDS
@@ -151,7 +151,7 @@ def no_such_command(word: str, argument: str = "") -> UsageError:
     if word.lower() in SCREEN_ONLY:
         return UsageError(f"/{word.lower()} is there on the chat screen only.", "/help lists what there is here.")
     near = nearest(word, [name for command in COMMANDS for name in (command.name, *command.other_names)])
-    advice = as_setting(word, argument) or (f"Did you mean /{near}?" if near else "/help lists them.")
+    advice = suggest_set(word, argument) or (f"Did you mean /{near}?" if near else "/help lists them.")
     return UsageError(f"There is no command /{word}.", f"{advice} {_AS_A_MESSAGE}")
 
 

@@ -328,7 +328,7 @@ class ChatApp(App[None], inherit_bindings=False):
         self._settle(self._settings.choose_persona, name) if name else self._chat.say(self._settings.personas())
 
     def action_set(self, text: str = "") -> None:
-        self._settle(self._settings.set, text) if text else self._chat.say(self._settings.told())
+        self._settle(self._settings.set, text) if text else self._chat.say(self._settings.describe_own())
 
     def action_unset(self, name: str = "") -> None:
         self._settle(self._settings.unset, name)

@@ -120,7 +120,7 @@ async def test_replies_are_held_to_a_schema(store: Store, tmp_path: Path) -> Non
     [
         ("/set temprature 1", "Did you mean temperature?"),
         ("/set temperature hot", "a number from 0"),
-        ("/set temperature", "Temperature is as built in"),
+        ("/set temperature", ", recommended by the pair"),
         ("/set threads 4", "the same for all conversations"),
         ("/set theme dark", "the same for all conversations"),
         ("/set persona nobody", "persona"),

@@ -242,7 +242,7 @@ def test_personas(localspec: Localspec) -> None:
     (folder / "pirate.md").write_text("Speak as a pirate.", "utf-8")
     world = FakeWorld()
     done = localspec(*PLAIN, world=world, stdin=lines("/persona", "/persona pirate", "one", "/new", "two"))
-    assert "Personas: pirate." in done.err
+    assert "Personas: pirate;" in done.err
     assert asked(world, 0) == ["Speak as a pirate.", "one"]
     assert asked(world, 1) == ["two"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from localspec.base.fuzzy import nearest
 from localspec.chat.commands.command import Action
 from localspec.chat.commands.places import ACTIONS
-from localspec.chat.settings.conversation import as_setting
+from localspec.chat.settings.conversation import suggest_set
 
 _BY_WORD: Mapping[str, Action] = {
     **{word: action for action in ACTIONS if action.command for word in action.also},
@@ -44,7 +44,7 @@ def refusal(text: str) -> str:
     if action is not None:
         return f"/{word} takes nothing after it. {AS_A_MESSAGE}" if argument and not action.takes else ""
     meant = nearest(word, _BY_WORD)
-    advice = as_setting(word, argument) or (f"Did you mean /{meant}?" if meant else "/help lists those there are.")
+    advice = suggest_set(word, argument) or (f"Did you mean /{meant}?" if meant else "/help lists those there are.")
     return f"There is no command /{word}. {advice} {AS_A_MESSAGE}"
 
 

@@ -1,4 +1,4 @@
-"""The settings beside a conversation: what of a change can be in force at once is."""
+"""The settings beside an open conversation, and the session they are applied to."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ from contextlib import suppress
 from localspec.base.errors import LocalSpecError
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.browser import SettingsBrowser, SettingsFile
-from localspec.chat.settings.conversation import Changed, change, schema_from, set_from, told, unset_from
+from localspec.chat.settings.conversation import (
+    Changed,
+    change,
+    describe_own,
+    describe_personas,
+    persona_from,
+    schema_from,
+    set_from,
+    unset_from,
+)
 from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.own import read_own
-from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
 
 _PAIR = "model.pair"
-_PERSONA = setting("persona")
 _THEME = setting("theme")
 
 
 class NoSettings:
-    """Stands where a launch was made of nothing: the file has the screen's settings alone."""
+    """Settings for a configuration that was made without any: the file has those of the screen alone."""
 
     overrides: Mapping[str, str] = {}
     problems = ()
@@ -43,7 +50,7 @@ class NoSettings:
 
 
 class SettingsController:
-    """Belongs to the screen's thread."""
+    """Applies changed settings: at once where nothing has to be loaded. Belongs to the screen's thread."""
 
     def __init__(self, session: ChatSession, file: SettingsFile | None = None) -> None:
         self._session = session
@@ -51,9 +58,9 @@ class SettingsController:
         self._settings: Settings = session.chat_config.settings or NoSettings(session.chat_config)
         self._pair = self._settings.config.values.get(_PAIR)
         self._in_force: Mapping[str, Value] = {}
-        """What the launch in use has from a conversation."""
+        """The settings of a conversation that the session has now."""
         self.preferences: Preferences = preferences(self._settings.config)
-        """How the screen is to look and move."""
+        """The settings of the screen."""
 
     @property
     def config(self) -> Config:
@@ -61,7 +68,7 @@ class SettingsController:
 
     @property
     def news(self) -> str:
-        """What to say when the app opens: that something in the file is left out; else nothing."""
+        """A sentence for the start about settings of the file that are left out; empty if none is."""
         count = len(self._settings.problems) + len(self.preferences.keymap.problems)
         if not count:
             return ""
@@ -70,101 +77,95 @@ class SettingsController:
 
     @property
     def settings(self) -> Settings:
-        """What is made of the file for the pair in use."""
+        """The settings for the pair in use."""
         return self._session.chat_config.in_use or self._settings
 
     @property
     def own(self) -> Mapping[str, Value]:
-        """What the conversation that is open sets for itself."""
+        """The settings of the open conversation."""
         return self._session.thread.stored.settings
 
     def open(self) -> SettingsBrowser:
-        """The list, for somebody who wants to look at it."""
+        """The list of settings for the settings screen."""
         return SettingsBrowser(self._settings, self._file, self)
 
     def apply(self, config: Config) -> None:
-        """Put into force what needs no loading. Raises LocalSpecError."""
+        """Apply every setting that needs no loading. Raises LocalSpecError."""
         self.preferences = preferences(config)
         self._settings.resolve(config)
         self._adopt(self.settings.resolve(config, self.own))
         self.pace()
 
     def adopt_promoted(self) -> None:
-        """Put into force what a trial has written, if one has."""
+        """Apply the settings that a trial has written, if one has."""
         if self._session.trials.wrote_settings():
-            # What the command line gets wrong was said when the app opened.
+            # Mistakes in the command line were reported when the app opened.
             with suppress(LocalSpecError):
                 self.apply(read_config())
 
     def pace(self) -> None:
-        """Show replies at the pace that is set, for the pair in use."""
+        """Pass the pace that is set for the pair in use to the session."""
         pacer = self._session.pacer
         pacer.tokens_per_second = self.preferences.pace_for(self._session.chat_config.pace_tokens_per_second)
 
     def to_load(self) -> ChatConfig:
-        """What to load for the settings as they are now. Raises LocalSpecError."""
+        """The configuration to load for the settings as they are now. Raises LocalSpecError."""
         named = self.config.values.get(_PAIR)
         changed, self._pair = named != self._pair, named
         settings = self._settings if changed else self.settings
         return settings.resolve(self.config, self.own)
 
     def for_conversation(self, chat_config: ChatConfig) -> ChatConfig:
-        """A launch made for no conversation, with what the one that is open sets. Raises LocalSpecError."""
+        """A configuration, with the settings of the open conversation besides. Raises LocalSpecError."""
         self._in_force = self.own
         return chat_config.settings.resolve(self.config, self.own) if self.own and chat_config.settings else chat_config
 
-    # Of the conversation's own
+    # Settings of the open conversation
 
     def turn_to(self, *, begun: bool) -> None:
-        """Another conversation is open; if it was not ``begun`` now, its system prompt stays. Raises LocalSpecError."""
+        """Apply the settings of a conversation just opened; unless ``begun`` now, its system prompt stays.
+
+        Raises LocalSpecError.
+        """
         if self.own != self._in_force:
             self._adopt(self.settings.resolve(self.config, self.own), keep_system=not begun)
 
-    def use_system_said(self) -> None:
-        """Have the system prompt or persona of the command line, if it names one, hold for what is open."""
+    def use_overridden_system(self) -> None:
+        """Give the open conversation the system prompt or persona that the command line names, if it names one."""
         if {"system", "persona"} & set(self.settings.overrides):
             self._session.thread.stored.set_system(self._session.chat_config.system)
 
-    def told(self) -> str:
-        """What the conversation sets for itself."""
-        return told(self.own)
+    def describe_own(self) -> str:
+        """A sentence about the settings of the conversation."""
+        return describe_own(self.own)
 
     def set(self, text: str) -> str:
-        """``NAME VALUE`` for this conversation; what to say about it. Raises LocalSpecError."""
+        """Set ``NAME VALUE`` for this conversation, and return a sentence about it. Raises LocalSpecError."""
         return self._change(set_from(self.settings, self.own, text))
 
     def unset(self, text: str) -> str:
-        """``NAME`` as for all conversations, or ``all``; what to say about it. Raises LocalSpecError."""
+        """Unset ``NAME`` or ``all``, and return a sentence about it. Raises LocalSpecError."""
         return self._change(unset_from(self.settings, self.own, text))
 
     def schema(self, text: str) -> str:
-        """Hold replies to the JSON Schema in a file, or no more; what to say about it. Raises LocalSpecError."""
+        """Hold replies to the JSON Schema in a file, or to none, and return a sentence. Raises LocalSpecError."""
         return self._change(schema_from(self.settings, self.own, text))
 
     def give(self, setting: Setting, value: Value | None) -> None:
-        """Set something for this conversation, or leave it to the file for None. Raises LocalSpecError."""
+        """Set a setting for this conversation, or unset it for None. Raises LocalSpecError."""
         self._change(change(self.settings, self.own, setting, value))
 
     def choose_theme(self, name: str) -> Config:
-        """Write down that the app has these colours. Raises LocalSpecError."""
+        """Write the theme into the file. Raises LocalSpecError."""
         return self._file.write(_THEME, read_own(_THEME, name.lower()), None)
 
     def choose_persona(self, name: str) -> str:
-        """Speak as this persona in this conversation, or as none; what to say about it. Raises LocalSpecError."""
-        check_persona(name, self.config.path.parent)
-        self.give(_PERSONA, name)
-        if "system" in self._settings.overrides:
-            return "The command line names a system prompt, which beats a persona."
-        return "No persona from the next reply on." if name == NONE else f"{name} speaks from the next reply on."
+        """Choose a persona for this conversation, or none, and return a sentence about it. Raises LocalSpecError."""
+        return self._change(persona_from(self.settings, self.own, name))
 
     def personas(self) -> str:
-        """Which personas there are, and which of them this conversation has chosen."""
-        there = list_personas(self.config.path.parent)
-        if not there:
-            return no_personas()
-        chosen = self.own.get(_PERSONA.name, NONE)
-        speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in self._settings.overrides else ""
-        return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."
+        """A sentence about the personas there are, and the one that speaks here."""
+        return describe_personas(self.settings, self.own)
 
     def _change(self, changed: Changed) -> str:
         self._session.thread.stored.set_settings(changed.own)

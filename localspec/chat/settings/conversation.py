@@ -1,13 +1,13 @@
-"""What a conversation, or the pair in use, has set for itself: changed by a command, told in a sentence.
+"""The settings of a conversation and of the pair in use, changed by a command: /set, /unset, /schema, /persona.
 
-The same for the chat screen and the line mode.
+The chat screen and the line mode share them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import InputError, NotFoundError, UsageError
@@ -15,29 +15,32 @@ from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import shown
 from localspec.config.own import find_of_pair, find_own, read_own, with_own
+from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.config.table import find_key
 from localspec.config.texts import read_setting
-from localspec.runtime.chat_config import ChatConfig, Layer, Settings
+from localspec.runtime.chat_config import ChatConfig, Settings
+from localspec.runtime.effective import Source, effective_settings
 
 ALL, OFF, PAIR = "all", "off", "pair"
 _LONGEST_SHOWN = 24
 _SCHEMA = setting("json_schema")
+_PERSONA = setting("persona")
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The settings of a conversation after a change."""
+    """The settings of a conversation after a change, and the configuration they make."""
 
     own: Mapping[str, Value]
     chat_config: ChatConfig
     sentence: str
-    """A sentence about it."""
+    """A sentence about the change."""
 
 
 def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    """``NAME VALUE``, as it was typed; after ``pair`` it is for the pair, in the file of settings.
+    """Set ``NAME VALUE`` as typed; after the word ``pair`` for the pair, in the file of settings.
 
-    Raises UsageError, what the value is refused with, and ConfigError.
+    Raises UsageError and ConfigError.
     """
     of_pair = _behind_pair(text)
     if of_pair is not None:
@@ -45,30 +48,33 @@ def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed
     name, _, value = text.strip().partition(" ")
     named = find_own(name)
     if not value.strip():
-        raise UsageError(told_of(settings, own, named), f"It is {named.kind.form}: /set {named.key} VALUE")
+        raise UsageError(describe_setting(settings, own, named), f"It is {named.kind.form}: /set {named.key} VALUE")
     return change(settings, own, named, read_own(named, value.strip()))
 
 
 def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    """``NAME`` or ``all``; ``pair NAME`` takes it out of the pair's table. Raises UsageError, ConfigError."""
+    """Unset ``NAME`` or ``all``; ``pair NAME`` takes it out of the pair's table. Raises UsageError, ConfigError."""
     of_pair = _behind_pair(text)
     if of_pair is not None:
         named, pair = find_of_pair(of_pair), _pair(settings)
         if named.name not in settings.config.of_pair(pair):
-            raise UsageError(f"Nothing sets {named.title} for {pair} alone.", told_of(settings, own, named))
+            raise UsageError(f"Nothing sets {named.title} for {pair} alone.", describe_setting(settings, own, named))
         return _write(settings, own, named, None)
     if not text.strip():
-        raise UsageError("/unset needs the name of a setting, or all.", told(own))
+        raise UsageError("/unset needs the name of a setting, or all.", describe_own(own))
     if text.strip().lower() == ALL:
         return Changed({}, settings.resolve(settings.config, {}), "The conversation sets nothing for itself any more.")
     named = find_own(text)
     if named.name not in own:
-        raise UsageError(f"This conversation does not set {named.title}.", told(own))
+        raise UsageError(f"This conversation does not set {named.title}.", describe_own(own))
     return change(settings, own, named, None)
 
 
 def schema_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
-    """``FILE`` or ``off``. Raises UsageError, NotFoundError, InputError."""
+    """Hold replies to the JSON Schema in ``FILE``, or to none with ``off``.
+
+    Raises UsageError, NotFoundError and InputError.
+    """
     if text.strip().lower() == OFF:
         if _SCHEMA.name not in own:
             raise UsageError("This conversation holds replies to no JSON Schema.", "/schema FILE begins that.")
@@ -80,41 +86,64 @@ def schema_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chan
 
 
 def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
-    """One setting more, or less for None. Raises UsageError if it cannot stand with the rest."""
+    """Set one setting, or unset it for None. Raises UsageError if it contradicts the rest."""
     changed = with_own(own, named, value)
     chat_config = settings.resolve(settings.config, changed)
     if refused := _refused(settings, named.name):
         settings.resolve(settings.config, own)
         raise UsageError(refused, f"{named.title.capitalize()} stays as it was.")
-    return Changed(changed, chat_config, _said(settings, named, value))
+    return Changed(changed, chat_config, _describe_change(settings, named, value))
 
 
-def told(own: Mapping[str, Value]) -> str:
-    """What the conversation has of its own, in a sentence."""
+def persona_from(settings: Settings, own: Mapping[str, Value], name: str) -> Changed:
+    """Choose a persona, or none with ``none``. Raises NotFoundError for one that is not there."""
+    check_persona(name, settings.config.path.parent)
+    changed = change(settings, own, _PERSONA, name)
+    if "system" in settings.overrides:
+        sentence = "The command line names a system prompt, which beats a persona."
+    else:
+        sentence = f"{'No persona' if name == NONE else name} speaks from the next reply on."
+    return replace(changed, sentence=sentence)
+
+
+def describe_personas(settings: Settings, own: Mapping[str, Value]) -> str:
+    """The personas there are, and the one that the conversation has chosen, in a sentence."""
+    there = list_personas(settings.config.path.parent)
+    if not there:
+        return no_personas(settings.config.path.parent)
+    chosen = own.get(_PERSONA.name, NONE)
+    speaks = f"{chosen} speaks here; " if chosen != NONE and "system" not in settings.overrides else ""
+    return f"Personas: {', '.join(there)}; {speaks}/persona NAME chooses one, /persona none ends it."
+
+
+def describe_own(own: Mapping[str, Value]) -> str:
+    """The settings of the conversation, in a sentence."""
     if not own:
         return "This conversation has no settings of its own; /set NAME VALUE gives it one, as in /set temperature 0.2."
     each = ", ".join(f"{setting(name.rpartition('.')[2]).title} {short(value)}" for name, value in sorted(own.items()))
     return f"This conversation sets {each}; /unset NAME takes one back, /unset all every one."
 
 
-def told_of(settings: Settings, own: Mapping[str, Value], named: Setting) -> str:
-    """What holds for one setting, and why, in a sentence."""
-    title = named.title.capitalize()
-    if named.key in settings.overrides:
-        return f"{title} is {settings.overrides[named.key]}, by the command line."
-    match settings.layers(settings.config, own).get(named.name):
-        case Layer.CONVERSATION:
-            return f"{title} is {short(own[named.name])} in this conversation."
-        case Layer.PAIR:
-            value = settings.config.of_pair(settings.pair_id)[named.name]
-            return f"{title} is {short(value)} with {settings.pair_id}."
-        case Layer.ALL:
-            return f"{title} is {short(settings.config.values[named.name])} in all conversations."
-    return f"{title} is as built in: {named.default_words}."
+def describe_setting(settings: Settings, own: Mapping[str, Value], named: Setting) -> str:
+    """The value of one setting, and the place it comes from, in a sentence."""
+    found = effective_settings(settings, settings.config, own)[named.name]
+    match found.source:
+        case Source.CONVERSATION:
+            place = " in this conversation"
+        case Source.PAIR:
+            place = f" with {settings.pair_id}"
+        case Source.FILE:
+            place = " in all conversations"
+        case Source.BUILT_IN:
+            return f"{named.title.capitalize()} is as built in: {named.default_words}."
+        case _:
+            place = f", {found.origin}"
+    value = found.words if found.value is None else short(found.value)
+    return f"{named.title.capitalize()} is {value}{place}."
 
 
-def as_setting(word: str, value: str) -> str:
-    """How to set what somebody took for a command; empty if it is no setting of a conversation."""
+def suggest_set(word: str, value: str) -> str:
+    """A sentence with the /set that an unknown command was meant for; empty if no setting of a conversation fits."""
     named = find_key(word)
     if named is None or not named.per_conversation:
         return ""
@@ -123,20 +152,20 @@ def as_setting(word: str, value: str) -> str:
 
 
 def short(value: Value) -> str:
-    """A value in a few words."""
+    """A value, cut to a few words."""
     text = shown(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
 
 
 def _refused(settings: Settings, name: str) -> str:
-    """Why something cannot stand with the rest, as was found out last; empty if it can."""
+    """The reason why the last resolving left a setting out; empty if it did not."""
     news = settings.problems[len(settings.config.problems) :]
     found = next((problem.what for problem in news if problem.what.startswith(f"{name}: ")), "")
     return found and f"{found.partition(': ')[2].capitalize()}."
 
 
 def _behind_pair(text: str) -> str | None:
-    """What follows the word ``pair``; None if that is not the first, or nothing follows."""
+    """The text after the word ``pair``; None if it does not begin with that, or nothing follows."""
     first, _, rest = text.strip().partition(" ")
     return rest.strip() if first.lower() == PAIR and rest.strip() else None
 
@@ -145,12 +174,14 @@ def _set_for_pair(settings: Settings, own: Mapping[str, Value], text: str) -> Ch
     name, _, value = text.partition(" ")
     named = find_of_pair(name)
     if not value.strip():
-        raise UsageError(told_of(settings, own, named), f"It is {named.kind.form}: /set pair {named.key} VALUE")
+        raise UsageError(
+            describe_setting(settings, own, named), f"It is {named.kind.form}: /set pair {named.key} VALUE"
+        )
     return _write(settings, own, named, read_own(named, value.strip()))
 
 
 def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
-    """Set something for the pair in the file, or no more for None. Raises UsageError if it contradicts the rest."""
+    """Set a setting for the pair in the file, or unset it for None. Raises UsageError if it contradicts the rest."""
     pair = _pair(settings)
     before = settings.config.of_pair(pair).get(named.name)
     config = write_value(named, value, pair)
@@ -169,17 +200,17 @@ def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: 
 
 
 def _pair(settings: Settings) -> str:
-    """The pair in use. Raises UsageError."""
+    """The id of the pair in use. Raises UsageError for files."""
     if settings.pair_id is None:
         raise UsageError("What is in use is no pair but files.", "`localspec pairs add` makes a pair of them.")
     return settings.pair_id
 
 
-def _said(settings: Settings, named: Setting, value: Value | None) -> str:
+def _describe_change(settings: Settings, named: Setting, value: Value | None) -> str:
     if named.key in settings.overrides:
         return f"The command line names {named.title}, which beats what a conversation sets."
     if value is None:
-        return f"{told_of(settings, {}, named)[:-1]}, from the next reply on."
+        return f"{describe_setting(settings, {}, named)[:-1]}, from the next reply on."
     return f"{named.title.capitalize()} is {short(value)} in this conversation, from the next reply on."
 
 

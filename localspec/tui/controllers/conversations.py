@@ -68,7 +68,7 @@ class ConversationController:
     async def begin_with(self, conversation: str) -> None:
         """Open the one that the app was started with."""
         await self.go_to(conversation)
-        self._settings.use_system_said()
+        self._settings.use_overridden_system()
 
     async def begin_anew(self) -> None:
         """Open one in which nothing was said."""
