@@ -14,7 +14,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from localspec.base.paths import shipped
-from localspec.chat.inbox import AnswerQueue
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.engine.settings import Sampling
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions

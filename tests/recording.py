@@ -18,9 +18,9 @@ from textual.binding import Binding
 from textual.pilot import Pilot
 
 from localspec.base.paths import shipped
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.commands.command import key_label
-from localspec.chat.inbox import AnswerQueue
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.engine.settings import Sampling
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.runtime.chat_config import ChatConfig

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.phase import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.engine.tally import Tally

@@ -9,17 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from enum import StrEnum
 from types import TracebackType
+from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.engine import EngineHandle
-from localspec.chat.phase import Phase
 from localspec.engine.events import Event
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.interruptible import InterruptiblePair, Opener, open_interruptibly
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_info import PairInfo
-from localspec.runtime.worker.messages import Cancel, Generate, Load, LoadProgress
+from localspec.runtime.worker.messages import Cancel, Generate, Load, LoadProgress, Request
+
+
+class Phase(StrEnum):
+    """The work of the engine, as far as it has reported."""
+
+    LOADING = "loading"
+    IDLE = "idle"
+    READING = "reading the prompt"
+    WRITING = "writing"
+    BROKEN = "broken"
+    """Loading failed, or the engine process died; the next message loads the pair again."""
+
+
+class EngineHandle(Protocol):
+    """The engine process to its users. Its answers come through an ``AnswerQueue``."""
+
+    def send(self, request: Request) -> None: ...
 
 
 class PairSlot:

@@ -16,11 +16,9 @@ from localspec.base.errors import LocalSpecError, error_from_code
 from localspec.chat.active_reply import ActiveReply
 from localspec.chat.changes import Began, Change, Ended, Learned, LoadFailed, PairReady, TokenCountAnswered, written
 from localspec.chat.core import ChatCore
-from localspec.chat.engine import EngineHandle
 from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.pacing import Pacer
-from localspec.chat.pair_slot import EnginePairSlot
-from localspec.chat.phase import Phase
+from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
 from localspec.chat.race import Race
 from localspec.chat.token_queries import Looked, TokenQueries
 from localspec.chat.turn import Turn
@@ -45,8 +43,6 @@ from localspec.runtime.worker.messages import (
     Weighed,
 )
 from localspec.store import Store, StoredConversation
-
-__all__ = ["ChatSession", "Phase"]
 
 
 class ChatSession(ChatCore):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.pair_slot import Phase
+from localspec.chat.session import ChatSession
 from localspec.chat.tokens.live import Activity, Figures, latest_of, paused, reply_summary
 from localspec.chat.tokens.marking import MODES, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn

@@ -29,10 +29,10 @@ from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
 from localspec.base.signals import discard_terminal_output, ending_signals
 from localspec.base.visible import visible_line
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.commands.places import ACTIONS
-from localspec.chat.engine import EngineHandle
-from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pacing import Pacer
+from localspec.chat.pair_slot import EngineHandle
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.pairs.source import LocalPairs, NoPairs

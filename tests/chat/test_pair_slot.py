@@ -7,7 +7,8 @@ from pathlib import Path
 
 from localspec.chat.changes import LoadFailed, PairReady
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.pair_slot import Phase
+from localspec.chat.session import ChatSession
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Failed, Load, Unloaded

@@ -12,7 +12,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from localspec.chat.inbox import AnswerQueue
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.engine.events import (
     Event,
     Finished,

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Markdown, Static
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import FinishReason, Origin, Round
 from localspec.runtime.worker.messages import Cancel, Load

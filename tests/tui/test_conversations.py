@@ -16,7 +16,7 @@ from textual.widgets import Input, Markdown
 from localspec.base.paths import user_paths
 from localspec.chat.compose.attachment import Attachment, TextFile, with_files
 from localspec.chat.compose.unsent import UNSENT
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.engine.events import FinishReason
 from localspec.engine.settings import Sampling
 from localspec.runtime.messages import ReplyOptions

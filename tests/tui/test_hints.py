@@ -14,7 +14,7 @@ from textual.widget import Widget
 from localspec.chat.commands.command import key_label
 from localspec.chat.commands.keymap import Keymap, resolve_keymap
 from localspec.chat.commands.places import KNOWN
-from localspec.chat.phase import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Race
 from localspec.chat.text.links import Link
 from localspec.chat.tokens.marking import ReplyFormat

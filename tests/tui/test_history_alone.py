@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.store import Store
 from localspec.tui.screens.search import HitList, SearchScreen
 from localspec.tui.widgets.sidebar import Sidebar

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from localspec.chat import importing
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.store import Store
 from localspec.store.files import import_process, to_json
 from localspec.tui.widgets.sidebar import ConversationList, Sidebar

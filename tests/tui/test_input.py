@@ -10,7 +10,7 @@ import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.engine.events import FinishReason
 from localspec.runtime.worker.messages import CountTokens, Generate, TokensCounted
 from localspec.tui.prompt.prompt import Prompt

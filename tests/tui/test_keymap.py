@@ -7,7 +7,7 @@ from textual.keys import Keys, _character_to_key
 
 from localspec.chat.commands.keymap import KEYMAPS, Keymap, resolve_keymap
 from localspec.chat.commands.places import ACTIONS, KNOWN, TABLES
-from localspec.chat.phase import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Race
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn

@@ -13,9 +13,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.base.errors import DownloadError, NotFoundError
+from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.downloads import Stage
 from localspec.chat.pairs.library import PairLibrary
-from localspec.chat.session import Phase
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
 from localspec.models.pairs.state import NOT_HERE

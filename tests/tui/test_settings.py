@@ -7,7 +7,8 @@ from textual.widgets import Input
 
 from localspec.chat.commands.places import ACTIONS, SETTING_ACTIONS
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.pair_slot import Phase
+from localspec.chat.session import ChatSession
 from localspec.chat.settings.browser import HEADING, SETTING, SettingsBrowser
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode, MarkMode

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Markdown
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.tui.theme import DARK, LIGHT
 from tests.tui.looks import LARGE, MEDIUM, NO_COLOR, SMALL, hold_still, name_of, theme_of
 from tests.tui.support import (

@@ -16,7 +16,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import OptionList
 
 from localspec.chat.commands.places import ACTIONS
-from localspec.chat.phase import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.text.links import Link
 from localspec.config import setting
 from localspec.tui.app import ChatApp

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import UNKNOWN, GhostMode, MarkMode, heat_kind, kinds_of
 from localspec.engine.events import Origin, Round, Token

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import localspec
-from localspec.chat.inbox import AnswerQueue
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.pacing import Pacer
 from localspec.runtime.messages import Reply
 from localspec.tui.tokens.layout import TokenLayout
@@ -18,7 +18,7 @@ from tests.tui.support import FakeEngine, make_app, make_round
 from tests.tui.test_chat import begin, written
 
 PATH = [
-    "chat/inbox.py",
+    "chat/answer_queue.py",
     "chat/session.py",
     "chat/pacing.py",
     "chat/active_reply.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.config import read_config
 from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.trial import Change

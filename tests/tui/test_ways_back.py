@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from localspec.chat.session import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
 from localspec.runtime.messages import Role

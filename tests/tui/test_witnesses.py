@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.pair_slot import Phase
+from localspec.chat.session import ChatSession
 from localspec.chat.status import live_state, pause_note
 from localspec.chat.tokens.live import Figures
 from localspec.engine.events import (

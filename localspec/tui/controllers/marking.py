@@ -10,7 +10,8 @@ from textual.app import App
 
 from localspec.chat.changes import Change, Ended, Learned, Wrote
 from localspec.chat.commands.places import ACTIONS, KNOWN
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.pair_slot import Phase
+from localspec.chat.session import ChatSession
 from localspec.chat.status import format_note
 from localspec.chat.tokens.marking import GHOSTS, GhostMode, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.commands.places import ACTIONS
+from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import Offer, OfferKind, name_of, news, offer, welcome_line
 from localspec.chat.reply_metadata import made_by_another
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.session import ChatSession
 from localspec.runtime.chat_config import ChatConfig
 from localspec.store import ReplyMetadata
 

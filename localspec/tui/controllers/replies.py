@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.changes import Began, Change, Ended, LoadFailed, PairReady, TokenCountAnswered, Wrote
 from localspec.chat.frame_rate import FRAME_S, FrameRate
-from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController

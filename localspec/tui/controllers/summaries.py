@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localspec.chat.compaction import KEPT_TURNS_N
-from localspec.chat.phase import Phase
+from localspec.chat.pair_slot import Phase
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 

@@ -22,11 +22,11 @@ from textual.events import Key, Paste
 from textual.message import Message
 
 from localspec.base.errors import LocalSpecError
+from localspec.chat.answer_queue import AnswerQueue
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.history import History
 from localspec.chat.importing import Importing
-from localspec.chat.inbox import AnswerQueue
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController

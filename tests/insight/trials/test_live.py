@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from localspec.chat.pacing import Pacer
-from localspec.chat.session import ChatSession, Phase
+from localspec.chat.pair_slot import Phase
+from localspec.chat.session import ChatSession
 from localspec.engine.events import Round
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook
