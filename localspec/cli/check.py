@@ -24,12 +24,12 @@ def check(target: str, draft: str, as_json: bool) -> None:
     Each is a file, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or a name
     that `localspec pairs scan` lists. Of a file that is not on this machine only the header is fetched.
     """
-    from localspec.cli.hub_access import surroundings
+    from localspec.cli.hub_access import download_context
     from localspec.models.compatibility import check_match, judge_match
     from localspec.models.download.model_header import header_of
 
-    with surroundings() as around:
-        headers = header_of(target, around), header_of(draft, around)
+    with download_context() as context:
+        headers = header_of(target, context), header_of(draft, context)
     verdict = judge_match(*headers)
     if as_json:
         sides = {"target": _side(headers[0]), "draft": _side(headers[1])}

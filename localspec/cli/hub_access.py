@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def surroundings() -> Iterator[DownloadContext]:
+def download_context() -> Iterator[DownloadContext]:
     """What a download needs, as the environment has it, for the length of a ``with``."""
     from threading import Event
 

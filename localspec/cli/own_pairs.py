@@ -35,16 +35,16 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
     that `localspec pairs scan` lists. Files that are here stay where they are; of those that are not, only the header
     is fetched, to prove that they fit.
     """
-    from localspec.cli.hub_access import surroundings
+    from localspec.cli.hub_access import download_context
     from localspec.models.download.model_header import resolve
     from localspec.models.pairs.addition import add_pair
     from localspec.models.pairs.state import HERE, state_of
 
     if alone and draft is not None:
         raise UsageError("--alone and --draft contradict each other.", "Leave one of them out.")
-    with surroundings() as around:
-        big = resolve(target, around)
-        small = resolve(draft, around) if draft else None
+    with download_context() as context:
+        big = resolve(target, context)
+        small = resolve(draft, context) if draft else None
     if draft is None and not alone:
         _suggest(big, target)
         return

@@ -18,9 +18,7 @@ from localspec.cli.scan import scan
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, columns, fitted, paragraph, width
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
-from localspec.models.pairs.disk_use import disk_bytes
-from localspec.models.pairs.headers import pair_verdict
-from localspec.models.pairs.state import MISSING
+from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
 from localspec.runtime.figures import size
 
 _MORE = "`localspec pairs info ID` says more, and how to get a pair that is not here."

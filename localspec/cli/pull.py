@@ -16,7 +16,7 @@ import click
 from localspec.base.errors import TERMINATED_EXIT_CODE
 from localspec.base.signal_wakeup import SignalWakeup
 from localspec.base.visible import visible_line
-from localspec.cli.hub_access import surroundings
+from localspec.cli.hub_access import download_context
 from localspec.cli.streams import Status
 from localspec.models.pairs import Pair, load_catalogue
 from localspec.runtime.figures import size
@@ -41,9 +41,9 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     from localspec.models.download.pull import Planner, fetch
 
     try:
-        with SignalWakeup(), _terminated_in_python(), surroundings() as around:
-            plans = _plan(Planner(around), pairs, teller)
-            for event in fetch(plans, around):
+        with SignalWakeup(), _terminated_in_python(), download_context() as context:
+            plans = _plan(Planner(context), pairs, teller)
+            for event in fetch(plans, context):
                 teller.event(event)
     except (KeyboardInterrupt, SystemExit):
         teller.stopped()

@@ -1,1 +1,1 @@
-"""Models on disk and on the Hub: pairs, downloads, compatibility, and the memory they take."""
+"""Models on disk and on the Hub: pairs, downloads, compatibility and memory estimates."""

@@ -1,9 +1,8 @@
-"""Whether a draft can guess for a target: llama.cpp's rules, told with the reason.
+"""The compatibility of a target and a draft, by llama.cpp's rules, with the reason for a refusal.
 
-Two models fit when a token number means the same text to both. llama.cpp refuses the same pairs,
-without a word about why. Heads that only work upon their target are no models, and fit nothing here.
-Works on headers alone, so a pair can be judged before it is downloaded; says nothing about whether
-the pair will be fast.
+Two models fit when a token id means the same text to both. llama.cpp refuses the same pairs, without a reason. Draft
+heads are not models and fit nothing here. Headers are enough, so a pair can be checked before it is downloaded. Speed
+is not judged.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from localspec.gguf.draft_head_kind import draft_head_kind
 from localspec.gguf.vocabulary import as_llama_cpp
 
 MAX_SIZE_DIFFERENCE = 128
-"""Tokens one vocabulary may have more than the other: Qwen2.5's models differ by exactly that."""
+"""The largest accepted difference in vocabulary size; Qwen2.5's models differ by exactly that."""
 FIRST_COMPARED_ID = 5
-"""Tokens before this one may differ: they are special ones, and often named differently."""
+"""Tokens below this id may differ: they are special tokens, which are often named differently."""
 
 _CHOOSE_ANOTHER = (
     "As the draft, choose a smaller model of the target's family; `localspec pairs list` shows pairs that fit."
@@ -29,14 +28,14 @@ _CHOOSE_ANOTHER = (
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """Whether two models fit each other, and why not."""
+    """The verdict on a target and a draft."""
 
     reason: str = ""
-    """Why they do not; empty if they do."""
+    """The reason why they do not fit; empty if they do."""
     token_id: int | None = None
     """The first token that differs, if that is the reason."""
     warnings: tuple[str, ...] = ()
-    """What will cost acceptance or speed, though the two fit."""
+    """Reasons for low acceptance or speed, though the two fit."""
 
     @property
     def fits(self) -> bool:
@@ -44,17 +43,17 @@ class Compatibility:
 
 
 def check_match(target: GgufHeader, draft: GgufHeader) -> None:
-    """Raise PairMismatchError, naming the first token that differs, unless ``draft`` can guess for ``target``."""
+    """Raise PairMismatchError, naming the first token that differs, unless ``draft`` fits ``target``."""
     verdict = judge_match(target, draft)
     if not verdict.fits:
         raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", _CHOOSE_ANOTHER)
 
 
 def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
-    """Whether ``draft`` can guess for ``target``."""
-    for header, whose in ((target, "target"), (draft, "draft")):
+    """Judge whether ``draft`` can propose tokens for ``target``."""
+    for header, role in ((target, "target"), (draft, "draft")):
         if heads := draft_head_kind(header):
-            return Compatibility(f"the {whose} is no model of its own but {heads}, which LocalSpec cannot run yet")
+            return Compatibility(f"the {role} is not a model of its own but {heads}, which LocalSpec cannot run yet")
     ours, theirs = target.vocabulary, draft.vocabulary
     token_id = _first_difference(ours.tokens, theirs.tokens)
     reasons = [reason for rule in _RULES if (reason := rule(ours, theirs))][:1]
@@ -67,9 +66,9 @@ def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
 
 
 def _same_kind(target: Vocabulary, draft: Vocabulary) -> str:
-    for vocabulary, whose in ((target, "target"), (draft, "draft")):
+    for vocabulary, role in ((target, "target"), (draft, "draft")):
         if not vocabulary.tokens:
-            return f"the {whose} has no vocabulary"
+            return f"the {role} has no vocabulary"
     if target.kind != draft.kind:
         return f"the target's tokenizer is of the kind {target.kind}, the draft's {draft.kind}"
     return ""
@@ -114,17 +113,17 @@ def _warnings(target: GgufHeader, draft: GgufHeader) -> list[str]:
         ends = _named(target.vocabulary, ours), _named(draft.vocabulary, theirs)
         warnings.append(
             f"The target ends its turns with {ends[0]}, the draft with {ends[1]}: "
-            "guesses at the end of a reply will be rejected."
+            "proposals at the end of a reply will be rejected."
         )
     if target.chat_template not in (None, draft.chat_template):
         lack = "no chat template" if draft.chat_template is None else "another chat template than the target"
-        warnings.append(f"The draft has {lack}: it may guess less well than it could.")
-    for header, whose in ((target, "target"), (draft, "draft")):
+        warnings.append(f"The draft has {lack}: its acceptance may be lower than it could be.")
+    for header, role in ((target, "target"), (draft, "draft")):
         network = Hyperparameters(header)
         if network.has_states and not network.takes_snapshots:
             warnings.append(
-                f"The {whose} keeps a recurrent state that llama.cpp cannot take back ({header.architecture}): "
-                "after a guess that is rejected, a few tokens are evaluated again."
+                f"The {role} has a recurrent state that llama.cpp cannot roll back ({header.architecture}): "
+                "after a rejected proposal, a few tokens are evaluated again."
             )
     return warnings
 

@@ -1,7 +1,7 @@
-"""Whether what is to be loaded fits this machine, told before anything is; and if not, what would.
+"""The check, before loading, that models fit the memory of this machine, with options that would make them fit.
 
-Estimates come from headers alone. Mapped weights need not be free memory, since the system can drop and
-read them again, but they must not be larger than all memory; anything else must be free.
+Estimates come from headers alone. Mapped weights need no free memory, because the system can drop their pages and read
+them again, but they must not exceed all memory. Everything else must be free.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _SMALLER_CACHE = "q8_0"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One model to be loaded, and how."""
+    """A model to be loaded, with its options."""
 
     parts: Sequence[GgufHeader]
-    """The headers of its files; mostly one."""
+    """The headers of its files; one unless the model is split."""
     shape: ContextShape
     gpu_layers: int = 0
-    """As many as will be on a device; 0 where there is none."""
+    """Layers that will be on a device; 0 without one."""
     may_fuse: bool = True
-    """Whether flash attention may be turned on, which a quantised cache needs."""
+    """True if flash attention, which a quantised cache needs, may be turned on."""
 
     @property
     def name(self) -> str:
@@ -41,14 +41,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What there is to fit into."""
+    """The memory that is available for models."""
 
     memory: MachineMemory
     device_bytes: int | None = None
-    """Free on the devices together; None where there is none, or it does not tell."""
+    """Free bytes on all devices together; None without a device, or if it does not report them."""
     device_shares_ram: bool = False
     mapped: bool = True
-    """Whether weights stay in their file and are mapped."""
+    """True if weights are mapped from their file."""
 
 
 def check_fits(wanted: Sequence[Wanted], room: Room) -> None:
@@ -63,7 +63,7 @@ def fits(wanted: Sequence[Wanted], room: Room) -> bool:
 
 
 def _lack(wanted: Sequence[Wanted], room: Room) -> str:
-    """What does not fit, as a sentence; empty if all does."""
+    """The shortage in a sentence; empty if all fits."""
     needs = [item.footprint for item in wanted]
     ram = sum(need.ram.total for need in needs)
     on_device = sum(need.device.total for need in needs)
@@ -98,7 +98,7 @@ def _split(needs: Sequence[Footprint], *, device: bool = False, weights: bool = 
 
 
 def _advice(wanted: Sequence[Wanted], room: Room) -> str:
-    """Every single step that makes it fit; a smaller model if none does."""
+    """The options each of which alone makes it fit; a smaller model if none does."""
     steps = (_fewer_layers, _smaller_cache, _shorter_context)
     found = [advice for step in steps if (advice := step(wanted, room))]
     if not found:
@@ -136,7 +136,7 @@ def _shorter_context(wanted: Sequence[Wanted], room: Room) -> str:
 
 
 def _largest(holds: Callable[[int], bool], most: int) -> int:
-    """The largest number from 1 to ``most`` that ``holds``, 0 if none does; what holds does so for smaller ones."""
+    """The largest number from 1 to ``most`` for which ``holds``, by bisection; 0 if there is none."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

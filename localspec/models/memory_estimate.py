@@ -1,7 +1,7 @@
-"""What a model takes in memory, told from its header alone: weights, cache and buffers as llama.cpp makes them.
+"""The memory of a model, estimated from its header: weights, cache and compute buffers as llama.cpp allocates them.
 
-Weights and cache are counted layer by layer; the buffers it computes in are a formula fitted to what it
-reports. A layer is either on a device or in RAM, and the output counts as one more layer behind the last.
+Weights and cache are counted layer by layer. The compute buffers are a formula fitted to llama.cpp's reports. A layer
+is either on a device or in RAM; the output counts as one more layer after the last.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.tensors import TENSOR_TYPES
 
 BATCH_TOKENS, UNFUSED_BATCH_TOKENS = 512, 128
-"""The most tokens evaluated at once, with flash attention and without; what contexts are made for."""
+"""The largest batch, with flash attention and without."""
 CELL_TOKENS = 256
 """llama.cpp rounds a context up to a multiple of this."""
 
 _TYPE_BYTES = {name.lower(): size / elements for name, elements, size in TENSOR_TYPES.values()}
 _STATE_COPIES = 2
-"""Of the recurrent states, which the backend makes so that it can go back."""
+"""Copies of the recurrent states that the backend keeps to roll back."""
 _F32_BYTES, _F16_BYTES = 4, 2
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextShape:
-    """What the size of a context depends on, its model apart."""
+    """The options that determine the size of a context."""
 
     n_ctx: int
     type_k: str = "f16"
     type_v: str = "f16"
     flash_attn: bool = True
     swa_full: bool = True
-    """Whether layers that see a window keep what lies behind it all the same."""
+    """True if layers with a sliding window cache the whole context."""
     snapshots: int = 0
-    """Recurrent states kept beside the latest."""
+    """Earlier recurrent states that are kept."""
     max_outputs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Bytes in one place, RAM or the devices."""
+    """Bytes in RAM, or on the devices."""
 
     weights: int
     cache: int
@@ -56,7 +56,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes a loaded model takes."""
+    """The bytes of a loaded model."""
 
     ram: Share
     device: Share
@@ -67,7 +67,7 @@ class Footprint:
 
 
 def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int = 0) -> Footprint:
-    """The memory of a model in one file or several, its last ``gpu_layers`` layers on a device."""
+    """The memory of a model whose last ``gpu_layers`` layers are on a device; ``parts`` are its headers."""
     model = Hyperparameters(parts[0])
     first_on_device = max(0, model.n_layers + 1 - gpu_layers)
     weights = layer_weights(parts, model.n_layers)
@@ -92,12 +92,12 @@ def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int 
 
 @dataclass(frozen=True, slots=True)
 class LayerWeights:
-    """Bytes of weights: of what reads tokens in, and of every layer, the output last."""
+    """Bytes of weights: of the embedding, and of every layer, the output last."""
 
     embedding: int
     layers: list[int]
     tied_output: int
-    """What the output takes once more on a device, where it is the embedding."""
+    """Bytes of a second copy of the embedding on a device, where it is also the output."""
 
 
 def layer_weights(parts: Sequence[GgufHeader], n_layers: int) -> LayerWeights:
@@ -118,7 +118,7 @@ def layer_weights(parts: Sequence[GgufHeader], n_layers: int) -> LayerWeights:
 
 
 def cache_bytes(model: Hyperparameters, layer: int, shape: ContextShape) -> int:
-    """What one layer remembers of a full context."""
+    """Bytes of one layer's cache for a full context."""
     k, v = model.key_value_widths(layer)
     cells = _window_cells(model, shape) if model.sees_window(layer) else _cells(shape.n_ctx)
     states = (1 + shape.snapshots) * model.state_width(layer) * _F32_BYTES
@@ -126,9 +126,9 @@ def cache_bytes(model: Hyperparameters, layer: int, shape: ContextShape) -> int:
 
 
 def compute_bytes(model: Hyperparameters, shape: ContextShape) -> int:
-    """The largest of what is alive at once: in a feed-forward layer, in attention, or at the output.
+    """Bytes of the largest buffers alive at once: in a feed-forward layer, in attention, or at the output.
 
-    Without flash attention every head's scores of a whole batch against the whole cache are.
+    Without flash attention these include every head's scores of a batch against the whole cache.
     """
     rows = _batch(shape) * _F32_BYTES
     feed_forward = rows * (4 * model.width + 3 * model.feed_forward_width + 3 * model.state_space_width)
@@ -142,7 +142,7 @@ def compute_bytes(model: Hyperparameters, shape: ContextShape) -> int:
 
 
 def mask_bytes(model: Hyperparameters, shape: ContextShape) -> int:
-    """Which token of a batch sees which cell: once for the whole cache, once for windows."""
+    """Bytes of the attention masks, batch by cells: one for the whole cache, one for windows."""
     layers = range(model.n_layers)
     if not any(model.key_value_widths(layer)[0] for layer in layers):
         return 0

@@ -274,9 +274,9 @@ def test_any_damage_is_either_survived_or_refused(data: st.DataObject) -> None:
 
 
 def test_a_tokenizer_whose_name_is_not_utf_8_has_a_fingerprint() -> None:
-    header = parse(gf.gguf().replace(b"gpt2", b"\x80pt2"))
+    header = parse(gf.model().replace(b"gpt2", b"\x80pt2"))
     assert header.vocabulary.model == "\udc80pt2"
-    assert header.fingerprint != parse(gf.gguf()).fingerprint
+    assert header.fingerprint != parse(gf.model()).fingerprint
 
 
 def test_token_types_that_are_no_whole_numbers_are_none() -> None:

@@ -153,7 +153,7 @@ def test_another_end_of_turn_is_a_warning() -> None:
     assert verdict.fits
     assert verdict.warnings == (
         "The target ends its turns with token 4 ('<|im_end|>'), the draft with token 2 ('</s>'): "
-        "guesses at the end of a reply will be rejected.",
+        "proposals at the end of a reply will be rejected.",
     )
 
 
@@ -162,7 +162,7 @@ def test_another_chat_template_is_a_warning() -> None:
 
     assert verdict.fits
     assert verdict.warnings == (
-        "The draft has another chat template than the target: it may guess less well than it could.",
+        "The draft has another chat template than the target: its acceptance may be lower than it could be.",
     )
 
 
@@ -207,9 +207,9 @@ def test_heads_are_no_draft_model_whatever_their_vocabulary(
     head = network("heads.gguf", architecture, tensors)
 
     assert judge_match(target(), head).reason == (
-        f"the draft is no model of its own but {heads}, which LocalSpec cannot run yet"
+        f"the draft is not a model of its own but {heads}, which LocalSpec cannot run yet"
     )
-    assert judge_match(head, draft()).reason.startswith("the target is no model of its own")
+    assert judge_match(head, draft()).reason.startswith("the target is not a model of its own")
 
 
 def test_a_target_with_heads_built_in_is_a_model() -> None:
@@ -229,4 +229,4 @@ def test_a_state_that_cannot_be_taken_back_is_a_warning() -> None:
             verdict = judge_match(*pair)
             told = [warning for warning in verdict.warnings if "recurrent state" in warning]
             assert verdict.fits
-            assert [warning.split(" keeps")[0] for warning in told] == ([f"The {who}"] if whose else [])
+            assert [warning.split(" has a")[0] for warning in told] == ([f"The {who}"] if whose else [])

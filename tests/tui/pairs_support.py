@@ -21,9 +21,9 @@ from localspec.runtime.options import LoadOptions
 
 GB = 10**9
 MB = 10**6
-FITS = Suitability(GREEN, 8 * GB, 14 * GB, "It fits the memory that is free.")
-TIGHT = Suitability(AMBER, 15 * GB, 14 * GB, "It fits once other programs give memory back.")
-TOO_BIG = Suitability(RED, 47 * GB, 16 * GB, "It is larger than all the memory of this machine.")
+FITS = Suitability(GREEN, 8 * GB, 14 * GB, "It fits the free memory.")
+TIGHT = Suitability(AMBER, 15 * GB, 14 * GB, "It fits once other programs release memory.")
+TOO_BIG = Suitability(RED, 47 * GB, 16 * GB, "It is larger than the whole memory of this machine.")
 
 
 def file(label: str, size_bytes: int, path: str | None = None) -> FileDescription:
@@ -77,7 +77,7 @@ TOUR = described(
     note="A toy that explains LocalSpec and shows how guesses are accepted.",
     source="",
     speedup_high=None,
-    fit=Suitability(GREEN, 31 * MB, 14 * GB, "It fits the memory that is free."),
+    fit=Suitability(GREEN, 31 * MB, 14 * GB, "It fits the free memory."),
 )
 SMALL = described("smollm2-1.7b", "SmolLM2 1.7B + 135M", HERE, size_bytes=1210 * MB)
 BEST = described(
@@ -98,7 +98,7 @@ PAIRS = (
         "My own",
         MISSING,
         reason="The folder of /media/none/x.gguf is not there, or may not be read.",
-        hint="If it is on a volume, mount that; else mend its path in pairs.toml.",
+        hint="If it is on a volume, mount that; else correct its path in pairs.toml.",
         missing_bytes=0,
     ),
     described(
@@ -107,7 +107,7 @@ PAIRS = (
         WAITS,
         drafter="mtp",
         reason="It waits for its drafter: LocalSpec cannot run MTP heads yet.",
-        hint="Its target can be used without.",
+        hint="Its target can be used without it.",
     ),
 )
 

@@ -368,7 +368,7 @@ def test_details_say_everything() -> None:
         "1.2 to 1.7 times plain speed, as reported by others",
         "llama.cpp#5877",
         "by this rule: the largest target",
-        "It fits the memory that is free.",
+        "It fits the free memory.",
         "weights 6.00 GB, caches 1.50 GB, buffers 500 MB",
         "Apache-2.0",
         "Maker/qwen3-8b.gguf, 5.00 GB",

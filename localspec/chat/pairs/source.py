@@ -76,8 +76,8 @@ class LocalPairs:
         pair = load_catalogue().find(pair_id)
         try:
             with Hub() as hub:
-                around = DownloadContext(hub=hub, cache=hub_cache(), stop=stop)
-                yield from fetch([Planner(around).plan(pair)], around)
+                context = DownloadContext(hub=hub, cache=hub_cache(), stop=stop)
+                yield from fetch([Planner(context).plan(pair)], context)
         except Stopped:
             return
 

@@ -1,7 +1,7 @@
-"""Model files from the Hub into its cache, by Range requests of our own, so that nothing is fetched twice.
+"""Downloads of model files from the Hub into its cache, by Range requests, so that no byte is fetched twice.
 
-``Hub`` says what there is, ``read_remote_header`` what is in a file, ``download`` fetches files side by side.
-Knows nothing of pairs; what it writes into the cache is what ``huggingface_hub`` would have written.
+``Hub`` lists repositories, ``read_remote_header`` reads the header of a remote file, ``download`` fetches files
+concurrently. The cache is written exactly as ``huggingface_hub`` writes it.
 """
 
 from localspec.models.download.context import DownloadContext, Stopped

@@ -1,4 +1,4 @@
-"""Which file of a repository is meant: by its name, or by a quantisation."""
+"""The choice of a file in a repository, by name or by quantisation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from localspec.models.pairs.split_files import is_later_part
 
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}$")
 _QUANTISATION = re.compile(r"(?i)(?:^|[-._])((?:UD[-_])?(?:I?Q\d[0-9A-Z_]*|T?Q\d_\d|MXFP4\w*|BF16|F16|F32))$")
-# What lies beside models and is none: projectors, importance matrices, heads for drafters of other kinds.
+# Files beside models: projectors, importance matrices, draft heads of other kinds.
 _COMPANION = re.compile(r"(?i)^(mmproj|imatrix|mtp-|eagle3-|dflash-|dspark-)|[-._](imatrix|mmproj)[-._]")
 
 
 def choose_file(repository: Repository, wanted: str | None) -> str:
-    """The name of the file; of a model in several, that of the first. None stands for the only model there is.
+    """The name of the wanted file, of a split model the first; None means the only model of the repository.
 
-    Raises NotFoundError with what there is, UsageError if several files can be meant.
+    Raises NotFoundError, with the names in the repository, and UsageError if several files match.
     """
     if wanted is None:
         return _only_model(repository)
@@ -36,7 +36,8 @@ def choose_file(repository: Repository, wanted: str | None) -> str:
     if not chosen:
         raise _no_such_quantisation(repository, wanted, models)
     if len(chosen) > 1:
-        raise UsageError(f"{wanted} can be any of {', '.join(chosen[:8])}.", f"Give the whole: {repository.name}:FILE.")
+        matches = ", ".join(chosen[:8])
+        raise UsageError(f"{wanted} can be any of {matches}.", f"Give the whole name: {repository.name}:FILE.")
     return chosen[0]
 
 
@@ -48,7 +49,7 @@ def _only_model(repository: Repository) -> str:
         known = _quantisations(models) or models[:8]
         raise UsageError(
             f"{repository.name} has several models.",
-            f"Say which: {repository.name}:{known[0]}, or {', '.join(known[1:])}.",
+            f"Name one: {repository.name}:{known[0]}, or {', '.join(known[1:])}.",
         )
     return models[0]
 

@@ -1,4 +1,4 @@
-"""What a download needs from outside, so that a test can put something else in its place."""
+"""The outside world of a download (Hub, cache, time, disk) as one object that a test can replace."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from localspec.models.pairs.free_space import free_bytes
 
 T = TypeVar("T")
 
-_PATIENCE = 4
-"""How often something small is asked for; nobody likes to wait a minute for "offline"."""
+_ATTEMPTS = 4
+"""Attempts for a small request: being offline is reported within seconds."""
 
 
 class Stopped(Exception):
-    """Someone asked to stop; what has arrived is on the disk."""
+    """The download was stopped on request; partial files stay on the disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadContext:
-    """The Hub, the cache, and what time and disk are."""
+    """The Hub, the cache folder, the stop flag, the retry policy and the free space."""
 
     hub: Hub
     cache: Path
     stop: Event
     retry: Retry = field(default_factory=Retry)
     wait: Callable[[float], object] | None = None
-    """Sleeps, or until ``stop`` is set; None for ``stop.wait``."""
+    """Sleeps until the time is over or ``stop`` is set; None means ``stop.wait``."""
     free_bytes: Callable[[Path], int | None] = free_bytes
 
     def pause(self, seconds: float) -> None:
@@ -40,28 +40,28 @@ class DownloadContext:
         self.check()
 
     def check(self) -> None:
-        """Raise Stopped if someone asked to."""
+        """Raise Stopped if ``stop`` is set."""
         if self.stop.is_set():
             raise Stopped
 
-    def patiently(
+    def with_retries(
         self,
-        ask: Callable[[], T],
+        request: Callable[[], T],
         *,
         arrived: Callable[[], int] = lambda: 0,
-        attempts: int = _PATIENCE,
+        attempts: int = _ATTEMPTS,
         delayed: Callable[[TransientError, float], None] = lambda error, wait_s: None,
         recover: Callable[[], None] = lambda: None,
     ) -> T:
-        """Call ``ask`` until it returns, at most ``attempts`` times in a row without more having ``arrived``.
+        """Call ``request`` until it returns, at most ``attempts`` times in a row without more bytes ``arrived``.
 
-        After a failure that may pass ``delayed`` is told how long the wait will be; after the wait comes ``recover``.
+        After a TransientError ``delayed`` is called with it and the wait; after the wait, ``recover``.
         """
         failures = 0
         while True:
             before = arrived()
             try:
-                return ask()
+                return request()
             except TransientError as error:
                 failures = 1 if arrived() > before else failures + 1
                 wait_s = self.retry.wait_s(failures, error.asked_s)

@@ -1,4 +1,4 @@
-"""Several files at once, and what is told about it."""
+"""Concurrent downloads of several files, with progress events."""
 
 from __future__ import annotations
 
@@ -18,55 +18,55 @@ from localspec.models.download.speed_meter import SpeedMeter
 from localspec.models.download.transfer import Transfer
 from localspec.models.pairs.free_space import reserve_bytes
 
-_AT_ONCE = 4
-_SETTLE_S = 2.0
-"""How long a stop waits for the threads; all they have received is on the disk by then."""
+_MAX_THREADS = 4
+_STOP_S = 2.0
+"""The longest that a stop waits for the threads; what they have received is on the disk."""
 
 
 def check_space(files: Sequence[RemoteFile], cache: Path, free_bytes: Callable[[Path], int | None]) -> None:
-    """Raise DownloadError, with the figures, unless what is missing of ``files`` fits on the disk."""
+    """Raise DownloadError, with the figures, unless the missing bytes of ``files`` fit on the disk."""
     missing = sum(remote.size_bytes - CacheLayout(cache, remote).held_bytes for remote in files)
     free, reserve = free_bytes(cache), reserve_bytes(cache)
     if missing and free is not None and missing + reserve > free:
         raise DownloadError(
-            f"{amount(missing)} are to be fetched, and {cache} has {amount(free)} free, "
-            f"of which {amount(reserve)} are left to other programs.",
+            f"{amount(missing)} are to be downloaded, but {cache} has {amount(free)} free, "
+            f"of which {amount(reserve)} are reserved for other programs.",
             "Free some space, or set HF_HOME to a folder on another disk.",
         )
 
 
 def download(
-    files: Sequence[RemoteFile], around: DownloadContext, *, clock: Callable[[], float] = monotonic
+    files: Sequence[RemoteFile], context: DownloadContext, *, clock: Callable[[], float] = monotonic
 ) -> Generator[DownloadEvent, None, None]:
-    """Fetch files side by side, and yield what happens; closing the iterator stops, and keeps what has arrived.
+    """Download files concurrently and yield events. Closing the iterator stops; partial files stay.
 
-    Raises the first error of any file, after the others have been stopped. Setting ``around.stop`` from any thread
-    ends it too; it is set in the end, so every download needs surroundings of its own.
+    Raises the first error of any file, after the other downloads have stopped. Setting ``context.stop`` from any thread
+    stops too. It is set at the end, so each download needs a context of its own.
     """
     files = list({(remote.repo, remote.file, remote.commit): remote for remote in files}.values())
-    check_space(files, around.cache, around.free_bytes)
-    team = _Team(files, around, clock)
+    check_space(files, context.cache, context.free_bytes)
+    workers = _Workers(files, context, clock)
     try:
-        yield from team.events()
+        yield from workers.events()
     finally:
-        team.stop()
+        workers.stop()
 
 
-class _Team:
-    """The threads, and the queue they report into."""
+class _Workers:
+    """The download threads, and the queue of their events."""
 
-    def __init__(self, files: Sequence[RemoteFile], around: DownloadContext, clock: Callable[[], float]) -> None:
-        self._around = around
+    def __init__(self, files: Sequence[RemoteFile], context: DownloadContext, clock: Callable[[], float]) -> None:
+        self._context = context
         self._waiting = list(files)
         self._lock = threading.Lock()
-        self._reports: SimpleQueue[DownloadEvent | _Left] = SimpleQueue()
+        self._reports: SimpleQueue[DownloadEvent | _WorkerEnded] = SimpleQueue()
         self._meter = SpeedMeter(sum(remote.size_bytes for remote in files), clock)
         for remote in files:
-            self._meter.at(_key(remote), CacheLayout(around.cache, remote).held_bytes)
+            self._meter.at(_key(remote), CacheLayout(context.cache, remote).held_bytes)
         self._threads = [
             # Daemons: a thread that waits for a silent server must not keep the program from ending.
             threading.Thread(target=self._work, name=f"localspec-download-{number}", daemon=True)
-            for number in range(min(_AT_ONCE, len(files)))
+            for number in range(min(_MAX_THREADS, len(files)))
         ]
 
     def events(self) -> Iterator[DownloadEvent]:
@@ -75,7 +75,7 @@ class _Team:
         running = len(self._threads)
         while running:
             report = self._reports.get()
-            if not isinstance(report, _Left):
+            if not isinstance(report, _WorkerEnded):
                 yield report
                 continue
             running -= 1
@@ -83,8 +83,8 @@ class _Team:
                 raise report.error
 
     def stop(self) -> None:
-        self._around.stop.set()
-        until = monotonic() + _SETTLE_S
+        self._context.stop.set()
+        until = monotonic() + _STOP_S
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(max(0.0, until - monotonic()))
@@ -92,15 +92,15 @@ class _Team:
     def _work(self) -> None:
         try:
             while (remote := self._next()) is not None:
-                Transfer(remote, self._around, self._reports.put, self._progress).run()
+                Transfer(remote, self._context, self._reports.put, self._progress).run()
         except BaseException as error:  # noqa: BLE001 -- it is raised again where the events are read
-            self._reports.put(_Left(error))
+            self._reports.put(_WorkerEnded(error))
         else:
-            self._reports.put(_Left())
+            self._reports.put(_WorkerEnded())
 
     def _next(self) -> RemoteFile | None:
         with self._lock:
-            return self._waiting.pop(0) if self._waiting and not self._around.stop.is_set() else None
+            return self._waiting.pop(0) if self._waiting and not self._context.stop.is_set() else None
 
     def _progress(self, remote: RemoteFile, held: int, arrived: int) -> None:
         with self._lock:
@@ -121,12 +121,12 @@ class _Team:
 
 
 def _key(remote: RemoteFile) -> str:
-    """Of one file there may be several revisions on the way."""
+    """A name for a file at its commit: two revisions of it may be downloaded together."""
     return f"{remote.label}@{remote.commit}"
 
 
-class _Left:
-    """A thread has nothing more to do; ``error`` is why it gave up."""
+class _WorkerEnded:
+    """The last report of a thread, with the error that ended it, if any."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error

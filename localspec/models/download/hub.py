@@ -1,7 +1,7 @@
-"""The Hub: which files there are and where their bytes can be had.
+"""The client of the Hub: repositories, their files, and the addresses of their bytes.
 
-``huggingface_hub`` asks, with its tokens, endpoint and redirects; its answers and refusals are put into
-our words here. It is imported only once the endpoint is known to be an address: it parses that at its import.
+Requests go through ``huggingface_hub``, with its tokens, endpoint and redirects; its results and errors become our
+types here. It is imported only after the endpoint has been checked, because it parses the endpoint at import.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _CONNECT_TIMEOUT_S = 15.0
 _READ_TIMEOUT_S = 30.0
 _TRUE = {"1", "ON", "YES", "TRUE"}
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, httpx2.InvalidURL)
-"""The Hub's client raises these over answers that are none of the Hub's."""
+"""The exceptions of the Hub's client over responses that are not the Hub's."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Hub:
-    """The Hub at ``HF_ENDPOINT``. Callable from several threads; close it at the end."""
+    """The Hub at ``HF_ENDPOINT``. Safe for several threads; close it at the end."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
@@ -39,16 +39,16 @@ class Hub:
 
     @cached_property
     def token(self) -> str | None:
-        """The user's, if there is one."""
+        """The user's access token, if there is one."""
         from huggingface_hub import get_token
 
         return _cleaned(self._environ.get("HF_TOKEN")) or get_token()
 
     @cached_property
     def client(self) -> httpx2.Client:
-        """Made when it is first needed. Raises DownloadError for a proxy or certificates that cannot be used."""
+        """The HTTP client, made on first use. Raises DownloadError for an unusable proxy or certificate."""
         try:
-            # Not the Hub's own client: that one has no timeouts, and is closed under its users when a connection fails.
+            # Not the Hub's own client: it has no timeouts, and is closed for all users when a connection fails.
             return httpx2.Client(
                 timeout=httpx2.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S, pool=None),
                 follow_redirects=True,
@@ -68,7 +68,7 @@ class Hub:
             self.client.close()
 
     def repository(self, name: str, revision: str | None = None) -> Repository:
-        """What is in a repository. Raises NotFoundError or DownloadError."""
+        """List the files of a repository. Raises NotFoundError or DownloadError."""
         self._prepare(name)
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HFValidationError
@@ -85,21 +85,21 @@ class Hub:
                 sizes={_text(sibling.rfilename): _size(sibling.size) for sibling in info.siblings or ()},
             )
         except HFValidationError as error:
-            raise NotFoundError(f"{name!r} is no name of a repository.", "It should be owner/name.") from error
+            raise NotFoundError(f"{name!r} is not the name of a repository.", "It should be owner/name.") from error
         except (httpx2.HTTPError, OSError) as error:
             raise explain(error, name, self) from error
         except _UNREADABLE as error:
             raise self._no_hub() from error
 
     def file(self, repository: Repository, file: str) -> RemoteFile:
-        """A file of a repository. Raises NotFoundError or DownloadError."""
+        """Look up a file of a repository. Raises NotFoundError or DownloadError."""
         check_name(file)
         if file not in repository.sizes:
             raise missing_file(file, repository)
         return self.locate(repository.name, file, repository.revision, repository.commit)
 
     def locate(self, repo: str, file: str, revision: str, commit: str) -> RemoteFile:
-        """A file at a commit, with a fresh address. Raises NotFoundError or DownloadError."""
+        """Look up a file at a commit, with a fresh address. Raises NotFoundError or DownloadError."""
         self._prepare(f"{repo}/{file}")
         from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
@@ -118,38 +118,38 @@ class Hub:
             raise self._no_hub()
         if size_bytes is None or not is_checksum(etag := found.etag or ""):
             raise DownloadError(
-                f"{self.endpoint} does not say what {repo}/{file} should hash to.",
+                f"{self.endpoint} gives no checksum for {repo}/{file}.",
                 "Unset HF_ENDPOINT, or set it to the Hub or a full mirror of it.",
             )
-        where = {"repo": repo, "file": file, "revision": revision, "commit": commit, "url": address}
-        return RemoteFile(**where, etag=etag, size_bytes=size_bytes)
+        place = {"repo": repo, "file": file, "revision": revision, "commit": commit, "url": address}
+        return RemoteFile(**place, etag=etag, size_bytes=size_bytes)
 
     def headers_for(self, url: str) -> dict[str, str]:
-        """The token, for the Hub alone: storage servers have their signature in the address."""
-        ours = _origin(url) == _origin(self.endpoint)
-        return {"Authorization": f"Bearer {self.token}"} if self.token and ours else {}
+        """The headers with the token, for the Hub alone: a storage address contains its own signature."""
+        is_hub = _origin(url) == _origin(self.endpoint)
+        return {"Authorization": f"Bearer {self.token}"} if self.token and is_hub else {}
 
     def _no_hub(self) -> DownloadError:
         return DownloadError(
             f"{self.endpoint} does not answer like the Hub.",
-            "The network may want you to sign in first; open the address in a browser. Else check HF_ENDPOINT.",
+            "The network may require a sign-in: open the address in a browser. Otherwise check HF_ENDPOINT.",
         )
 
-    def _prepare(self, what: str) -> None:
-        """Raise DownloadError where nothing can be asked."""
+    def _prepare(self, name: str) -> None:
+        """Raise DownloadError if no request can be made for ``name``."""
         if not _is_address(self.endpoint):
             raise no_address(self.endpoint)
         from huggingface_hub.constants import is_offline_mode
 
         if is_offline_mode() or self._environ.get("HF_HUB_OFFLINE", "").upper() in _TRUE:
-            raise offline(what)
+            raise offline(name)
         if self.token and not (self.token.isascii() and self.token.isprintable()):
             raise unsendable(self.endpoint)
-        _ = self.client  # made of the same settings as the Hub's own, and says what is wrong with them
+        _ = self.client  # raises for the settings that would also break the Hub's own client
 
 
 def _cleaned(token: str | None) -> str | None:
-    """As ``huggingface_hub`` cleans tokens: copied ones bring line breaks and blanks along."""
+    """A token without line breaks and blanks, as ``huggingface_hub`` cleans copied ones."""
     return (token or "").replace("\r", "").replace("\n", "").strip() or None
 
 
@@ -167,28 +167,28 @@ def _is_address(text: str) -> bool:
 
 
 def _text(value: object) -> str:
-    """Raises TypeError for anything else in an answer of the Hub's."""
+    """The value as text. Raises TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(value)
     return value
 
 
 def _size(value: object) -> int | None:
-    """None where the Hub does not say; raises TypeError for what is no size."""
+    """The value as a size, None if it is missing. Raises TypeError for anything else."""
     if value is not None and (not isinstance(value, int) or value < 0):
         raise TypeError(value)
     return value
 
 
 def _commit(value: str) -> str:
-    """Raises ValueError for what is none; it becomes the name of a folder."""
+    """The value as a commit, which becomes the name of a folder. Raises ValueError for anything else."""
     if not _COMMIT.fullmatch(value):
         raise ValueError(value)
     return value
 
 
 def _address(value: str) -> str:
-    """Raises ValueError or InvalidURL for what cannot be asked."""
+    """The value as an address. Raises ValueError or InvalidURL for one that cannot be requested."""
     if not _is_address(value) or not httpx2.URL(value).host:
         raise ValueError(value)
     return value

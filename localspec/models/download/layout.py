@@ -1,8 +1,8 @@
-"""Where a file goes in the Hub's cache, written the way ``huggingface_hub`` writes it.
+"""The place of a file in the Hub's cache, written as ``huggingface_hub`` writes it.
 
-Blobs by their ETag, links to them from ``snapshots/COMMIT/``, the commit of a branch in ``refs/``, and
-the same lock files. What has arrived of a file lies beside its blob under a name of our own, which
-the Hub's client neither uses nor prunes.
+Blobs are named by ETag, ``snapshots/COMMIT/`` links to them, ``refs/`` has the commit of a branch, and the lock files
+are the same. A partial file lies beside its blob under a name of our own, which the Hub's client neither uses nor
+prunes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
 @dataclass(frozen=True, slots=True)
 class CacheLayout:
-    """The places of one file."""
+    """The paths of one file."""
 
     cache: Path
     remote: RemoteFile
@@ -38,12 +38,12 @@ class CacheLayout:
 
     @property
     def part(self) -> Path:
-        """What has arrived so far."""
+        """The partial file."""
         return self.blob.with_name(self.blob.name + PART_SUFFIX)
 
     @property
     def note(self) -> Path:
-        """What is known about the part."""
+        """The note about the partial file."""
         return self.blob.with_name(self.blob.name + NOTE_SUFFIX)
 
     @property
@@ -52,22 +52,22 @@ class CacheLayout:
 
     @property
     def snapshot(self) -> Path:
-        """Where programs look for the file."""
+        """The path that programs open."""
         return self.repo_folder / "snapshots" / self.remote.commit / self.remote.file
 
     @property
     def complete(self) -> bool:
-        """Whether all of it is there: as a blob, or where there are no links under its name."""
+        """True if the whole file is here: as a blob, or, without links, under its name."""
         return self.published or self._is_whole(self.blob)
 
     @property
     def published(self) -> bool:
-        """Whether programs find all of it where they look."""
+        """True if the whole file is at ``snapshot``."""
         return self._is_whole(self.snapshot)
 
     @property
     def held_bytes(self) -> int:
-        """How much of it is there, proved or not."""
+        """Bytes of the file on the disk, verified or not."""
         if self.complete:
             return self.remote.size_bytes
         try:
@@ -76,7 +76,7 @@ class CacheLayout:
             return 0
 
     def prepare(self) -> None:
-        """Make the folders. Raises DownloadError if they cannot be made."""
+        """Create the folders. Raises DownloadError."""
         check_name(self.remote.file)
         check_name(self.remote.revision)
         with explained(self.cache):
@@ -84,7 +84,7 @@ class CacheLayout:
                 folder.mkdir(parents=True, exist_ok=True)
 
     def publish(self) -> Path:
-        """Make the blob visible under its name; the path programs open. Where there are no links it moves there."""
+        """Link the blob from ``snapshot``, or move it there where links are not supported; return that path."""
         with explained(self.cache):
             if not _leads_to(self.snapshot, self.blob):
                 self._link()
@@ -93,7 +93,7 @@ class CacheLayout:
         return self.snapshot
 
     def _link(self) -> None:
-        # Built beside its place and renamed: nobody ever finds a name without a file.
+        # Made under another name and renamed, so that no program finds a name without a file.
         temporary = self.snapshot.with_name(f".{uuid4().hex[:8]}.localspec")
         try:
             temporary.symlink_to(os.path.relpath(self.blob, self.snapshot.parent))
@@ -114,12 +114,12 @@ def check_name(file: str) -> None:
     """Raise DownloadError for a name that leads out of its repository."""
     path = PurePosixPath(file)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in file or "\0" in file:
-        raise DownloadError(f"{file!r} is no name of anything in a repository.", "Check the name.")
+        raise DownloadError(f"{file!r} is not a valid name in a repository.", "Check the name.")
 
 
 @contextmanager
 def explained(cache: Path) -> Iterator[None]:
-    """Turn what the file system refuses into a sentence."""
+    """Turn an OSError into a DownloadError about the cache."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""One program at a time for each file."""
+"""The lock of a file in the Hub's cache: one program downloads it at a time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _POLL_S = 0.25
 
 
 @contextmanager
-def held(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock that the Hub's own client takes too; ``waiting`` is called while another has it, and may raise.
+def download_lock(lock_file: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock that the Hub's own client takes too. ``waiting`` is called while another holds it, and may raise.
 
-    The system drops it when its holder dies, however it dies.
+    The system drops the lock when its holder dies. Raises DownloadError if the lock cannot be taken.
     """
     lock = FileLock(lock_file, timeout=_POLL_S, mode=0o664, thread_local=False)
     while True:

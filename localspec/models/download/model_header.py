@@ -1,4 +1,4 @@
-"""Whatever a person names: a file, an entry of a cache, or a file on the Hub, of which only the header is fetched."""
+"""Model files by any name a person gives: a path, an entry of a cache, or a file on the Hub, read by its header."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from localspec.models.pairs.references import OF_HUB, Resolved, resolve_file
 from localspec.models.pairs.split_files import parts_of
 
 
-def resolve(text: str, around: DownloadContext) -> Resolved:
-    """A path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan`` lists.
+def resolve(text: str, context: DownloadContext) -> Resolved:
+    """Find a path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan``
+    lists.
 
-    What is on this machine is read there; else only the header is fetched, and ``path`` is the name within the
-    repository. Raises NotFoundError, UsageError, ModelFileError, DownloadError.
+    A file on this machine is read there. Of a remote one only the header is fetched, and ``path`` is its name within
+    the repository. Raises NotFoundError, UsageError, ModelFileError, DownloadError.
     """
     try:
         return resolve_file(text)
@@ -29,18 +30,18 @@ def resolve(text: str, around: DownloadContext) -> Resolved:
         reference = OF_HUB.fullmatch(text)
         if reference is None:
             raise
-    repository = around.patiently(lambda: around.hub.repository(reference["repo"]))
+    repository = context.with_retries(lambda: context.hub.repository(reference["repo"]))
     file = choose_file(repository, reference["file"])
     parts = [part.as_posix() for part in parts_of(Path(PurePosixPath(file)))]
-    remotes = [around.patiently(partial(around.hub.file, repository, part)) for part in parts]
-    header = read_remote_header(remotes[0], around)
+    remotes = [context.with_retries(partial(context.hub.file, repository, part)) for part in parts]
+    header = read_remote_header(remotes[0], context)
     size = sum(remote.size_bytes for remote in remotes)
     return Resolved(_model(remotes[0], header, alone=len(parts) == 1), Path(file), header, size)
 
 
-def header_of(text: str, around: DownloadContext) -> GgufHeader:
-    """The header of what ``resolve`` finds."""
-    return resolve(text, around).header
+def header_of(text: str, context: DownloadContext) -> GgufHeader:
+    """The header of the file that ``resolve`` finds."""
+    return resolve(text, context).header
 
 
 def _model(remote: RemoteFile, header: GgufHeader, *, alone: bool) -> ModelFile:

@@ -1,4 +1,4 @@
-"""What must be fetched for a pair, judged before anything large is."""
+"""The plan of a pair's download: its missing files, checked to fit each other before anything large is fetched."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from localspec.models.pairs.split_files import is_later_part, parts_of
 
 @dataclass(frozen=True, slots=True)
 class PullPlan:
-    """What is to be done for a pair whose target and draft fit each other."""
+    """The download of a pair whose target and draft fit each other."""
 
     pair_id: str
     here: tuple[Path, ...]
-    """Files that are on this machine already."""
+    """Files that are already on this machine."""
     missing: tuple[RemoteFile, ...]
-    """Files to fetch."""
+    """Files to download."""
     notes: tuple[str, ...]
-    """What is good to know: a repository that was renamed, what will cost acceptance."""
+    """Remarks: a renamed repository, reasons for low acceptance."""
 
 
 @dataclass(slots=True)
 class Planner:
-    """Plans pairs; asks the Hub about every repository once."""
+    """Plans the downloads of pairs; each repository is requested from the Hub once."""
 
-    around: DownloadContext
+    context: DownloadContext
     _repositories: dict[tuple[str, str | None], Repository] = field(default_factory=dict)
 
     def plan(self, pair: Pair) -> PullPlan:
-        """Find what is here and what is not, and prove that the two fit.
+        """Find the present and the missing files, and check that target and draft fit.
 
-        Raises PairMismatchError naming the first token that differs, NotFoundError, ModelFileError, and
-        DownloadError if the Hub has another file than the catalogue means.
+        Raises PairMismatchError naming the first token that differs, NotFoundError, ModelFileError, and DownloadError
+        if the file on the Hub is not the catalogued one.
         """
         here: list[Path] = []
         missing: list[RemoteFile] = []
         notes: list[str] = []
         firsts: list[Path | RemoteFile] = []
-        # Of a pair that waits for its drafter, the target can be used alone.
+        # A pair whose drafter is not supported yet can be used by its target alone.
         for model in (pair.target,) if pair.waits else pair.models:
             paths = _whole(model)
             if paths is not None:
@@ -63,8 +63,8 @@ class Planner:
                 continue
             remotes = list(self._remotes(model, notes))
             firsts.append(remotes[0])
-            for remote in remotes:  # of a model in parts, some may be here
-                layout = CacheLayout(self.around.cache, remote)
+            for remote in remotes:  # some files of a split model may be here
+                layout = CacheLayout(self.context.cache, remote)
                 if layout.published:
                     here.append(layout.snapshot)
                 else:
@@ -73,44 +73,44 @@ class Planner:
         return PullPlan(pair.id, tuple(here), tuple(missing), tuple(dict.fromkeys(notes)))
 
     def _warnings(self, firsts: Sequence[Path | RemoteFile]) -> list[str]:
-        """Doubts about the match of two models. Raises PairMismatchError, ModelFileError, DownloadError."""
+        """Warnings about the match of two models. Raises PairMismatchError, ModelFileError, DownloadError."""
         try:
             return _judged([self._header(first, from_part=True) for first in firsts])
         except (PairMismatchError, ModelFileError):
             if not any(isinstance(first, RemoteFile) for first in firsts):
                 raise
-            # Bytes that no checksum has proved, in a part or on the way, must not condemn a pair: once more.
+            # The bytes of a partial file are not verified and may be wrong: check again with fresh ones.
             return _judged([self._header(first, from_part=False) for first in firsts])
 
     def _header(self, first: Path | RemoteFile, *, from_part: bool) -> GgufHeader:
         if isinstance(first, Path):
             return read_header(first)
-        return read_remote_header(first, self.around, from_part=from_part)
+        return read_remote_header(first, self.context, from_part=from_part)
 
     def _remotes(self, model: ModelFile, notes: list[str]) -> Iterator[RemoteFile]:
-        assert model.repo is not None  # or it would have been found, or refused
+        assert model.repo is not None  # else it would have been found or refused
         repository = self._repository(model.repo, model.revision)
         if repository.renamed:
-            notes.append(f"{repository.name} is now called {repository.current_name}; it was found all the same.")
+            notes.append(f"{repository.name} is now called {repository.current_name}.")
         names = parts_of(Path(PurePosixPath(model.file)))
         for name in names:
-            remote = self.around.patiently(partial(self.around.hub.file, repository, name.as_posix()))
+            remote = self.context.with_retries(partial(self.context.hub.file, repository, name.as_posix()))
             _check_facts(model, remote, alone=len(names) == 1)
             yield remote
 
     def _repository(self, name: str, revision: str | None) -> Repository:
-        """The main branch where that is the revision, for it then gets its name in the cache, where others look."""
+        """The repository at a revision; as the main branch where that is the revision, so that others find it."""
         if (name, None) not in self._repositories:
-            self._repositories[name, None] = self._ask(name, None)
+            self._repositories[name, None] = self._request(name, None)
         main = self._repositories[name, None]
         if revision in (None, main.commit):
             return main
         if (name, revision) not in self._repositories:
-            self._repositories[name, revision] = self._ask(name, revision)
+            self._repositories[name, revision] = self._request(name, revision)
         return self._repositories[name, revision]
 
-    def _ask(self, name: str, revision: str | None) -> Repository:
-        return self.around.patiently(lambda: self.around.hub.repository(name, revision))
+    def _request(self, name: str, revision: str | None) -> Repository:
+        return self.context.with_retries(lambda: self.context.hub.repository(name, revision))
 
 
 def _judged(headers: Sequence[GgufHeader]) -> list[str]:
@@ -120,11 +120,11 @@ def _judged(headers: Sequence[GgufHeader]) -> list[str]:
     return list(judge_match(headers[0], headers[1]).warnings)
 
 
-def fetch(plans: Sequence[PullPlan], around: DownloadContext) -> Generator[DownloadEvent, None, None]:
-    """Fetch what the plans miss, as ``download`` does; every file that is complete is written down as verified."""
-    # By where they go: of one file, pairs may want several revisions.
-    missing = {CacheLayout(around.cache, remote).snapshot: remote for plan in plans for remote in plan.missing}
-    with closing(download(list(missing.values()), around)) as events:
+def fetch(plans: Sequence[PullPlan], context: DownloadContext) -> Generator[DownloadEvent, None, None]:
+    """Download the missing files of the plans, as ``download`` does, and record each complete file as verified."""
+    # By path: pairs may want several revisions of one file.
+    missing = {CacheLayout(context.cache, remote).snapshot: remote for plan in plans for remote in plan.missing}
+    with closing(download(list(missing.values()), context)) as events:
         for event in events:
             if isinstance(event, Fetched):
                 add_proof(event.file, _proof(missing[event.path], event.path))
@@ -132,10 +132,10 @@ def fetch(plans: Sequence[PullPlan], around: DownloadContext) -> Generator[Downl
 
 
 def _proof(remote: RemoteFile, path: Path) -> Proof:
-    """What is now known of a file that has arrived."""
+    """The facts that a finished download has established."""
     fingerprint = None
     if not is_later_part(remote.file):
-        with suppress(LocalSpecError):  # it is not for a download to judge; loading it will say what is wrong
+        with suppress(LocalSpecError):  # the download is complete all the same; loading reports a damaged file
             fingerprint = read_header(path).fingerprint
     return Proof(
         revision=remote.commit,
@@ -147,7 +147,7 @@ def _proof(remote: RemoteFile, path: Path) -> Proof:
 
 
 def _whole(model: ModelFile) -> list[Path] | None:
-    """All parts of a model, if they are here. Raises NotFoundError if it is not the Hub's to give."""
+    """All files of a model if they are here, else None. Raises NotFoundError for a missing file not on the Hub."""
     try:
         paths = parts_of(model.locate())
     except NotFoundError:
@@ -158,7 +158,7 @@ def _whole(model: ModelFile) -> list[Path] | None:
 
 
 def _check_facts(model: ModelFile, remote: RemoteFile, *, alone: bool) -> None:
-    """What the catalogue knows about a file must be true of the one on the Hub."""
+    """Raise DownloadError if size or checksum of the file on the Hub are not the catalogued ones."""
     first = PurePosixPath(model.file) == PurePosixPath(remote.file)
     if first and model.size_bytes not in (None, remote.size_bytes):
         known = f"{model.size_bytes:,} bytes"
@@ -167,8 +167,8 @@ def _check_facts(model: ModelFile, remote: RemoteFile, *, alone: bool) -> None:
         raise _another(remote, f"of the sha256 {remote.etag[:12]}..., not {(model.sha256 or '')[:12]}...")
 
 
-def _another(remote: RemoteFile, how: str) -> DownloadError:
+def _another(remote: RemoteFile, difference: str) -> DownloadError:
     return DownloadError(
-        f"{remote.label} is not the file that the catalogue means: it is {how}.",
-        "Its publisher has replaced it. To use it all the same, write the pair into pairs.toml without that figure.",
+        f"{remote.label} is not the catalogued file: it is {difference}.",
+        "Its publisher has replaced it. To use it anyway, add the pair to pairs.toml without that figure.",
     )

@@ -1,4 +1,4 @@
-"""A file on the Hub, and the repository it is in, as they were when they were asked for."""
+"""A file on the Hub and its repository, as they were when they were requested."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class Repository:
     """A repository at one commit."""
 
     name: str
-    """As asked for: owner/name."""
+    """The requested name, owner/name."""
     current_name: str
-    """As the Hub calls it now; another one if it was renamed."""
+    """The Hub's current name, which differs after a renaming."""
     revision: str
-    """As asked for: a branch, a tag or a commit."""
+    """The requested branch, tag or commit."""
     commit: str
     sizes: Mapping[str, int | None] = field(repr=False)
-    """Bytes of every file, by name; None where the Hub does not say."""
+    """Bytes of every file, by name; None where the Hub does not report them."""
 
     @property
     def renamed(self) -> bool:
@@ -27,17 +27,17 @@ class Repository:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file at one commit, and where its bytes are."""
+    """A file at one commit, with the address of its bytes."""
 
     repo: str
     file: str
     revision: str
     commit: str
     etag: str
-    """The sha256 of its content, or for a small file its git object id; the name of its blob in the cache."""
+    """The SHA-256 of its content, for a small file its git object id; also the name of its blob in the cache."""
     size_bytes: int
     url: str = field(repr=False)
-    """Where its bytes are; often signed, and valid for an hour or so."""
+    """The address of its bytes; often signed, and valid for about an hour."""
 
     @property
     def label(self) -> str:

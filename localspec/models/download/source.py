@@ -1,7 +1,8 @@
-"""The bytes of a remote file, by Range requests to an address that is renewed when it runs out."""
+"""The bytes of a remote file, by Range requests to an address that is renewed when it expires."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,22 +14,24 @@ from localspec.models.download.refusals import TransientError, refused_bytes, si
 from localspec.models.download.remote_file import RemoteFile
 
 _EXPIRED = frozenset({401, 403, 404, 410})
-"""Storage answers so to a signed address that has run out, among other things."""
+"""Statuses of storage for an expired signed address, among other things."""
 _MAX_REFUSED = 1
-"""So many fresh addresses in a row may be refused as if they had run out."""
+"""Fresh addresses in a row that may be refused as if they had expired."""
+
+_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
 class ByteSource:
-    """One remote file. For one thread."""
+    """One remote file. Not thread-safe."""
 
     def __init__(self, remote: RemoteFile, hub: Hub) -> None:
         self.remote = remote
-        """With the newest address."""
+        """The file with its newest address."""
         self._hub = hub
         self._fresh = False
         """True from a renewal of the address until storage accepts it."""
         self._refused_n = 0
-        """Fresh addresses in a row that were refused."""
+        """Fresh addresses refused in a row."""
 
     @property
     def host(self) -> str:
@@ -36,24 +39,24 @@ class ByteSource:
 
     @contextmanager
     def request(self, wanted: dict[str, str]) -> Iterator[httpx2.Response]:
-        """The answer to a request with the headers ``wanted``: a whole, a part, or 416.
+        """Send a request with the headers ``wanted``; the response is the file, a range of it, or status 416.
 
-        Raises PassingError where the same may go well later, after ``renew``; else DownloadError.
+        Raises TransientError if it may succeed later, after ``renew``; else DownloadError.
         """
         headers = self._hub.headers_for(self.remote.url) | wanted
         try:
             with self._hub.client.stream("GET", self.remote.url, headers=headers) as response:
                 self._check(response)
                 yield response
-        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:  # the first address was looked at before
-            raise TransientError(f"{self.host} leads to an address that is none.", "Try again later.") from error
+        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:  # by a redirect: the first one was checked
+            raise TransientError(f"{self.host} redirects to an invalid address.", "Try again later.") from error
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise unreachable(error, self.host) from error
 
     def renew(self) -> None:
-        """Have a fresh address. One that cannot be had now may be had later.
+        """Get a fresh address; after a temporary failure the old one stays.
 
-        Raises DownloadError if the Hub has other content now, or refuses; NotFoundError if the file is gone.
+        Raises DownloadError if the content on the Hub has changed, NotFoundError if the file is gone.
         """
         old = self.remote
         try:
@@ -61,7 +64,7 @@ class ByteSource:
         except TransientError:
             return
         if (renewed.etag, renewed.size_bytes) != (old.etag, old.size_bytes):
-            raise DownloadError(f"{old.label} has changed on the Hub while it was fetched.", "Run the command again.")
+            raise DownloadError(f"{old.label} has changed on the Hub during the download.", "Run the command again.")
         self.remote, self._fresh = renewed, True
 
     def _check(self, response: httpx2.Response) -> None:
@@ -74,8 +77,14 @@ class ByteSource:
         self._refused_n += self._fresh
         if status in _EXPIRED and self._refused_n <= _MAX_REFUSED:
             raise TransientError(
-                f"The address of {self.remote.file} at {self.host} is not valid any more.",
-                "Run the command again: it asks the Hub for another.",
+                f"The address of {self.remote.file} at {self.host} has expired.",
+                "Run the command again: it requests a new one.",
                 asked_s=0.0,
             )
         raise refused_bytes(response, self.remote.file, self.host)
+
+
+def begins_at(response: httpx2.Response, start: int, size_bytes: int) -> bool:
+    """True if the range of a response begins at ``start``, in a file of the expected size."""
+    found = _RANGE.fullmatch(response.headers.get("content-range", ""))
+    return found is not None and int(found[1]) == start and found[3] in ("*", str(size_bytes))

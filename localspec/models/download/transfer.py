@@ -1,7 +1,7 @@
-"""One file from the Hub into the cache, whatever happens on the way.
+"""The download of one file from the Hub into the cache, resumed after every interruption.
 
-Goes on where the part ends, asks for the rest of the same content, starts over only if the server has other
-content or the bytes turn out wrong, and installs nothing that does not hash to its name.
+It continues where the partial file ends, with the rest of the same content. It starts over only if the server has other
+content or the bytes are wrong, and installs nothing whose checksum is not its name.
 """
 
 from __future__ import annotations
@@ -13,50 +13,49 @@ from pathlib import Path
 import httpx2
 
 from localspec.base.errors import DownloadError
-from localspec.models.download.content_range import begins_at
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.events import Delayed, DownloadEvent, Fetched
 from localspec.models.download.layout import CacheLayout
-from localspec.models.download.locks import held
-from localspec.models.download.partial_file import Part, is_strong
+from localspec.models.download.locks import download_lock
+from localspec.models.download.partial_file import PartialFile, is_strong
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.remote_file import RemoteFile
-from localspec.models.download.source import ByteSource
+from localspec.models.download.source import ByteSource, begins_at
 
 _MAX_WRONG = 3
-"""How often a file may arrive whole and wrong."""
+"""Complete downloads with a wrong checksum before giving up."""
 _MAX_RESTARTS = 5
-"""How often a server may refuse to go on where it stopped."""
+"""Refusals of a server to resume before giving up."""
 
 
 class Transfer:
-    """Fetches one file; ``run`` it in a thread of its own.
+    """Downloads one file; ``run`` it in a thread of its own.
 
-    ``progress`` is called with the file, its bytes on the disk, and how many of them have just come over the network.
+    ``progress`` is called with the file, its bytes on the disk, and the bytes that just came over the network.
     """
 
     def __init__(
         self,
         remote: RemoteFile,
-        around: DownloadContext,
+        context: DownloadContext,
         report: Callable[[DownloadEvent], None],
         progress: Callable[[RemoteFile, int, int], None],
     ) -> None:
         self.remote = remote
-        self.around = around
+        self.context = context
         self.report = report
         self.progress = progress
-        self._source = ByteSource(remote, around.hub)
+        self._source = ByteSource(remote, context.hub)
         self._fetched = 0
         self._restarts = 0
 
     def run(self) -> Path:
-        """Where the file is. Raises DownloadError, NotFoundError or Stopped; what has arrived stays."""
-        layout = CacheLayout(self.around.cache, self.remote)
+        """Download the file and return its path. Raises DownloadError, NotFoundError or Stopped; partial files stay."""
+        layout = CacheLayout(self.context.cache, self.remote)
         layout.prepare()
         with self._locked(layout):
             if not layout.complete:
-                with Part(layout, self.around.free_bytes) as part:
+                with PartialFile(layout, self.context.free_bytes) as part:
                     self._fill(part)
                     part.install()
             path = layout.publish()
@@ -66,43 +65,43 @@ class Transfer:
 
     @contextmanager
     def _locked(self, layout: CacheLayout) -> Iterator[None]:
-        told = False
+        reported = False
 
         def waiting() -> None:
-            nonlocal told
-            if not told:
-                self.report(Delayed(self.remote.label, "another program is fetching it", 0.0))
-                told = True
-            self.around.check()
+            nonlocal reported
+            if not reported:
+                self.report(Delayed(self.remote.label, "another program is downloading it", 0.0))
+                reported = True
+            self.context.check()
 
-        with held(layout.lock, waiting):
+        with download_lock(layout.lock, waiting):
             yield
 
-    def _fill(self, part: Part) -> None:
-        def proved() -> None:
+    def _fill(self, part: PartialFile) -> None:
+        def hashed() -> None:
             self.progress(self.remote, part.held, 0)
-            self.around.check()
+            self.context.check()
 
-        part.prove_held(proved)
+        part.hash_held(hashed)
         for _ in range(_MAX_WRONG):
             if part.held < self.remote.size_bytes:
                 self._fetch(part)
-            if part.is_right():
+            if part.is_verified():
                 return
             part.start_over()
             self.progress(self.remote, 0, 0)
         raise DownloadError(
-            f"{self.remote.label} arrives damaged: its sha256 is wrong, {_MAX_WRONG} times now.",
+            f"{self.remote.label} arrives damaged: its checksum was wrong {_MAX_WRONG} times.",
             "A proxy may be changing it; try again from another network.",
         )
 
-    def _fetch(self, part: Part) -> None:
-        """All that is missing, with a wait after each failure that may pass."""
+    def _fetch(self, part: PartialFile) -> None:
+        """Fetch all missing bytes, with a wait after each TransientError."""
         try:
-            self.around.patiently(
-                lambda: self._ask(part),
+            self.context.with_retries(
+                lambda: self._request(part),
                 arrived=lambda: part.held,
-                attempts=self.around.retry.attempts,
+                attempts=self.context.retry.attempts,
                 delayed=lambda error, wait_s: self.report(Delayed(self.remote.label, error.message, wait_s)),
                 recover=self._source.renew,
             )
@@ -110,8 +109,8 @@ class Transfer:
             error.hint += " What has arrived is kept." if part.held else ""
             raise
 
-    def _ask(self, part: Part) -> None:
-        """Ask for what is missing, and take it; returns when all of it is there."""
+    def _request(self, part: PartialFile) -> None:
+        """Request the missing bytes and write them. Raises TransientError if some are still missing."""
         source = self._source
         with source.request(_headers(part)) as response:
             self._accept(response, part)
@@ -119,32 +118,32 @@ class Transfer:
         if part.held < self.remote.size_bytes:
             raise TransientError(f"{source.host} ended {self.remote.file} early.", "Try again later.")
 
-    def _accept(self, response: httpx2.Response, part: Part) -> None:
-        """Make the part fit the body that follows. Raises PassingError where none does."""
+    def _accept(self, response: httpx2.Response, part: PartialFile) -> None:
+        """Prepare the partial file for the body of a response. Raises TransientError for an unusable response."""
         status, host = response.status_code, self._source.host
         if status == 206 and part.held and begins_at(response, part.held, self.remote.size_bytes):
             return
         if status in (206, 416):
-            # The server counts differently than we do: nothing that is here can be relied on.
+            # The server has another size or range than expected: the partial file cannot be trusted.
             if not part.held:
-                raise TransientError(f"{host} answers a plain request with a part.", "Try again later.")
+                raise TransientError(f"{host} answers a request for the whole file with a part.", "Try again later.")
             self._start_over(part, host)
-            raise TransientError(f"{host} has another file than before.", "Try again; it starts over.")
+            raise TransientError(f"{host} has a different file than before.", "Try again; it starts over.")
         if part.held:
             self._start_over(part, host)
-        self._fits(response, host)
+        self._check_length(response, host)
         part.note(_strong(response.headers.get("etag")))
 
-    def _start_over(self, part: Part, host: str) -> None:
+    def _start_over(self, part: PartialFile, host: str) -> None:
         self._restarts += 1
         if self._restarts > _MAX_RESTARTS:
             raise DownloadError(
-                f"{host} does not let {self.remote.file} go on where it stopped.",
+                f"{host} does not resume {self.remote.file} where it stopped.",
                 "Try again over a steadier connection, or set HF_ENDPOINT to another mirror.",
             )
         part.start_over()
 
-    def _fits(self, response: httpx2.Response, host: str) -> None:
+    def _check_length(self, response: httpx2.Response, host: str) -> None:
         length = response.headers.get("content-length", "")
         if length.isdigit() and int(length) != self.remote.size_bytes:
             raise TransientError(
@@ -152,19 +151,19 @@ class Transfer:
                 "Run the command again; the file may just have changed.",
             )
 
-    def _take(self, response: httpx2.Response, part: Part) -> None:
+    def _take(self, response: httpx2.Response, part: PartialFile) -> None:
         for data in response.iter_raw():
             room = self.remote.size_bytes - part.held
             part.write(data[:room])
             self._fetched += len(data[:room])
             self.progress(self.remote, part.held, len(data))
-            self.around.check()
+            self.context.check()
             if len(data) > room:
-                return  # more than there should be; the checksum will tell
+                return  # more than there should be; the checksum decides
 
 
-def _headers(part: Part) -> dict[str, str]:
-    """For the rest of the same content."""
+def _headers(part: PartialFile) -> dict[str, str]:
+    """The headers that request the rest of the same content."""
     if not part.held:
         return {}
     return {"Range": f"bytes={part.held}-"} | ({"If-Range": part.validator} if part.validator else {})

@@ -1,9 +1,9 @@
-"""The pairs that can be chatted with: those that ship in ``models.toml``, and the user's own.
+"""The pairs of target and draft: those that ship in ``models.toml``, and the user's own.
 
-``load_catalogue`` reads them, ``Catalogue.find`` picks one, ``Pair.files`` says where its files lie,
-``describe_all`` puts them into words and says what fits this machine. ``scan`` finds models that other
-programs keep, ``addition`` makes pairs of them, ``removal`` and ``leftovers`` free the room of what is no
-longer wanted: the only ones here that change anything on disk, in ``pairs.toml`` and the Hub's cache alone.
+``load_catalogue`` reads them, ``Catalogue.find`` returns one, ``Pair.files`` locates its files, ``describe_all``
+describes them and judges what fits this machine. ``scan`` finds models of other programs, and ``addition`` makes pairs
+of them. ``removal`` and ``leftovers`` free disk space. Only the last three change anything on disk: ``pairs.toml`` and
+the Hub's cache.
 """
 
 from localspec.models.pairs.catalogue import BUILTIN_ID, Catalogue, load_catalogue

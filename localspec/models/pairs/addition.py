@@ -1,4 +1,4 @@
-"""A pair of one's own: checked, named and written into ``pairs.toml``; and drafts to choose from."""
+"""The addition of a user's pair to ``pairs.toml``, checked and named, and suggestions of drafts for a target."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from localspec.models.pairs.stores import Found
 from localspec.models.pairs.user_pairs import append_pair
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_LEAST_NAME = 3
-"""Characters of a name that says something: converters write a folder's name, or a letter, where they know none."""
+_MIN_NAME_CHARS = 3
+"""Shorter names in headers are ignored: converters write a letter where they know none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A draft for a target, and why."""
+    """A draft for a target, with the reason."""
 
     name: str
-    """What ``--draft`` takes."""
+    """The name to give to ``--draft``."""
     path: Path
     size_bytes: int
     share: float
-    """Of the target's size."""
+    """The draft's size over the target's."""
     reason: str
 
 
 def add_pair(
     target: Resolved, draft: Resolved | None, *, pair_id: str | None = None, title: str | None = None
 ) -> tuple[Pair, Path]:
-    """Write the pair down; it and the file it stands in.
+    """Add the pair to ``pairs.toml``; return it and the path of that file.
 
     Raises ModelFileError, PairMismatchError, UsageError for an id that is taken or a pair that is known, ConfigError.
     """
@@ -60,13 +60,13 @@ def add_pair(
 
 
 def suggest_drafts(target: Resolved, found: Iterable[Found]) -> list[Suggestion]:
-    """Files that speak the target's tokens and have a draft's size, the best first."""
+    """Files that fit the target's vocabulary and have the size of a draft, the best first."""
     suggestions = [each for file in found if (each := _suggestion(target, file)) is not None]
     return sorted(suggestions, key=lambda each: draft_distance(each.size_bytes, target.size_bytes))
 
 
 def relatives(target: Resolved) -> list[Pair]:
-    """Catalogued pairs whose files have the target's vocabulary, or that bear its family's name."""
+    """Catalogued pairs with the target's vocabulary, or whose family is in its name."""
     names = f"{target.header.name or ''} {target.path.name}".lower().replace(" ", "").replace("-", "")
     own = target.header.fingerprint
     return [
@@ -79,7 +79,7 @@ def relatives(target: Resolved) -> list[Pair]:
 
 def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
     try:
-        # Sizes are cheap, so they are asked first: few files remain whose headers must be read.
+        # Sizes are cheap and rule out most files before their headers are read.
         size = sum(part.stat().st_size for part in parts_of(found.path))
         if not is_draft_size(size, target.size_bytes):
             return None
@@ -95,11 +95,11 @@ def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
 
 
 def _check_context(resolved: Resolved) -> None:
-    said = resolved.header.raw_context_length
-    if said is not None and not 0 < said < 2**32:
+    length = resolved.header.raw_context_length
+    if length is not None and not 0 < length < 2**32:
         raise ModelFileError(
-            f"{resolved.path} is damaged: by its header it was trained for a context of {said} tokens.",
-            "Fetch it again, or choose another file.",
+            f"{resolved.path} is damaged: its header gives a context of {length} tokens.",
+            "Download it again, or choose another file.",
         )
 
 
@@ -129,11 +129,11 @@ def _slug(target: Resolved) -> str:
 
 
 def _title(models: list[Resolved]) -> str:
-    """The models by the names in their headers; where these do not tell them apart by their files', or folders' too."""
+    """The models' names from their headers; if these are not distinct, from their files, or from folders and files."""
     files = [_stem(each) for each in models]
     folders = [f"{each.path.parent.name}/{stem}" for each, stem in zip(models, files, strict=True)]
     for names in ([(each.header.name or "").strip() for each in models], files, folders):
-        if min(map(len, names)) >= _LEAST_NAME and len(set(names)) == len(names):
+        if min(map(len, names)) >= _MIN_NAME_CHARS and len(set(names)) == len(names):
             return " + ".join(names)
     return " + ".join(files)
 

@@ -1,4 +1,4 @@
-"""All the pairs there are: those that ship, with the user's own merged over them."""
+"""The catalogue of pairs: the shipped ones, with the user's own merged over them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from localspec.models.pairs.proofs import proved, read_proofs
 from localspec.models.pairs.schema import read_pairs
 
 BUILTIN_ID = "builtin"
-"""The pair that is always there: the guided tour."""
+"""The pair that ships with LocalSpec: the guided tour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Pairs by their ids, in the order they are listed."""
+    """The pairs in the order they are listed."""
 
     pairs: tuple[Pair, ...]
 
     def find(self, pair_id: str) -> Pair:
-        """The pair of that id. Raises NotFoundError, with the ids that come close."""
+        """The pair with this id. Raises NotFoundError, with similar ids."""
         for pair in self.pairs:
             if pair.id == pair_id:
                 return pair
         close = get_close_matches(pair_id.lower(), [pair.id for pair in self.pairs])
-        hint = f"Did you mean {' or '.join(close)}?" if close else "`localspec pairs list` shows the ids there are."
+        hint = f"Did you mean {' or '.join(close)}?" if close else "`localspec pairs list` shows all ids."
         raise NotFoundError(f"There is no pair {pair_id!r}.", hint)
 
 
 def load_catalogue() -> Catalogue:
-    """The shipped pairs and the user's own; one of the user's replaces a shipped one of the same id.
+    """Read the shipped pairs and the user's own, which replace shipped ones of the same id.
 
-    Files that have been downloaded here count as verified. Raises ConfigError for a file that cannot be understood.
+    Files that were downloaded here count as verified. Raises ConfigError.
     """
     pairs = {pair.id: pair for pair in read_pairs(shipped("models.toml"), locate=shipped, shipped=True)}
     own = user_paths().config / "pairs.toml"

@@ -1,4 +1,4 @@
-"""A pair in a flat record, for a listing or for ``--json``."""
+"""The description of a pair as a flat record, for listings and ``--json``."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from localspec.models.pairs.unfinished import unfinished
 
 @dataclass(frozen=True, slots=True)
 class FileDescription:
-    """One file of a pair."""
+    """The description of one file of a pair."""
 
     label: str
     path: str | None
-    """Where it lies; None if it is not on this machine."""
+    """Its path; None if it is not on this machine."""
     disk_bytes: int | None
-    """What it takes there."""
+    """Bytes it takes on this machine."""
     size_bytes: int | None
-    """What it takes, as far as is known."""
+    """Its full size, as far as is known."""
     revision: str | None
     sha256: str | None
     licence: str | None
     verified: bool
     verified_on: str | None = None
-    """The day of the download that proved it; None if there was none here."""
+    """The day of the download that verified it; None if it was not downloaded here."""
     fingerprint: str | None = None
-    """Of its vocabulary, as catalogued or as downloaded."""
+    """The digest of its vocabulary, catalogued or from the download."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairDescription:
-    """What a listing shows of a pair; ``dataclasses.asdict`` makes it JSON."""
+    """The description of a pair; ``dataclasses.asdict`` turns it into JSON."""
 
     id: str
     title: str
@@ -49,12 +49,12 @@ class PairDescription:
     draft: str | None
     state: str
     size_bytes: int | None
-    """Of all its files; None while that of one is unknown."""
+    """The size of all its files; None if one is unknown."""
     available: bool
     reason: str
-    """Why it is not available; empty if it is."""
+    """The reason why it is not available; empty if it is."""
     hint: str
-    """What to do about that."""
+    """The step that makes it available."""
     licence: str
     memory_gb: int | None
     recommended: bool
@@ -66,19 +66,19 @@ class PairDescription:
     tour: bool
     files: tuple[FileDescription, ...]
     memory: Estimate | None = None
-    """What it takes in memory, if it was asked for."""
+    """The estimate of its memory, if requested."""
     fit: Suitability | None = None
     missing_bytes: int = 0
-    """What of it would have to be fetched, as far as is known."""
+    """Bytes that would have to be downloaded, as far as is known."""
     arrived_bytes: int = 0
-    """Of that, what an interrupted download has left."""
+    """Bytes of those that an interrupted download has left."""
     recommended_here: bool = False
-    """Whether it is the one pair for this machine."""
+    """True for the one pair that is recommended for this machine."""
     recommended_because: str = ""
 
 
 def describe(pair: Pair, room: Room | None = None) -> PairDescription:
-    """The pair as it is now: its files are looked for, and with ``room`` whether it fits."""
+    """Describe a pair as it is now; with ``room``, also judge whether it fits."""
     if room is None:
         return _describe(pair, state_of(pair))
     state, need = state_of(pair), estimate(pair)
@@ -86,22 +86,22 @@ def describe(pair: Pair, room: Room | None = None) -> PairDescription:
 
 
 def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
-    """All of them, one recommended."""
+    """Describe pairs as they are now, with their fit and one recommendation."""
     free = free_bytes(hub_cache())
-    looked = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
-    judged = [(pair, _judge(state, need, room, free)) for pair, state, need in looked]
+    states = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
+    judged = [(pair, _judge(state, need, room, free)) for pair, state, need in states]
     best = recommend(judged, quick=reads_quickly(room))
     return [
         _describe(pair, state, need, fit, best[1] if best and best[0] is pair else "")
-        for (pair, state, need), (_, fit) in zip(looked, judged, strict=True)
+        for (pair, state, need), (_, fit) in zip(states, judged, strict=True)
     ]
 
 
 def _judge(state: PairState, need: Estimate | None, room: Room, free: int | None) -> Suitability:
-    """By memory, and by the disk if something is to be fetched."""
+    """Judge by memory, and by the disk if something has to be downloaded."""
     fit, fetch = judge_fit(need, room), _missing(state) - _arrived(state)
     if fit.colour != RED and free is not None and fetch > free:
-        return Suitability(RED, fetch, free, "There is no room on the disk for what is to be fetched.")
+        return Suitability(RED, fetch, free, "The disk has no room for the download.")
     return fit
 
 
@@ -111,7 +111,7 @@ def _missing(state: PairState) -> int:
 
 
 def _arrived(state: PairState) -> int:
-    """Nothing while its target has not begun to arrive: a part of a draft may be that of another pair's download."""
+    """Bytes of interrupted downloads; 0 before the target has begun, as a partial draft may be another pair's."""
     target, *_ = arrived = [unfinished(file.model).arrived_bytes if file.path is None else 0 for file in state.files]
     return sum(arrived) if target or state.files[0].path is not None else 0
 

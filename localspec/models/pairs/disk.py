@@ -1,7 +1,7 @@
-"""Looking at the disk of a machine with several users: what may not be looked at holds nothing for us.
+"""Queries of the file system that never fail: what may not be read counts as missing.
 
-pathlib answers some refusals with an exception: the folder of another user (Ollama's, where it runs as a service),
-a name that is too long, links that go round in circles.
+pathlib raises for some paths: in a folder of another user (Ollama's, where it runs as a service), with a name that is
+too long, or with circular links.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_link(path: Path) -> bool:
-    """Whether it leads anywhere or not."""
+    """True for any link, also a broken one."""
     try:
         return path.is_symlink()
     except OSError:
@@ -33,7 +33,7 @@ def is_folder(path: Path) -> bool:
 
 
 def may_exist(path: Path) -> bool:
-    """Whether there is something, or something that only its owner may see."""
+    """True if the path exists, or may exist where only its owner can see."""
     try:
         return path.exists()
     except PermissionError:
@@ -43,7 +43,7 @@ def may_exist(path: Path) -> bool:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """As ``folder.glob``, in order; nothing where nothing may be read."""
+    """The paths of ``folder.glob``, sorted; empty if the folder cannot be read."""
     try:
         return sorted(folder.glob(pattern))
     except OSError:
@@ -51,14 +51,14 @@ def matching(folder: Path, pattern: str) -> list[Path]:
 
 
 def real(path: Path) -> Path:
-    """Where links lead, as far as they do."""
+    """The path with links resolved as far as possible."""
     return Path(os.path.realpath(path))
 
 
 def links_below(folder: Path) -> list[Path]:
-    """Every link below a folder, however deep; none if there is no such folder.
+    """Every link below a folder, at any depth; none if there is no such folder.
 
-    Raises OSError if part of it may not be read: whoever deletes what no link points to must know them all.
+    Raises OSError if part of it cannot be read: before unlinked files are deleted, all links must be known.
     """
 
     def refuse(error: OSError) -> None:

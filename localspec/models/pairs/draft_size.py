@@ -1,4 +1,4 @@
-"""How large a draft should be beside its target, by what is read for every token: the bytes of their files."""
+"""The size of a good draft relative to its target, in bytes of their files, which are read for every token."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ BEST = 1 / 10
 
 
 def is_draft_size(draft_bytes: int, target_bytes: int) -> bool:
-    """Smaller ones guess badly, larger ones take too long."""
+    """True if the size suits a draft: smaller ones are rejected too often, larger ones take too long."""
     return target_bytes * SMALLEST <= draft_bytes <= target_bytes * LARGEST
 
 
 def draft_distance(draft_bytes: int, target_bytes: int) -> float:
-    """0 for the best share, more the further from it."""
+    """The distance of the size ratio from the best one; 0 at the best."""
     return abs(log(max(1, draft_bytes) / max(1, target_bytes) / BEST))

@@ -1,7 +1,7 @@
-"""What a pair takes in memory: counted from the headers of files that are here, else from what the catalogue knows.
+"""The memory of a pair, from the headers of present files, else from the catalogue.
 
-The formula for a file that is not here, where the catalogue says nothing better: weights are the size of the file,
-the cache of a full context is a quarter of that, and what is computed in is 3 % of it and 30 MB more.
+For an absent file without better figures in the catalogue: weights are the size of the file, the cache of a full
+context is a quarter of that, and compute buffers are 3 % of it and 30 MB.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
 
 N_CTX = 8192
-"""Tokens of context an estimate is for: what is taken unasked."""
+"""The context of an estimate, in tokens: the default one."""
 _OUTPUTS = 17
-"""Rows of logits a target is prepared for: the deepest draft's, and the one before."""
+"""Rows of logits of a target: one for each proposal of the deepest draft, and one before."""
 _CACHE_SHARE = 0.25
 _COMPUTE_SHARE, _COMPUTE_BYTES = 0.03, 30_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Bytes that a pair or one of its models takes."""
+    """The memory of a pair or of one of its models, in bytes."""
 
     weights: int
     cache: int
     compute: int
     from_headers: bool
-    """Counted from the files themselves; else from their sizes."""
+    """True if counted from the files' headers, False if from their sizes."""
 
     @property
     def total(self) -> int:
@@ -40,7 +40,7 @@ class Estimate:
 
 
 def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
-    """Of all that is loaded for a pair; None while the size of a file is unknown."""
+    """The memory of all models of a pair; None if the size of a file is unknown."""
     models = [pair.target] if pair.waits or pair.draft is None else [pair.target, pair.draft]
     n_ctx = min(n_ctx, pair.target.context_length or n_ctx)
     shares = [_of_model(model, n_ctx, _OUTPUTS if model is pair.target else 1) for model in models]
@@ -49,12 +49,12 @@ def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
 
 
 def target_bytes(pair: Pair) -> int:
-    """The weights of the target, 0 if unknown: how large a model is, as far as choosing goes."""
+    """The size of the target, 0 if unknown."""
     return known_size(pair.target) or 0
 
 
 def known_size(model: ModelFile) -> int | None:
-    """The size of a file, all its parts together: as found, as catalogued, or as reckoned."""
+    """The size of a model, all its files together: on disk, catalogued, or approximate; None if unknown."""
     try:
         return sum(path.stat().st_size for path in parts_of(model.locate()))
     except (LocalSpecError, OSError):

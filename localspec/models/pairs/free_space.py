@@ -1,4 +1,4 @@
-"""Room on the disk that a folder is on, or will be once it is made."""
+"""Free space on the disk of a folder, which need not exist yet."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 RESERVE_BYTES = 2**28
-"""Left free on the disk by downloads, for everything else that runs."""
+"""Bytes that downloads leave free for other programs."""
 _RESERVED_SHARE = 20
-"""A small disk is left one part in so many free: the usual reserve would be most of it."""
+"""On a small disk downloads leave this fraction (1/20) free instead."""
 
 
 class _Usage(NamedTuple):
@@ -18,7 +18,7 @@ class _Usage(NamedTuple):
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Bytes that may still be written there; None if nobody can tell."""
+    """Bytes that can still be written there; None if unknown."""
     usage = _usage(folder)
     return None if usage is None else usage.free
 
@@ -30,7 +30,7 @@ def reserve_bytes(folder: Path) -> int:
 
 
 def _usage(folder: Path) -> _Usage | None:
-    """Of the nearest parent that is there and may be looked at: its disk is the folder's."""
+    """The usage of the disk of the nearest existing parent."""
     for place in (folder, *folder.parents):
         try:
             usage = shutil.disk_usage(place)

@@ -1,7 +1,7 @@
-"""Where the Hugging Face Hub's cache keeps a file; read only.
+"""Lookups in the Hugging Face Hub's cache; read only.
 
-The layout is ``models--OWNER--NAME/snapshots/COMMIT/FILE``, shared with every program that uses the Hub. FILE is a
-link to ``blobs/CHECKSUM``; on a file system without links, and for some Windows accounts, it is the file itself.
+The layout is ``models--OWNER--NAME/snapshots/COMMIT/FILE``, shared with every program that uses the Hub. FILE is a link
+to ``blobs/CHECKSUM``, or the file itself where links are not supported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _COMMIT, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
 
 
 def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
-    """The cache's folder, by the variables that ``huggingface_hub`` obeys; it need not exist."""
+    """The folder of the cache, by the environment variables of ``huggingface_hub``; it need not exist."""
     for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if environ.get(variable):
             return _expanded(environ[variable])
@@ -25,7 +25,7 @@ def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cached_files(repo: str, file: str, *, revision: str | None = None, cache: Path | None = None) -> list[Path]:
-    """The copies of ``file`` in the cache: the wanted revision's first, then the main branch's, then the newest."""
+    """The copies of ``file``: of the wanted revision first, then of the main branch, then the newest."""
     folder = _folder(repo, cache)
     wanted = revision and commit_named(repo, revision, cache=cache)
     main = read_ref(folder / "refs" / "main")
@@ -35,28 +35,28 @@ def cached_files(repo: str, file: str, *, revision: str | None = None, cache: Pa
 
     try:
         snapshots = sorted(folder.joinpath("snapshots").iterdir(), key=rank, reverse=True)
-        # A link to a blob that is gone is not a file, and so no copy.
+        # A link to a missing blob is not a file.
         return [path for snapshot in snapshots if (path := snapshot / file).is_file()]
     except OSError:
-        return []  # a cache that is not there, or may not be read, holds nothing for us
+        return []  # the cache is missing or cannot be read
 
 
 def commit_named(repo: str, revision: str, *, cache: Path | None = None) -> str:
-    """The commit that a branch or a tag was when it was last fetched; a commit is its own name."""
+    """The commit of a branch or a tag when it was last fetched; a commit stands for itself."""
     if _COMMIT.fullmatch(revision):
         return revision
     return read_ref(_folder(repo, cache) / "refs" / revision) or revision
 
 
 def commit_of(copy: Path, file: str) -> str:
-    """The commit whose snapshot a copy of ``file`` is in."""
+    """The commit of the snapshot that contains a copy of ``file``."""
     return copy.parents[len(PurePath(file).parts) - 1].name
 
 
 def checksum_of(copy: Path) -> str | None:
-    """The sha256 of a copy's content, which its blob is named by; None where it is no link to such a blob."""
+    """The SHA-256 of a copy, from the name of its blob; None if the copy is not a link to such a blob."""
     try:
-        blob = copy.readlink()  # only so far: the blob may well be a link to another disk
+        blob = copy.readlink()  # one step only: the blob itself may be a link to another disk
     except OSError:
         return None
     return blob.name if blob.parent.name == "blobs" and _SHA256.fullmatch(blob.name) else None
@@ -72,8 +72,8 @@ def _expanded(path: str) -> Path:
 
 
 def read_ref(path: Path) -> str | None:
-    """The commit that a branch or a tag stands for; None where there is none to be read."""
+    """The commit in the file of a branch or a tag; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
-        return None  # not there, not text, or a name that no file can have
+        return None  # missing, not text, or an impossible name

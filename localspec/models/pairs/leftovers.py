@@ -1,4 +1,4 @@
-"""What lies in the Hub's cache to no one's use: downloads that were not finished, and blobs no name points to."""
+"""Files in the Hub's cache that nothing uses: unfinished downloads, and blobs without a link."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 
 UNFINISHED, UNUSED = "unfinished download", "file no name points to"
 _PARTS = (".incomplete", PART_SUFFIX, NOTE_SUFFIX)
-"""How the names of what has arrived so far end: the Hub's client's, and ours with what is known about it."""
+"""Suffixes of partial files: the Hub's client's, ours, and our note."""
 _IN_USE_S = 600.0
-"""What was written within that time may be a download that still goes on."""
+"""A file written within this time may belong to a running download."""
 _LOCKS = ".locks"
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """One file to nobody's use."""
+    """One unused file."""
 
     path: Path
     repo: str
     kind: str
     size_bytes: int
     in_use: bool
-    """It, or what belongs to the same download, is locked or was written to a moment ago: it stays."""
+    """True if its download may still be running: a file of it is locked or was written recently."""
 
 
 def find_leftovers(cache: Path | None = None, *, now_s: float | None = None) -> list[Leftover]:
-    """In every repository of the cache, the largest first."""
+    """The unused files in all repositories of the cache, the largest first."""
     now = time.time() if now_s is None else now_s
     found = [each for repo, folder in repositories(cache or hub_cache()) for each in _of_repository(repo, folder, now)]
     return sorted(found, key=lambda each: -each.size_bytes)
@@ -46,7 +46,7 @@ def _of_repository(repo: str, folder: Path, now: float) -> Iterator[Leftover]:
     try:
         used = {real(path) for path in links_below(folder / "snapshots")}
     except OSError:
-        return  # nobody can tell what is used
+        return  # the links in use are not all known
     blobs = [blob for blob in matching(folder / "blobs", "*") if real(blob) not in used]
     unused = {blob: status for blob in blobs if (status := _status(blob)) is not None}
     written = dict[str, float]()
@@ -59,7 +59,7 @@ def _of_repository(repo: str, folder: Path, now: float) -> Iterator[Leftover]:
 
 
 def _status(blob: Path) -> os.stat_result | None:
-    """None for what is no file, or is gone by now: a download may have ended meanwhile."""
+    """The status of a regular file; None for anything else, and if it is gone."""
     try:
         status = blob.stat()
     except OSError:
@@ -68,7 +68,7 @@ def _status(blob: Path) -> os.stat_result | None:
 
 
 def _etag(blob: Path) -> str:
-    """What the name of a blob and of all that belongs to its download begins with."""
+    """The ETag at the beginning of the name of a blob, a partial file or a note."""
     return blob.name.partition(".")[0]
 
 

@@ -1,7 +1,7 @@
-"""What finished downloads have established about files of the Hub: kept in the user's data, one record a file.
+"""The record of verified downloads: ``proofs.json`` in the user's data, one entry for each file.
 
-A download is installed only if its bytes have the checksum that the Hub tells, so whatever is recorded here
-has been seen: the name, the size, the checksum, and the vocabulary within. Losing it loses a mark, no more.
+A download is installed only if its bytes have the Hub's checksum, so name, size, checksum and vocabulary in an entry
+have been seen. Without the record files are no longer marked as verified.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def proofs_file() -> Path:
 
 
 def read_proofs() -> dict[str, Proof]:
-    """By the label of the file; empty where there is nothing, or nothing that can be read."""
+    """The entries by the label of the file; empty if the record is missing or unreadable."""
     try:
         records = json.loads(proofs_file().read_text(encoding="utf-8"))
         return {label: _proof(record) for label, record in records.items()}
@@ -33,16 +33,16 @@ def read_proofs() -> dict[str, Proof]:
 
 
 def _proof(record: Mapping[str, object]) -> Proof:
-    """Raises ValueError, TypeError or LookupError for what is no proof."""
+    """An entry from JSON. Raises ValueError, TypeError or LookupError if it is malformed."""
     proof = Proof(**record)  # type: ignore[arg-type]
     texts = (proof.revision, proof.on, proof.sha256 or "", proof.fingerprint or "")
     if not isinstance(proof.size_bytes, int) or not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"no proof: {record}")
+        raise TypeError(f"malformed: {record}")
     return proof
 
 
 def add_proof(label: str, proof: Proof) -> None:
-    """Write one down beside those there are. Where the disk refuses, the file is merely not marked."""
+    """Add an entry. If the disk refuses, the file is merely not marked as verified."""
     with suppress(OSError), folder_lock(proofs_file()):
         proofs = read_proofs() | {label: proof}
         text = json.dumps({name: asdict(each) for name, each in proofs.items()}, indent=1)
@@ -50,7 +50,7 @@ def add_proof(label: str, proof: Proof) -> None:
 
 
 def proved(pair: Pair, proofs: Mapping[str, Proof]) -> Pair:
-    """The pair with those of its files marked as verified that have been downloaded."""
+    """The pair with its downloaded files marked as verified."""
     target = _proved(pair.target, proofs)
     draft = None if pair.draft is None else _proved(pair.draft, proofs)
     return pair if (target, draft) == (pair.target, pair.draft) else replace(pair, target=target, draft=draft)
@@ -65,6 +65,6 @@ def _proved(model: ModelFile, proofs: Mapping[str, Proof]) -> ModelFile:
     if len(known) < len(names):
         return model
     proof = known[0]
-    if len(known) > 1:  # a checksum is that of one file
+    if len(known) > 1:  # a checksum covers one file
         proof = replace(proof, sha256=None, size_bytes=sum(each.size_bytes for each in known))
     return replace(model, verified=True, proof=proof)

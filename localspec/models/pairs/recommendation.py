@@ -1,4 +1,4 @@
-"""The one pair for this machine, by a rule that is told with it."""
+"""The recommendation of one pair for this machine, by a rule that is shown with it."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.suitability import GREEN, Suitability
 
 RULE = (
-    "the largest target that fits beside its draft, of at most 6 GB where it is read from a PC's RAM; of targets "
-    "about as large a verified pair first, then one whose draft is near a tenth of its target, then the first in the "
-    "list"
+    "the largest target that fits beside its draft, of at most 6 GB where it is read from a PC's RAM; among targets "
+    "of about that size a verified pair first, then one whose draft is near a tenth of its target, then the first in "
+    "the list"
 )
 MOST_FROM_RAM_BYTES = 6 * 10**9
-"""All weights are read for every token of plain decoding; from RAM, larger ones give a few tokens a second."""
+"""The largest target from a PC's RAM: all weights are read for every token, so larger ones are too slow."""
 _NEAR = log(2)
-"""A draft of half or twice a tenth is near it."""
+"""A draft from half to twice the best ratio counts as near it."""
 _EQUAL_FACTOR = 1.25
-"""Targets that differ by less count as about as large."""
+"""Targets whose sizes differ by less than this factor count as equal."""
 
 
 def reads_quickly(room: Room, platform: str = sys.platform) -> bool:
-    """Whether weights lie where large ones are read quickly: in a GPU's own memory, or in a Mac's.
+    """True if weights lie in fast memory: a GPU's own, or a Mac's.
 
-    A GPU within a PC's processor reads the same RAM as the processor, no faster.
+    An integrated GPU of a PC reads the same RAM as the processor, no faster.
     """
     return room.device_bytes is not None and (not room.device_shares_ram or platform == "darwin")
 
 
 def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True) -> tuple[Pair, str] | None:
-    """The recommended pair with the reason in a sentence; None if none fits. ``quick``: as ``reads_quickly`` tells.
+    """The recommended pair with the reason in a sentence; None if none fits. ``quick`` is from ``reads_quickly``.
 
-    A pair that waits for its drafter, has no draft, or gains little is no candidate; the tour is the last resort.
+    A pair without a draft, with an unsupported drafter or with little gain is not recommended; the tour only as the
+    last resort.
     """
     fitting = [pair for pair, fit in judged if fit.colour == GREEN and not pair.waits and pair.recommended]
     candidates = [pair for pair in fitting if pair.draft is not None and not pair.tour]
@@ -54,6 +55,6 @@ def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True)
 
 
 def _distance(pair: Pair) -> float:
-    """How far the draft's share of the target is from the best one; 0 if it is near."""
+    """The distance of the draft's size from the best one; 0 if it is near."""
     draft = (known_size(pair.draft) if pair.draft else None) or 1
     return max(0.0, draft_distance(draft, target_bytes(pair)) - _NEAR)

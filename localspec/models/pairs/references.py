@@ -1,4 +1,4 @@
-"""What a person calls a model file, turned into the file: a path, or an entry of some program's cache."""
+"""The resolution of a model file's name, as a person gives it: a path, or an entry of a program's cache."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.stores import Found, hub
 
 OF_HUB = re.compile(r"(?P<repo>[\w.-]+/(?![^:]*(?i:\.gguf)$)[\w.-]+)(?::(?P<file>.+))?")
-"""A repository of the Hub, and a file in it or not; ``folder/x.gguf`` is a path that was mistyped."""
+"""A repository of the Hub, with or without a file; ``folder/x.gguf`` counts as a mistyped path."""
 _QUANTISATION = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A model file that is here, and its header."""
+    """A model file on this machine, with its header."""
 
     model: ModelFile
     path: Path
@@ -33,11 +33,12 @@ class Resolved:
 
 
 def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved:
-    """A path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan`` lists.
+    """Find a path, ``owner/name:file``, ``owner/name:QUANTISATION``, ``owner/name`` or a name that ``pairs scan``
+    lists.
 
-    Raises NotFoundError, UsageError if several files are meant, ModelFileError.
+    Raises NotFoundError, UsageError if several files match, ModelFileError.
     """
-    path = Path(os.path.expanduser(text))  # noqa: PTH111 -- pathlib would raise for a home that is unknown
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 -- pathlib would raise for an unknown home
     if may_exist(path):
         return _resolved(path.absolute(), None, text)
     entries = list(find_files((), environ))
@@ -54,7 +55,7 @@ def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved
 
 
 def _of_repository(entries: list[Found], repo: str, wanted: str | None) -> list[Found]:
-    """``Q4_K_M`` stands for the file of the repository that has it as the last part of its name, None for any."""
+    """The files of a repository whose name ends with a quantisation (``Q4_K_M``); with None, all files."""
     of_repo = [
         found for found in entries if found.store == hub.NAME and found.name.lower().startswith(f"{repo}:".lower())
     ]
@@ -68,8 +69,8 @@ def _of_repository(entries: list[Found], repo: str, wanted: str | None) -> list[
 
 def _hint(text: str) -> str:
     if OF_HUB.fullmatch(text):
-        return "Fetch it first; `localspec pairs scan` shows what is here."
-    return "Check the path; `localspec pairs scan` shows what is here."
+        return "Download it first; `localspec pairs scan` lists the models on this machine."
+    return "Check the path; `localspec pairs scan` lists the models on this machine."
 
 
 def _resolved(path: Path, of_hub: Found | None, text: str) -> Resolved:
@@ -81,7 +82,7 @@ def _resolved(path: Path, of_hub: Found | None, text: str) -> Resolved:
         path=None if of_hub else path,
         repo=repo or None,
         revision=_commit(path) if of_hub else None,
-        # Of a model in parts, a pair names the first, and its size is what is held against it.
+        # The entry of a split model names its first file and has the size of that one.
         size_bytes=header.size_bytes,
         architecture=header.architecture,
         fingerprint=header.fingerprint,

@@ -1,6 +1,6 @@
-"""Taking a pair away: its table in ``pairs.toml``, and files in the Hub's cache that no other pair needs.
+"""The removal of a pair: its table in ``pairs.toml``, and its files in the Hub's cache that no other pair uses.
 
-Nothing outside that cache is ever deleted; what goes and what stays is told before anything happens.
+Nothing outside that cache is deleted. The plan is shown before anything is removed.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from localspec.models.pairs.user_pairs import own_pairs, remove_pair
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What taking a pair away would do."""
+    """The plan for removing a pair."""
 
     pair: Pair
     table: bool
-    """Whether its table goes out of ``pairs.toml``."""
+    """True if its table is removed from ``pairs.toml``."""
     names: tuple[Path, ...] = field(repr=False)
-    """Entries of snapshots that go."""
+    """Entries of snapshots to delete."""
     blobs: tuple[Path, ...]
-    """What they point to, where nothing else does."""
+    """Blobs to delete: those that only these entries link to."""
     freed_bytes: int
     kept: tuple[str, ...]
-    """Files that stay, each in a sentence that says why."""
+    """Sentences about the files that stay, with the reason."""
 
 
 def plan_removal(pair_id: str) -> Removal:
-    """What would go. Raises NotFoundError if there is no such pair, or nothing of it here; UsageError for the tour."""
+    """Plan a removal. Raises NotFoundError if there is no such pair, or nothing to remove; UsageError for the tour."""
     pair = load_catalogue().find(pair_id)
     if pair.tour:
-        raise UsageError("The tour comes with LocalSpec and stays.", "`localspec pairs list` shows what can go.")
+        raise UsageError("The tour is part of LocalSpec and stays.", "`localspec pairs list` shows the other pairs.")
     table = any(own.id == pair.id for own in own_pairs())
     names, blobs, kept = list[Path](), list[Path](), list[str]()
     for model in pair.models:
         if user := _other_user(model, pair):
             kept.append(f"{model.file} stays: the pair {user!r} uses it.")
         elif model.repo is None:
-            kept.append(f"{model.file} stays: it does not lie in the Hub's cache.")
+            kept.append(f"{model.file} stays: it is not in the Hub's cache.")
         else:
             entries = _entries(model)
             names += entries
@@ -63,7 +63,7 @@ def plan_removal(pair_id: str) -> Removal:
 
 
 def carry_out(removal: Removal) -> None:
-    """Remove what was planned. Raises ConfigError for what cannot be removed."""
+    """Carry out a plan. Raises ConfigError for a file that cannot be removed."""
     if removal.table:
         remove_pair(removal.pair.id)
     delete((*removal.names, *removal.blobs))
@@ -75,7 +75,7 @@ def carry_out(removal: Removal) -> None:
 
 
 def delete(paths: Iterable[Path]) -> None:
-    """Files that may be gone already. Raises ConfigError."""
+    """Delete files, which may already be gone. Raises ConfigError."""
     for path in paths:
         try:
             path.unlink(missing_ok=True)
@@ -84,7 +84,7 @@ def delete(paths: Iterable[Path]) -> None:
 
 
 def _other_user(model: ModelFile, pair: Pair) -> str | None:
-    """Another pair that has this file: one of the user's own, or one whose files are all here."""
+    """The id of another pair that uses the file: one of the user's own, or one whose files are all here."""
     own = {each.id for each in own_pairs()}
     for other in load_catalogue().pairs:
         if other.id == pair.id or not any(_same(model, each) for each in other.models):
@@ -95,7 +95,7 @@ def _other_user(model: ModelFile, pair: Pair) -> str | None:
 
 
 def _unfinished(pair: Pair) -> list[str]:
-    """Parts of downloads in its repositories, which do not tell of which file they are."""
+    """Sentences about unfinished downloads from its repositories, whose file is not known."""
     repos = {model.repo for model in pair.models}
     found = dict.fromkeys(each.repo for each in find_leftovers() if each.kind == UNFINISHED and each.repo in repos)
     return [f"An unfinished download from {repo} stays; `localspec pairs prune` removes it." for repo in found]
@@ -106,23 +106,23 @@ def _same(one: ModelFile, other: ModelFile) -> bool:
 
 
 def _entries(model: ModelFile) -> list[Path]:
-    """Of every part of the file in every snapshot, links to nothing too."""
+    """The entries of all files of a model in all snapshots, broken links included."""
     snapshots = _repo_folder(model) / "snapshots"
     found = [part for each in matching(snapshots, "*") for part in parts_of(each / model.file)]
     return [path for path in found if is_file(path) or is_link(path)]
 
 
 def _blobs(model: ModelFile, entries: Sequence[Path]) -> list[Path]:
-    """Blobs that ``entries`` point to and no other name does."""
+    """The blobs that ``entries``, and no other names, link to."""
     folder = _repo_folder(model)
     gone = set(entries)
     try:
         others = {real(path) for path in links_below(folder / "snapshots") if path not in gone}
     except OSError:
-        return []  # nobody can tell who else uses them
+        return []  # other links may be unknown
     blobs = real(folder / "blobs")
     targets = dict.fromkeys(real(path) for path in entries if path.is_symlink())
-    # A link may lead anywhere; only what lies among this repository's blobs is the cache's.
+    # A link may lead anywhere; only the blobs of this repository belong to the cache.
     return [path for path in targets if path.parent == blobs and is_file(path) and path not in others]
 
 
@@ -137,15 +137,15 @@ def _freed(names: Sequence[Path], blobs: Sequence[Path]) -> int:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Folders without anything in them, up to the snapshots' own."""
+    """Remove empty folders upwards, up to ``snapshots``."""
     while folder.name != "snapshots" and _removed(folder):
         folder = folder.parent
 
 
 def _tidy(folder: Path) -> None:
-    """Take away the names of snapshots that are gone, and the folders of a repository in which no file is left.
+    """Remove refs to deleted snapshots, and the folders of a repository without files.
 
-    Other programs call a cache with such names corrupted.
+    Other programs call a cache with such refs corrupted.
     """
     for ref in matching(folder / "refs", "**/*"):
         commit = read_ref(ref)
@@ -158,7 +158,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _removed(folder: Path) -> bool:
-    """True if it could be removed, which only what is empty can."""
+    """Remove a folder if it is empty; True if it was."""
     try:
         folder.rmdir()
     except OSError:

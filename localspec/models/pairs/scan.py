@@ -1,4 +1,4 @@
-"""The models on this machine, whoever fetched them: their headers read, grouped by vocabulary, pairs named."""
+"""The scan for models on this machine, of any program: headers are read, grouped by vocabulary, and paired."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from localspec.models.pairs.stores import STORES, Found
 from localspec.models.pairs.stores.found import in_folder
 
 DEADLINE_S = 30.0
-"""What reading headers may take in all; what is left by then is listed as not read."""
+"""The time limit for reading headers; later files are listed as not read."""
 FOLDER = "folder"
-"""The store of files in a folder that was named."""
+"""The name of the store for folders given on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedModel:
-    """One model file, and what its header says."""
+    """A model file with facts from its header."""
 
     path: Path
     store: str
     name: str
     problem: str = ""
-    """Why it cannot be used; all below is then unknown."""
+    """The reason why it cannot be used; the fields below are then empty."""
     title: str | None = None
     architecture: str | None = None
     file_type: str | None = None
@@ -41,29 +41,29 @@ class ScannedModel:
     size_bytes: int = 0
     fingerprint: str | None = None
     group: int | None = None
-    """Models of one group speak the same tokens."""
+    """The number of its group; models of a group have the same vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
 class PossiblePair:
-    """A target, and a draft that fits it by vocabulary and size; or two files of a pair that there is already."""
+    """A target with a draft that fits by vocabulary and size, or the two files of a known pair."""
 
     target: ScannedModel
     draft: ScannedModel
     pair_id: str | None = None
-    """Of the pair that there is."""
+    """The id of the known pair; None for a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """All that was found."""
+    """The result of a scan."""
 
     models: tuple[ScannedModel, ...]
     pairs: tuple[PossiblePair, ...]
-    """For every target the drafts of known pairs first, then the best."""
+    """Known pairs first, then for every target its drafts, the best first."""
 
     def knowing(self, known: Iterable[Pair]) -> Scan:
-        """The same with the ids of known pairs whose two files are among those that were found."""
+        """The scan with known pairs marked, if both their files were found."""
         models = {real(model.path): model for model in self.models if not model.problem}
         there = [found for pair in known if (found := _found(pair, models)) is not None]
         ids = {(pair.target.path, pair.draft.path) for pair in there}
@@ -72,7 +72,7 @@ class Scan:
 
 
 def _found(pair: Pair, models: Mapping[Path, ScannedModel]) -> PossiblePair | None:
-    """None unless both files of a pair are here, and among ``models``."""
+    """The possible pair of a known one; None unless both its files are among ``models``."""
     with suppress(NotFoundError):
         files = pair.files()
         target, draft = models.get(real(files.target)), models.get(real(files.draft)) if files.draft else None
@@ -87,7 +87,7 @@ def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.env
     stores = (store(environ) for store in STORES.values())
     named = (in_folder(folder, FOLDER) for folder in folders)
     for found in (each for finds in (*stores, *named) for each in finds):
-        place = real(found.path)  # loops of links end somewhere, and are reported when read
+        place = real(found.path)  # circular links are reported when they are read
         if place not in seen:
             seen.add(place)
             yield found
@@ -96,7 +96,7 @@ def find_files(folders: Sequence[Path] = (), environ: Mapping[str, str] = os.env
 def scan(
     found: Iterable[Found], *, deadline_s: float = DEADLINE_S, clock: Callable[[], float] = time.monotonic
 ) -> Scan:
-    """Read the headers of what was found; a broken file is listed with its reason."""
+    """Read the headers of files; a broken one is listed with the reason."""
     end = clock() + deadline_s
     groups = _Groups()
     models = tuple(_late(each) if clock() > end else _read(each, groups) for each in found)
@@ -116,7 +116,7 @@ def _drafts(target: ScannedModel, models: Sequence[ScannedModel]) -> list[Scanne
 
 
 class _Groups:
-    """One header for every vocabulary: whole vocabularies of all files would not fit in memory."""
+    """One header for each vocabulary: those of all files would not fit in memory."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
@@ -137,7 +137,7 @@ class _Groups:
 
 
 def _late(found: Found) -> ScannedModel:
-    return ScannedModel(found.path, found.store, found.name, "It was not read: there were too many for one look.")
+    return ScannedModel(found.path, found.store, found.name, "It was not read: the scan took too long.")
 
 
 def _read(found: Found, groups: _Groups) -> ScannedModel:
@@ -146,7 +146,7 @@ def _read(found: Found, groups: _Groups) -> ScannedModel:
     except LocalSpecError as error:
         return ScannedModel(found.path, found.store, found.name, str(error))
     if not header.vocabulary.tokens:
-        return ScannedModel(found.path, found.store, found.name, "It has no vocabulary, and so is no chat model.")
+        return ScannedModel(found.path, found.store, found.name, "It has no vocabulary, so it is not a chat model.")
     fingerprint = header.fingerprint
     return ScannedModel(
         path=found.path,

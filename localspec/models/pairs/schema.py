@@ -1,7 +1,7 @@
-"""A file of pairs (``models.toml``, or the user's ``pairs.toml``), read and checked field by field.
+"""The parser of files of pairs (``models.toml``, the user's ``pairs.toml``), checked field by field.
 
-The schema itself is described at the top of ``models.toml``. Every complaint names the file, the
-line, the field and what was expected there.
+The schema is described at the top of ``models.toml``. Every error names the file, the line, the field and the expected
+value.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 4_000_000
-"""Of a file of pairs: tens of thousands of them."""
+"""The largest file of pairs, which has tens of thousands."""
 _LARGEST = 2**63 - 1
-"""TOML promises no more."""
+"""The largest integer that TOML guarantees."""
 _HINT = "models.toml, which comes with LocalSpec, describes every field at its top."
 
 
 def read_pairs(path: Path, *, locate: Callable[[str], Path], shipped: bool = False) -> tuple[Pair, ...]:
-    """The pairs in a file; ``locate`` turns a file name in it into a path.
+    """Read the pairs in a file; ``locate`` turns a file name in it into a path.
 
-    A file that is not ``shipped`` need not be there. Raises ConfigError.
+    A file that is not ``shipped`` may be missing. Raises ConfigError.
     """
     text = _text(path, optional=not shipped)
     try:
@@ -107,7 +107,7 @@ def _model(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Mod
     file = fields.needed_text("file")
     repo = fields.text("repo", _REPO, "the form owner/name")
     if "\0" in file:
-        fields.refuse("file", "no name has a NUL in it")
+        fields.refuse("file", "a name cannot contain a NUL")
     if repo is not None and (Path(file).is_absolute() or ".." in Path(file).parts):
         fields.refuse("file", "with 'repo' it should be a name within the repository")
     model = ModelFile(
@@ -134,7 +134,7 @@ def _path(fields: _Fields, file: str, locate: Callable[[str], Path]) -> Path:
     try:
         return locate(str(Path(file).expanduser()))
     except RuntimeError:
-        return fields.refuse("file", "nobody knows the home folder it begins with")
+        return fields.refuse("file", "the home folder at its beginning is unknown")
 
 
 def _sampling(fields: _Fields) -> RecommendedSampling:
@@ -150,13 +150,13 @@ def _sampling(fields: _Fields) -> RecommendedSampling:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The file being read, to point into."""
+    """The file that is read, for the line numbers of errors."""
 
     path: Path
     text: str
 
     def line(self, place: tuple[str | int, ...]) -> int:
-        """The line of a field, e.g. of ("pairs", 1, "target", "file"), or of the nearest table around it."""
+        """The line of a field such as ("pairs", 1, "target", "file"), or of the nearest table around it."""
         names = [name for name in place if isinstance(name, str)]
         ordinal = next((n for n in place if isinstance(n, int)), 0)
         seen, table, found = -1, "", 1
@@ -174,7 +174,7 @@ class _Source:
 
 
 class _Fields:
-    """Takes the known fields out of one table; what is left at the end was a mistake."""
+    """Reads the known fields of one table; ``end`` refuses all others."""
 
     def __init__(self, source: _Source, table: dict[str, object], place: tuple[str | int, ...]) -> None:
         self._source = source
@@ -183,13 +183,13 @@ class _Fields:
         self._place = place
 
     def refuse(self, key: str, expected: str) -> NoReturn:
-        """Raise ConfigError about a field of this table."""
+        """Raise ConfigError for a field of this table."""
         line = self._source.line((*self._place, key))
         raise ConfigError(f"{self._source.path}, line {line}, field {key!r}: {expected}.", _HINT)
 
     def needed_text(self, key: str, pattern: re.Pattern[str] | None = None, form: str = "") -> str:
         text = self.text(key, pattern, form)
-        return self.refuse(key, "it is needed, and should be a text") if text is None else text
+        return self.refuse(key, "it is required, and should be a text") if text is None else text
 
     def text(self, key: str, pattern: re.Pattern[str] | None = None, form: str = "") -> str | None:
         value = self._take(key)
@@ -240,7 +240,7 @@ class _Fields:
         return [_Fields(self._source, item, (key, number)) for number, item in enumerate(items)]
 
     def end(self) -> None:
-        """Refuse whatever was not asked for."""
+        """Raise ConfigError for an unknown field."""
         for key in self._left:
             close = get_close_matches(key, self._known, n=1)
             self.refuse(

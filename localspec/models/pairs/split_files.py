@@ -1,4 +1,4 @@
-"""Models in several files: ``name-00001-of-00003.gguf`` stands for all three."""
+"""Split models: ``name-00001-of-00003.gguf`` stands for all three files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 MAX_PARTS = 1000
-"""More than that, and the name only looks like one."""
+"""A name with more parts is not taken for that of a split model."""
 
 
 def parts_of(path: Path) -> list[Path]:
-    """All files of the model that begins with ``path``, whether they are there or not; mostly that one."""
+    """The paths of all files of the model whose first is ``path``; they need not exist."""
     split = _SPLIT.search(path.name)
     if not split or int(split[1]) != 1 or not 1 <= int(split[2]) <= MAX_PARTS:
         return [path]
@@ -20,6 +20,6 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def is_later_part(name: str) -> bool:
-    """Whether a file only continues another."""
+    """True for the second and later files of a split model."""
     split = _SPLIT.search(name)
     return split is not None and int(split[1]) > 1

@@ -1,34 +1,37 @@
-"""Where a pair stands: which of its files are on this machine, and why the others are not."""
+"""The state of a pair: the files that are on this machine, and the reasons why others are not."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from localspec.base.errors import NotFoundError
-from localspec.models.pairs.disk import is_file, is_folder
+from localspec.base.errors import LocalSpecError, NotFoundError
+from localspec.gguf import read_header
+from localspec.models.compatibility import Compatibility, judge_match
+from localspec.models.pairs.disk import is_file, is_folder, real
 from localspec.models.pairs.pair import DRAFTERS, ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
 
 HERE, PARTLY, NOT_HERE = "here", "partly", "not here"
 MISSING = "file missing"
-"""A file of the user's own is not where it was, maybe only for now: the pair is not forgotten."""
+"""The state of a pair whose local file is not at its path, perhaps for the moment only."""
 WAITS = "waits"
-"""For a drafter that LocalSpec cannot run yet."""
+"""The state of a pair whose drafter LocalSpec cannot run yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """One file of a pair, looked for."""
+    """The state of one file of a pair."""
 
     model: ModelFile
     path: Path | None
-    """Where it lies; None if it does not."""
+    """Its path; None if it is not here."""
     problem: NotFoundError | None
 
     @property
     def size_bytes(self) -> int | None:
-        """On disk, all its parts together."""
+        """Bytes on disk, all files of a split model together."""
         if self.path is None:
             return None
         return sum(part.stat().st_size for part in parts_of(self.path) if is_file(part))
@@ -36,27 +39,26 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class PairState:
-    """A pair, looked for."""
+    """The state of a pair and of its files."""
 
     state: str
     files: tuple[FileState, ...]
     """Target first."""
     reason: str
-    """Why it cannot be chatted with as it is meant; empty if it can."""
+    """The reason why it cannot be used; empty if it can."""
     hint: str
 
 
 def state_of(pair: Pair) -> PairState:
-    """The pair as it is now."""
+    """The current state of a pair."""
     files = tuple(_look(pair, model) for model in pair.models)
     needed = files[:1] if pair.waits else files
     problems = [file.problem for file in needed if file.problem]
     reasons = [problem.message for problem in problems]
     hints = list(dict.fromkeys(problem.hint for problem in problems))
     if pair.waits:
-        what = DRAFTERS[pair.drafter]
-        reasons.insert(0, f"It waits for its drafter: LocalSpec cannot run {what} yet.")
-        hints.insert(0, "Its target can be used without.")
+        reasons.insert(0, f"It waits for its drafter: LocalSpec cannot run {DRAFTERS[pair.drafter]} yet.")
+        hints.insert(0, "Its target can be used without it.")
     return PairState(_state(pair, files), files, " ".join(reasons), " ".join(hints))
 
 
@@ -84,10 +86,28 @@ def _look(pair: Pair, model: ModelFile) -> FileState:
 
 
 def _with_volume(model: ModelFile, error: NotFoundError) -> NotFoundError:
-    """Tells a volume that is not mounted from a file that was deleted."""
+    """The error with a hint about an unmounted volume if even the folder is missing."""
     if model.path is None or model.shipped or is_folder(model.path.parent):
         return error
     return NotFoundError(
         f"The folder of {model.path} is not there, or may not be read.",
-        "If it is on a volume, mount that; else mend its path in pairs.toml.",
+        "If it is on a volume, mount that; else correct its path in pairs.toml.",
     )
+
+
+def disk_bytes(pairs: Iterable[Pair]) -> int:
+    """Bytes on disk of all files of some pairs; a file that several pairs share counts once."""
+    files = (file.path for pair in pairs for file in state_of(pair).files if file.path is not None)
+    parts = {real(part) for path in files for part in parts_of(path)}
+    return sum(part.stat().st_size for part in parts if is_file(part))
+
+
+def pair_verdict(pair: Pair) -> Compatibility | None:
+    """The compatibility of target and draft; None unless both are here and readable."""
+    try:
+        files = pair.files()
+        if files.draft is None:
+            return None
+        return judge_match(read_header(files.target), read_header(files.draft))
+    except LocalSpecError:
+        return None

@@ -1,4 +1,4 @@
-"""Interrupted downloads of model files, as the downloader leaves them in the Hub's cache."""
+"""Interrupted downloads in the Hub's cache: partial files and their notes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from localspec.models.pairs.pair import ModelFile
 from localspec.models.pairs.split_files import parts_of
 
 PART_SUFFIX = ".localspec.part"
-"""Behind the name of a blob: the part of it that has arrived."""
+"""The suffix of a partial file, after the name of its blob."""
 NOTE_SUFFIX = ".localspec.json"
-"""Likewise: which file that is, how long it will be, and the server's validator."""
+"""The suffix of the note about it: name, full size and the server's validator."""
 
 
 def read_note(note: Path) -> dict[str, object]:
-    """The note beside a part; empty where there is none, or none that can be read."""
+    """The note about a partial file; empty if it is missing or unreadable."""
     try:
-        said = json.loads(note.read_text(encoding="utf-8"))
+        fields = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class Unfinished:
 
     arrived_bytes: int = 0
     size_bytes: int | None = None
-    """Of the whole; None where nobody has noted it."""
+    """The full size; None if unknown."""
 
 
 def unfinished(model: ModelFile) -> Unfinished:
-    """The download of a file that is not here as a whole; of a model in several, those that are complete count."""
+    """The download of a model that is not complete here; complete files of a split model count as arrived."""
     if model.repo is None:
         return Unfinished()
     names = [part.as_posix() for part in parts_of(Path(PurePosixPath(model.file)))]
@@ -62,7 +62,7 @@ def _whole(repo: str, name: str) -> Iterator[Unfinished]:
 
 
 def _parts(repo: str, name: str, sha256: str | None = None) -> Iterator[Unfinished]:
-    """The parts that a name can mean; where the ``sha256`` is known, the part of that content."""
+    """The partial files that may be of this name; with ``sha256``, the one of that content."""
     blobs = hub_cache() / f"models--{repo.replace('/', '--')}" / "blobs"
     for part in matching(blobs, f"{sha256 or '*'}{PART_SUFFIX}"):
         note = read_note(part.with_name(part.name.removesuffix(PART_SUFFIX) + NOTE_SUFFIX))

@@ -1,4 +1,4 @@
-"""The user's ``pairs.toml``: tables added and taken out as text, so that all else in it stays as it was written."""
+"""The user's ``pairs.toml``: tables are added and removed as text, so that the rest stays as it was written."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from localspec.models.pairs.schema import MOST_BYTES, read_pairs
 
 _HEADER = re.compile(r"\s*\[\[\s*[\"']?pairs[\"']?\s*\]\]\s*(#.*)?$")
 _BY_HAND = "Change it by hand."
+_UNSAFE = "{} is written in a way that cannot be changed safely."
 
 
 def own_file() -> Path:
@@ -25,13 +26,13 @@ def own_file() -> Path:
 
 
 def own_pairs(path: Path | None = None) -> tuple[Pair, ...]:
-    """The user's own pairs. Raises ConfigError."""
+    """Read the user's own pairs. Raises ConfigError."""
     folder = own_file().parent
     return read_pairs(path or own_file(), locate=lambda file: folder / file)
 
 
 def append_pair(pair: Pair) -> Path:
-    """Write a pair behind those there are; the file. Raises ConfigError, InputError, UsageError."""
+    """Add a pair at the end and return the path. Raises ConfigError, InputError, UsageError for an id in use."""
     with _locked():
         before = own_pairs()
         if any(own.id == pair.id for own in before):
@@ -43,7 +44,7 @@ def append_pair(pair: Pair) -> Path:
 
 
 def remove_pair(pair_id: str) -> None:
-    """Take a pair out, with the comments within its table; nothing if it is out already. Raises ConfigError."""
+    """Remove a pair, with the comments in its table; do nothing if there is none. Raises ConfigError."""
     with _locked():
         _remove(pair_id)
 
@@ -56,10 +57,10 @@ def _remove(pair_id: str) -> None:
     lines = _text().splitlines(keepends=True)
     starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
     if len(starts) != len(before):
-        raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
+        raise ConfigError(_UNSAFE.format(own_file()), _BY_HAND)
     start = starts[index]
     end = starts[index + 1] if index + 1 < len(starts) else len(lines)
-    # Comments right above the next table are about that one.
+    # Comments directly above the next table belong to that one.
     while end < len(lines) and end > start + 1 and lines[end - 1].startswith("#"):
         end -= 1
     _replace("".join(lines[:start] + lines[end:]), (*before[:index], *before[index + 1 :]))
@@ -108,27 +109,27 @@ def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string."""
+    """``text`` as a TOML basic string. Raises InputError if it is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{text!r} is not UTF-8, and cannot be written down.", "Rename the file.") from error
+        raise InputError(f"{text!r} is not UTF-8, and cannot be written to pairs.toml.", "Rename the file.") from error
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 
 
 def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> None:
-    """Write the file in one step, once it reads back as ``kept`` and the pair ``added``."""
+    """Replace the file in one step, if it reads back as the pairs ``kept`` and the one ``added``."""
 
     def check(written: Path) -> None:
         try:
             pairs = own_pairs(written)
         except ConfigError as error:
-            # The file beside it, which is gone in a moment, tells nobody anything.
+            # The temporary file's name means nothing to a person.
             message = error.message.replace(str(written), f"{own_file()}, as it would be")
             raise ConfigError(message, "It stays as it was; change it by hand.") from error
         if tuple(pair for pair in pairs if pair.id != added) != kept or len(pairs) != len(kept) + bool(added):
-            raise ConfigError(f"{own_file()} is written in a way that is not changed safely.", _BY_HAND)
+            raise ConfigError(_UNSAFE.format(own_file()), _BY_HAND)
 
     with _explained(Path(os.path.realpath(own_file()))):
         replace_file(own_file(), text.encode(), check=check)

@@ -14,10 +14,10 @@ def main() -> None:
     repo, file = sys.argv[1:]
     with Hub() as hub:
         stop = Event()
-        around = DownloadContext(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
+        context = DownloadContext(hub=hub, cache=hub_cache(), stop=stop, retry=Retry(), wait=lambda _: None)
         try:
-            remote = around.patiently(lambda: hub.file(hub.repository(repo), file))
-            for event in download([remote], around):
+            remote = context.with_retries(lambda: hub.file(hub.repository(repo), file))
+            for event in download([remote], context):
                 print(type(event).__name__, flush=True)
         except LocalSpecError as error:
             sys.exit(f"{error}")

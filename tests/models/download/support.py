@@ -35,7 +35,7 @@ class World:
     def cache(self) -> Path:
         return hub_cache()
 
-    def around(self) -> DownloadContext:
+    def context(self) -> DownloadContext:
         return DownloadContext(
             hub=self.hub,
             cache=self.cache,
@@ -50,7 +50,7 @@ class World:
 
     def fetch(self, files: Sequence[RemoteFile] | None = None) -> list[Path]:
         """Download; where the files are. What is reported is in ``events``, even if it fails."""
-        for event in download(files or [self.remote()], self.around()):
+        for event in download(files or [self.remote()], self.context()):
             self.events.append(event)
         return [event.path for event in self.events if isinstance(event, Fetched)]
 

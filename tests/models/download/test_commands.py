@@ -186,7 +186,7 @@ def test_pull_refuses_another_file_than_the_catalogue_means(localspec: Localspec
     catalogue(target=fact)
     done = localspec("pairs", "pull", "mine")
     assert done.code == DownloadError.exit_code
-    assert "is not the file that the catalogue means" in done.err
+    assert "is not the catalogued file" in done.err
 
 
 def test_pull_tells_of_a_renamed_repository(localspec: Localspec, server: HubServer) -> None:

@@ -16,8 +16,8 @@ from huggingface_hub import hf_hub_download, scan_cache_dir
 
 from localspec.base.errors import DownloadError
 from localspec.models.download import Delayed, Fetched, Progressed, download
-from localspec.models.download.content_range import begins_at
-from localspec.models.download.partial_file import Part
+from localspec.models.download.partial_file import PartialFile
+from localspec.models.download.source import begins_at
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import cached_files
 from localspec.models.pairs.unfinished import read_note
@@ -158,7 +158,7 @@ def test_a_server_that_never_goes_on_is_given_up(world: World) -> None:
         return original()
 
     world.server.take_fault = always_other  # type: ignore[method-assign]
-    with pytest.raises(DownloadError, match="does not let"):
+    with pytest.raises(DownloadError, match="does not resume"):
         world.fetch()
 
 
@@ -243,7 +243,7 @@ def test_a_page_to_sign_in_is_told_at_once(world: World) -> None:
     world.server.faults = [Cut(MIB), Page()]
     with pytest.raises(DownloadError, match=r"sends a web page in place of big\.gguf") as error:
         world.fetch()
-    assert "sign in" in error.value.hint
+    assert "sign-in" in error.value.hint
     assert len(world.waits) == 1, "after the cut"
     assert world.layout().held_bytes == MIB
 
@@ -262,7 +262,7 @@ def test_a_file_that_changes_on_the_hub_is_not_gone_on_with(world: World) -> Non
     remote = world.remote()
     world.server.add(BIG, "big.gguf", noise(len(DATA), seed=2))
     world.server.faults = [Cut(MIB)]
-    with pytest.raises(DownloadError, match="has changed on the Hub while it was fetched"):
+    with pytest.raises(DownloadError, match="has changed on the Hub during the download"):
         world.fetch([remote])
     assert len(world.server.byte_requests()) == 1
 
@@ -276,7 +276,7 @@ def test_another_range_than_was_asked_for_never_reaches_the_disk(world: World) -
     (path,) = world.fetch()
     assert path.read_bytes() == DATA
     reasons = [event.reason for event in world.events if isinstance(event, Delayed)]
-    assert reasons[1] == "localhost has another file than before."
+    assert reasons[1] == "localhost has a different file than before."
     assert world.server.byte_requests()[-1].get("range") is None
     assert len(world.server.byte_requests()) == 3
 
@@ -345,7 +345,7 @@ def test_progress_counts_all_files_and_ends_at_the_whole(world: World) -> None:
 
 def test_too_small_a_disk_is_told_before_a_byte_is_fetched(world: World) -> None:
     world.free_bytes = lambda _: len(DATA)
-    with pytest.raises(DownloadError, match=r"3\.1 MB are to be fetched"):
+    with pytest.raises(DownloadError, match=r"3\.1 MB are to be downloaded"):
         world.fetch()
     assert world.server.sent_bytes == 0
 
@@ -368,7 +368,7 @@ def test_a_new_cache_on_a_small_disk_is_reckoned_by_the_disk_it_will_be_on(
     if fits:
         assert world.fetch()
     else:
-        with pytest.raises(DownloadError, match=r"8\.0 MB free, of which 11\.0 MB are left to other programs"):
+        with pytest.raises(DownloadError, match=r"8\.0 MB free, of which 11\.0 MB are reserved for other programs"):
             world.fetch()
     assert not asked[0].exists() or fits
     assert asked[0] == world.cache
@@ -435,7 +435,7 @@ def test_a_disk_that_takes_a_little_at_a_time(world: World, monkeypatch: pytest.
 
 
 def test_a_disk_that_others_fill_meanwhile_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localspec.models.download.partial_file._CHECKED_EVERY", MIB)
+    monkeypatch.setattr("localspec.models.download.partial_file._SPACE_CHECK_BYTES", MIB)
     left = iter([10**12, 10**12, 0])
     world.free_bytes = lambda _: next(left)
     with pytest.raises(DownloadError, match="is full"):
@@ -463,7 +463,7 @@ def test_closing_the_iterator_keeps_what_has_arrived(world: World) -> None:
             go_on.wait(120)
 
     world.server.on_bytes = hold
-    events = download([world.remote()], world.around())
+    events = download([world.remote()], world.context())
     next(events)
     assert reached.wait(120)
     events_closed = threading.Thread(target=go_on.set)
@@ -480,7 +480,7 @@ def test_two_at_once_fetch_it_once(world: World) -> None:
     paths: list[Path] = []
 
     def fetch() -> None:
-        paths.extend(event.path for event in download([remote], world.around()) if isinstance(event, Fetched))
+        paths.extend(event.path for event in download([remote], world.context()) if isinstance(event, Fetched))
 
     threads = [threading.Thread(target=fetch) for _ in range(2)]
     for thread in threads:
@@ -493,7 +493,7 @@ def test_two_at_once_fetch_it_once(world: World) -> None:
 
 def test_the_checksum_is_what_decides(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted error: with a check that says yes to anything, wrong bytes would be installed."""
-    monkeypatch.setattr(Part, "is_right", lambda self: True)
+    monkeypatch.setattr(PartialFile, "is_verified", lambda self: True)
     world.server.faults = [WrongBytes(2 * MIB)]
     (path,) = world.fetch()
     assert path.read_bytes() != DATA

@@ -29,7 +29,7 @@ def test_a_file_of_5_gb_is_judged_after_less_than_16_mb(world: World) -> None:
     headers = []
     for name in ("a.gguf", "b.gguf"):
         world.server.sent_bytes = 0
-        headers.append(read_remote_header(world.remote(file=name), world.around()))
+        headers.append(read_remote_header(world.remote(file=name), world.context()))
         assert world.server.sent_bytes < 16 * 10**6
     assert [header.size_bytes for header in headers] == [LARGE, LARGE]
     assert judge_match(headers[0], headers[1]).token_id == 100_000
@@ -45,21 +45,21 @@ def test_the_longest_header_in_use_is_judged_after_less_than_16_mb(world: World)
     assert 15.8e6 < len(data) < 15.95e6
     world.server.add(BIG, "a.gguf", data, size_bytes=LARGE)
 
-    assert read_remote_header(world.remote(file="a.gguf"), world.around()).vocabulary.tokens == tokens
+    assert read_remote_header(world.remote(file="a.gguf"), world.context()).vocabulary.tokens == tokens
     assert world.server.sent_bytes < 16 * 10**6
 
 
 def test_a_connection_that_breaks_is_taken_up_again(world: World) -> None:
     world.server.add(BIG, "a.gguf", large_model())
     world.server.faults = [Cut(1000), Refuse(503), Refuse(429, retry_after="2")]
-    assert read_remote_header(world.remote(file="a.gguf"), world.around()).architecture == "llama"
+    assert read_remote_header(world.remote(file="a.gguf"), world.context()).architecture == "llama"
     assert world.waits == [0.75, 1.5, 2.5]
 
 
 def test_a_line_that_is_cut_every_700_kb_brings_a_header_without_a_byte_twice(world: World) -> None:
     world.server.add(BIG, "a.gguf", large_model(), size_bytes=LARGE)
     world.server.faults = [Cut(700_000)] * 100
-    header = read_remote_header(world.remote(file="a.gguf"), world.around())
+    header = read_remote_header(world.remote(file="a.gguf"), world.context())
     assert header.vocabulary.tokens == VOCABULARY
     asked = [headers["range"].removeprefix("bytes=").split("-") for headers in world.server.byte_requests()]
     assert len(asked) > 4
@@ -72,42 +72,42 @@ def test_a_line_that_brings_nothing_is_given_up_and_nothing_is_said_to_be_kept(w
     world.server.add(BIG, "a.gguf", large_model())
     world.server.faults = [Cut(1000), *[Refuse(503)] * 4]
     with pytest.raises(DownloadError, match="cannot answer now") as error:
-        read_remote_header(world.remote(file="a.gguf"), world.around())
+        read_remote_header(world.remote(file="a.gguf"), world.context())
     assert "kept" not in str(error.value)
 
 
 def test_an_address_that_has_run_out_is_renewed(world: World) -> None:
     world.server.add(BIG, "a.gguf", large_model())
     world.server.faults = [Cut(1000), Refuse(403), Cut(1000), Refuse(403)]
-    assert read_remote_header(world.remote(file="a.gguf"), world.around()).vocabulary.tokens == VOCABULARY
+    assert read_remote_header(world.remote(file="a.gguf"), world.context()).vocabulary.tokens == VOCABULARY
 
 
 def test_a_page_to_sign_in_is_told_at_once(world: World) -> None:
     world.server.add(BIG, "a.gguf", large_model())
     world.server.faults = [Page()]
     with pytest.raises(DownloadError, match=r"sends a web page in place of a\.gguf"):
-        read_remote_header(world.remote(file="a.gguf"), world.around())
+        read_remote_header(world.remote(file="a.gguf"), world.context())
     assert world.waits == []
 
 
 def test_another_part_than_was_asked_for_is_not_taken_for_it(world: World) -> None:
     world.server.add(BIG, "a.gguf", large_model())
     world.server.faults = [OtherRange(), OtherRange()]
-    assert read_remote_header(world.remote(file="a.gguf"), world.around()).vocabulary.tokens == VOCABULARY
+    assert read_remote_header(world.remote(file="a.gguf"), world.context()).vocabulary.tokens == VOCABULARY
     assert world.waits == [0.75, 1.5]
 
 
 def test_a_server_without_ranges_serves_too(world: World) -> None:
     world.server.add(BIG, "a.gguf", large_model())
     world.server.faults = [IgnoreRange()] * 3
-    header = read_remote_header(world.remote(file="a.gguf"), world.around())
+    header = read_remote_header(world.remote(file="a.gguf"), world.context())
     assert header.vocabulary.tokens == VOCABULARY
 
 
 def test_a_file_that_is_too_short_for_its_tensors_is_told_without_fetching_them(world: World) -> None:
     world.server.add(BIG, "a.gguf", model(tensors=[Tensor("big", (1000, 1000))])[:5000])
     with pytest.raises(ModelFileError, match="truncated"):
-        read_remote_header(world.remote(file="a.gguf"), world.around())
+        read_remote_header(world.remote(file="a.gguf"), world.context())
 
 
 def repository(*names: str) -> Repository:
@@ -145,8 +145,8 @@ def test_a_repository_stands_for_the_only_model_in_it() -> None:
 @pytest.mark.parametrize(
     ("repo", "wanted", "kind", "words"),
     [
-        (FILES, None, UsageError, "Say which: O/N:F16, or Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
-        (repository("one.gguf", "two.gguf"), None, UsageError, "Say which: O/N:one.gguf, or two.gguf."),
+        (FILES, None, UsageError, "Name one: O/N:F16, or Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
+        (repository("one.gguf", "two.gguf"), None, UsageError, "Name one: O/N:one.gguf, or two.gguf."),
         (repository("README.md"), None, NotFoundError, "no GGUF files at all"),
         (FILES, "Q6_K", NotFoundError, "It has F16, Q4_K_M, Q8_0, UD-Q2_K_XL, UD-Q4_K_M."),
         (FILES, "M-Q4_K_M.gguf", NotFoundError, "Did you mean N-Q4_K_M.gguf"),

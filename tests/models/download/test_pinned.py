@@ -82,7 +82,7 @@ def test_another_content_than_is_pinned_is_not_taken_for_it(localspec: Localspec
     assert localspec("pairs", "pull", "any").code == 0
     done = localspec("pairs", "pull", "old-content")
     assert done.code == DownloadError.exit_code
-    assert "is not the file that the catalogue means" in done.err
+    assert "is not the catalogued file" in done.err
 
 
 def test_a_commit_that_is_the_main_branch_is_found_by_programs_that_name_none(localspec: Localspec) -> None:

@@ -101,7 +101,7 @@ def test_the_hubs_own_client_is_waited_for(world: World) -> None:
     layout.prepare()
     theirs = FileLock(layout.lock)
     with theirs:
-        events = download([remote], world.around())
+        events = download([remote], world.context())
         first = next(events)
         assert isinstance(first, Delayed)
         assert "another program" in first.reason

@@ -59,7 +59,7 @@ def test_a_missing_revision(world: World) -> None:
 
 @pytest.mark.parametrize("file", ["../x.gguf", "/etc/x.gguf", "a\\..\\b.gguf", ""])
 def test_a_name_that_leads_out_of_the_repository(world: World, file: str) -> None:
-    assert "is no name of anything" in refusal(world, file=file).message
+    assert "is not a valid name" in refusal(world, file=file).message
 
 
 def test_gated_without_a_token(world: World) -> None:
@@ -202,7 +202,7 @@ def test_a_commit_that_is_none_never_becomes_a_folder(world: World, commit: str)
 
 def test_an_endpoint_without_checksums(world: World) -> None:
     world.server.repos[BIG].files["Big-Q4_K_M.gguf"].sha256 = "not-one"
-    assert "hash" in refusal(world).message
+    assert "checksum" in refusal(world).message
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_an_endpoint_that_is_no_address(localspec: Localspec, monkeypatch: pytes
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
     done = localspec("pairs", "check", f"{BIG}:Q4_K_M", f"{BIG}:Q4_K_M")
     assert done.code == DownloadError.exit_code
-    assert "is no address. Set HF_ENDPOINT" in done.err
+    assert "is not an address. Set HF_ENDPOINT" in done.err
 
 
 def test_an_endpoint_that_is_no_address_breaks_no_import() -> None:
@@ -222,7 +222,7 @@ def test_an_endpoint_that_is_no_address_breaks_no_import() -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == DownloadError.exit_code
     assert done.stderr == (
-        "localspec: http://127.0.0.1:99999 is no address. Set HF_ENDPOINT to one that begins with https://.\n"
+        "localspec: http://127.0.0.1:99999 is not an address. Set HF_ENDPOINT to one that begins with https://.\n"
     )
 
 

@@ -322,7 +322,7 @@ def test_added_and_taken_out_leaves_what_was_there(big: Path) -> None:
 def test_what_is_not_changed_safely_is_not_changed(text: str) -> None:
     path = write_own(text)
 
-    with pytest.raises(ConfigError, match="not changed safely"):
+    with pytest.raises(ConfigError, match="cannot be changed safely"):
         remove_pair("first")
 
     assert path.read_text() == text

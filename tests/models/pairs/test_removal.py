@@ -11,11 +11,10 @@ from huggingface_hub import scan_cache_dir
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.models.pairs import load_catalogue
-from localspec.models.pairs.disk_use import disk_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
 from localspec.models.pairs.removal import carry_out, plan_removal
-from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS, state_of
+from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS, disk_bytes, state_of
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 from localspec.models.pairs.user_pairs import own_file
 from tests.gguf_files import write
@@ -147,7 +146,7 @@ def test_an_unfinished_download_of_it_is_told_of() -> None:
 
 
 def test_what_cannot_be_removed_is_told() -> None:
-    with pytest.raises(UsageError, match="comes with LocalSpec"):
+    with pytest.raises(UsageError, match="is part of LocalSpec"):
         plan_removal("builtin")
     with pytest.raises(NotFoundError, match="There is nothing of 'qwen3-8b'"):
         plan_removal("qwen3-8b")

@@ -1,6 +1,6 @@
-"""Where other programs keep their models: found, read and used in place; never moved, changed or deleted.
+"""The models of other programs, used in place and never moved, changed or deleted.
 
-Each module knows one program's folders and how it names what is in them.
+Each module knows the folders and the naming of one program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from localspec.models.pairs.stores import hub, jan, llama_cpp, lm_studio, ollama
 from localspec.models.pairs.stores.found import Found
 
 Store = Callable[[Mapping[str, str]], Iterator[Found]]
-"""The models of one program, by the environment's variables; a folder that is not there holds none."""
+"""Lists the models of one program, given the environment variables."""
 
 STORES: Mapping[str, Store] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""A model file that lies in some program's folder."""
+"""A model file in a program's folder, and the search for such files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from localspec.models.pairs.split_files import is_later_part
 
 _MAX_DEPTH = 6
 _MAX_FILES = 20_000
-"""Looked at in one folder: nobody waits for a whole disk to be searched."""
+"""The largest number of files examined in one folder, so that not a whole disk is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One model file, of several parts the first."""
+    """A model file; of a split model, the first."""
 
     path: Path
     store: str
-    """The program that keeps it."""
+    """The name of the program that owns it."""
     name: str
-    """What that program, or a person, would call it."""
+    """The program's name for it."""
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -30,7 +30,7 @@ def home(environ: Mapping[str, str]) -> Path:
 
 
 def gguf_files(folder: Path) -> Iterator[Path]:
-    """The GGUF files under a folder, in order, later parts of a model left out; none where nothing may be read."""
+    """The GGUF files under a folder, sorted, without later files of split models; none if it cannot be read."""
     seen = 0
     for place, folders, files in os.walk(folder):
         depth = len(Path(place).relative_to(folder).parts)
@@ -44,6 +44,6 @@ def gguf_files(folder: Path) -> Iterator[Path]:
 
 
 def in_folder(folder: Path, store: str) -> Iterator[Found]:
-    """The files under a folder, named by their way from it."""
+    """The files under a folder, named by their relative path."""
     for path in gguf_files(folder):
         yield Found(path, store, path.relative_to(folder).as_posix())

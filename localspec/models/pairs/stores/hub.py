@@ -13,7 +13,7 @@ NAME = "Hub"
 
 
 def find(environ: Mapping[str, str]) -> Iterator[Found]:
-    """Every file once, though several snapshots may have it."""
+    """Every file once, though several snapshots may contain it."""
     for repo, folder in repositories(hub_cache(environ)):
         seen = set[tuple[str, Path]]()
         for snapshot in _entries(folder / "snapshots"):
@@ -25,7 +25,7 @@ def find(environ: Mapping[str, str]) -> Iterator[Found]:
 
 
 def repositories(cache: Path) -> Iterator[tuple[str, Path]]:
-    """The models in the cache with their folders."""
+    """The repositories of models in the cache, with their folders."""
     for folder in _entries(cache):
         kind, _, repo = folder.name.partition("--")
         if kind == "models" and repo:

@@ -1,4 +1,4 @@
-"""Jan: ``llamacpp/models`` under its data folder, which is where the system keeps data, or ``~/jan``."""
+"""Jan: ``llamacpp/models`` in its data folder, which is the system's or ``~/jan``."""
 
 from __future__ import annotations
 

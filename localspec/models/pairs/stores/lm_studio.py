@@ -1,4 +1,4 @@
-"""LM Studio: ``models/OWNER/NAME/FILE``, in its folder of today or the one before."""
+"""LM Studio: ``models/OWNER/NAME/FILE`` in its present or its former folder."""
 
 from __future__ import annotations
 

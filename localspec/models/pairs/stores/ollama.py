@@ -1,4 +1,4 @@
-"""Ollama: manifests name a model's layers, blobs hold them under their checksums.
+"""Ollama: manifests list a model's layers, which are blobs named by checksum.
 
 ``manifests/HOST/NAMESPACE/MODEL/TAG`` is JSON; the layer with the weights is a GGUF file.
 """
@@ -40,12 +40,12 @@ def _weights(manifest: Path, blobs: Path) -> Path | None:
         digests = [layer["digest"] for layer in layers if layer["mediaType"] == _WEIGHTS]
         found = _DIGEST.fullmatch(digests[0])
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None  # not a manifest, or of a kind nobody here knows
+        return None  # not a manifest, or of an unknown kind
     return blobs / f"sha256-{found[1]}" if found else None
 
 
 def _name(manifest: Path) -> str:
-    """As Ollama's own list has it: "llama3.2:1b"."""
+    """The name in Ollama's own list: "llama3.2:1b"."""
     *before, model, tag = manifest.parts[-_LEVELS:]
     prefix = (
         "" if tuple(before) == _DEFAULT else f"{before[1]}/" if before[0] == _DEFAULT[0] else "/".join(before) + "/"
