@@ -8,6 +8,7 @@ never less than that of plain decoding.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,50 +17,69 @@ from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
-from localspec.engine.structure_change import StructureChange
 
 _RATE_MEMORY = 0.95
-"""What is left of a round's weight in the going rate after another round."""
+"""The factor by which a round's weight in the going rate shrinks with every further round."""
 _PLAIN_BEFORE_N = 32
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start must not make it choosy."""
-_MOOD_RATE = 0.3
-"""How fast the expectation of a drafter's next outlook follows its latest ones."""
+_VALUE_RATE = 0.3
+"""The weight of the latest query in what is expected of a drafter's next one."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
 _TRY_WORTH_N = 64
 """A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
+_LANDMARK = re.compile(r"```|\n[ \t]{0,8}(?:[-*+]|\d+[.)])[ \t]|\n[ \t]{0,8}>|\n#{1,6} |\n\n")
+"""The begin or end of a code block, of an item of a list, of a quotation, of a heading, of a paragraph."""
+_LOOK_BACK = 12
+"""Characters of the text before that a landmark may begin in."""
+
+
+class StructureChange:
+    """Finds where a growing text changes its structure; the value that drafters had before says little after that."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+
+    def feed(self, text: str) -> bool:
+        """Append ``text``; True if a landmark ends in it."""
+        if not text:
+            return False
+        seen = self._tail + text
+        before_n = len(self._tail)
+        self._tail = seen[-_LOOK_BACK:]
+        return any(found.end() > before_n for found in _LANDMARK.finditer(seen))
 
 
 @dataclass(slots=True)
 class _DrafterValue:
-    """What is expected of a drafter that has to be paid for, by what its latest looks were worth.
+    """The expected value of querying a drafter whose queries cost time, from the value of the latest ones.
 
-    A look that is followed by no proposal is worth nothing, never less; so a drafter that is sure now and
-    then is worth asking even where its guesses are bad on average.
+    A query that is followed by no proposal is worth nothing, never less; so a drafter that is certain now and
+    then is worth querying even where its proposals are bad on average.
     """
 
     first: float = 1.0
-    """What a round's first look saves, in plain tokens' time; at the beginning the benefit of the doubt."""
+    """Time that a round's first query saves, in plain tokens; optimistic at the beginning."""
     later: float = 0.5
-    """What a further look saves if all proposals before it are accepted."""
+    """Time that a further query saves if all proposals before it are accepted."""
     chance: float = 0.7
     """The chance of a proposal after others."""
     pause_n: int = _FIRST_PAUSE_N
     idle_n: int = 0
-    """Tokens committed since its last look."""
+    """Tokens committed since its last query."""
 
     def saw(self, saved: float, chance: float, *, first: bool) -> None:
         self.idle_n = 0
         if first:
-            self.first += _MOOD_RATE * (saved - self.first)
+            self.first += _VALUE_RATE * (saved - self.first)
         else:
-            self.later += _MOOD_RATE * (saved - self.later)
-            self.chance += _MOOD_RATE * (chance - self.chance)
+            self.later += _VALUE_RATE * (saved - self.later)
+            self.chance += _VALUE_RATE * (chance - self.chance)
 
 
 @dataclass(slots=True)
 class AdaptiveDepth:
-    """Learns costs and chances for as long as the pair is loaded; one reply at a time."""
+    """A depth policy that learns costs and chances for as long as the pair is loaded, one reply at a time."""
 
     costs: Costs
     deepest: int
@@ -84,7 +104,7 @@ class AdaptiveDepth:
         return self.costs.price(proposed_n + 1)
 
     def begin(self) -> None:
-        """A new reply: how the last one went says little about it. What was learned about costs and chances stays."""
+        """Start a reply. The last one's rate is forgotten; what was learned about costs and chances stays."""
         self._values.clear()
         self.likelihoods.begin()
         self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
@@ -106,7 +126,7 @@ class AdaptiveDepth:
         self.likelihoods.observe(proposals, accepted)
         self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
         self._seconds = self._seconds * _RATE_MEMORY + round_.total_s
-        turned = self._structure_change.turns("".join(token.text for token in round_.tokens))
+        turned = self._structure_change.feed("".join(token.text for token in round_.tokens))
         for value in self._values.values():
             value.idle_n += len(round_.tokens)
             if turned:
@@ -115,7 +135,7 @@ class AdaptiveDepth:
 
 
 class _AdaptivePlan:
-    """One round of it."""
+    """The plan of one round."""
 
     def __init__(self, policy: AdaptiveDepth, limit: int) -> None:
         self._policy = policy
@@ -125,31 +145,31 @@ class _AdaptivePlan:
         self._survival = 1.0
         """The chance that all proposals so far are accepted."""
         self._paid: str | None = None
-        """The drafter that was looked at, at a price, for the proposal now in question."""
+        """The drafter that was queried, at a price, for the proposal now in question."""
         self._refused = ""
-        """Why a drafter was not asked for the proposal now in question."""
+        """The reason why a drafter was not queried for the proposal now in question."""
         self.limit = limit
-        self.why = "no proposals: nobody has any"
+        self.why = "no proposals: no drafter has any"
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         if not lag:
             return True
         value = self._policy.value(drafter)
         expected = value.later if self._proposed_n else value.first
-        # By what a look takes without catching up, which takes the longer the longer it is put off.
+        # By the price of a query without catching up, which costs the more the longer it is put off.
         pause_n = max(value.pause_n, _TRY_WORTH_N * self._costs.query_s(drafter, 1) / self._costs.plain_s)
         if self._proposed_n == 0 and value.idle_n >= pause_n:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
-            return True  # it has not been asked for long: see whether it has got better
+            return True  # not queried for long: it may have become better
         price = self._costs.query_s(drafter, lag) / self._costs.plain_s
         instead = self._saved(best, best, 0.0) if best else 0.0
-        # Looks are worth less where the next batches are dear: no more than what a certain proposal would save here.
+        # Queries are worth less where the next batches are dear: no more than what a certain proposal would save here.
         certain = self._saved(1.0, value.chance, self._costs.query_s(drafter, 1))
         worth = min(expected * self._survival, certain)
         if worth - instead > price:
             return True
-        self._refused = f"a look of {drafter} saves {worth:.2f} tokens' time and costs {price:.2f}"
-        self.why = f"{self._said()}: {self._refused}"
+        self._refused = f"a query of {drafter} saves {worth:.2f} tokens' time and costs {price:.2f}"
+        self.why = f"{self._proposals_text()}: {self._refused}"
         return False
 
     def queried(self, query: DrafterQuery) -> None:
@@ -172,18 +192,22 @@ class _AdaptivePlan:
         if self._saved(chance, later, step_s) <= 0:
             instead = f", and {self._refused}" if self._refused else ""
             undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
-            self.why = f"{self._said()}: the next has {chance:.0%}, too little for the pass{undoing}{instead}"
+            self.why = f"{self._proposals_text()}: the next has {chance:.0%}, too little for the pass{undoing}{instead}"
             return False
         self._refused = ""
         self._proposed_n += 1
         self._survival *= chance
         if paid:
             self._policy.value(paid).pause_n = _FIRST_PAUSE_N
-        self.why = f"{self._said()}: as many as there may be" if self._proposed_n == self.limit else self._said()
+        self.why = (
+            f"{self._proposals_text()}: as many as there may be"
+            if self._proposed_n == self.limit
+            else self._proposals_text()
+        )
         return True
 
-    def _said(self) -> str:
-        """What has been proposed, and what it promises."""
+    def _proposals_text(self) -> str:
+        """The proposals so far, and the chance that all are accepted."""
         if not self._proposed_n:
             return "no proposals"
         return f"{self._proposed_n} proposals, all accepted with {self._survival:.0%}"

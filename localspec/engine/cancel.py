@@ -22,7 +22,7 @@ class Cancellation:
 
     @property
     def address(self) -> int:
-        """Where C finds the NUL-terminated "0" or "1"; valid as long as this object lives."""
+        """The address of the NUL-terminated "0" or "1" for C; valid as long as this object lives."""
         return ctypes.addressof(self._buffer)
 
     def set(self) -> None:

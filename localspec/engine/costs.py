@@ -1,4 +1,4 @@
-"""What a round costs on this machine: measured once, and kept true by every round since.
+"""The costs of rounds on this machine, measured once and updated by every round since.
 
 The cost of verifying b tokens at once is a staircase, with steps where the kernels fill up; a batch of
 four can be cheaper than one of two. So it is a table, never a formula.
@@ -14,34 +14,34 @@ from math import inf
 from typing import Any
 
 _SHARED_RATE = 0.12
-"""How fast all prices follow a round: a longer context or a busier machine makes every batch dearer."""
+"""The rate at which all prices follow a round: a longer context or a busier machine makes every batch dearer."""
 _OWN_RATE, _ALONE_RATE = 0.12, 0.01
-"""How fast the price of one batch size follows in addition: shortly after a plain round, and otherwise."""
-_LOOK_RATE = 0.12
-"""How fast the price of a look follows."""
+"""The rates at which the price of one batch size follows in addition: shortly after a plain round, and otherwise."""
+_QUERY_RATE = 0.12
+"""The rate at which the price of a query follows."""
 _NEAR_N = 8
-"""A plain round tells for so many rounds how fast the machine is; without it a dear batch looks like a slow machine."""
+"""Rounds for which a plain round tells the machine's speed; without it a dear batch looks like a slow machine."""
 _CLEARLY = 0.93
 """A larger batch must take less than this share of a smaller one's time to be evaluated in its place."""
 _LARGEST_SURPRISE = 2.0
-"""One round says no more than this factor, whatever interrupted it."""
+"""The largest factor that one round can stand for, whatever interrupted it."""
 _TAUGHT_N = 24
-"""After so many rounds of a size its price is more theirs than that of what was measured before."""
+"""Rounds of a size after which its price is more theirs than that of the measurement before."""
 
 
 @dataclass(slots=True)
 class QueryCost:
-    """What one more proposal of a drafter costs."""
+    """The price of querying a drafter for its next proposal."""
 
     step_s: float
-    """Reading one token and giving an outlook."""
+    """Seconds for reading one token and giving the next proposal."""
     catch_up_s: float
-    """Reading one more, on the way."""
+    """Seconds for each token more that is read on the way."""
     singly_n: int = 1
-    """Up to so many are read one by one, each at the price of a step."""
+    """The most tokens that are read one by one, each at the price of a step."""
 
     def of(self, lag: int) -> float:
-        """Seconds for a look that reads ``lag`` tokens first."""
+        """Seconds for a query that reads ``lag`` tokens first."""
         return lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s
 
     def scaled(self, factor: float) -> QueryCost:
@@ -49,29 +49,29 @@ class QueryCost:
         return QueryCost(self.step_s * factor, self.catch_up_s * factor, self.singly_n)
 
     def observe(self, lag: int, spent_s: float) -> None:
-        """A look has cost this much."""
+        """Learn that a query took ``spent_s``."""
         if 1 <= lag <= self.singly_n:
-            self.step_s *= _drift(spent_s / (lag * self.step_s), _LOOK_RATE)
+            self.step_s *= _drift(spent_s / (lag * self.step_s), _QUERY_RATE)
         elif lag > 8:
             rest = max(spent_s - self.step_s, self.step_s) / (lag - 1)
-            self.catch_up_s *= _drift(rest / self.catch_up_s, _LOOK_RATE)
+            self.catch_up_s *= _drift(rest / self.catch_up_s, _QUERY_RATE)
 
 
 @dataclass(slots=True)
 class Costs:
-    """Seconds by batch size, and by drafter."""
+    """Seconds for a round by the size of its batch, and for a query by drafter."""
 
     rounds_s: dict[int, float]
     """Measured seconds for verifying so many tokens at once, host work included; 1 is plain decoding."""
     queries: dict[str, QueryCost] = field(default_factory=dict)
     rollback_s: float = 0.0
-    """What refused proposals cost the round after them, where the target's memory cannot just forget tokens."""
+    """The cost of refused proposals to the round after them, where the target's memory cannot just forget tokens."""
     _table: list[float] = field(init=False, default_factory=list)
     _padded: frozenset[int] = field(init=False, default=frozenset(), compare=False)
     _seen_n: Counter[int] = field(init=False, default_factory=Counter, compare=False)
     """Rounds by the size of their batch."""
     _owing: bool = field(init=False, default=False, compare=False)
-    """Whether the next round takes back what this one left."""
+    """True if the next round takes back what this one left."""
     _plain_ago_n: int = field(init=False, default=_NEAR_N, compare=False)
     """Rounds since the last plain one."""
 
@@ -99,7 +99,7 @@ class Costs:
         return found + [self._table[-1]] * min(missing_n, n) if missing_n > 0 else found
 
     def pad(self) -> dict[int, int]:
-        """Batches that had better be evaluated as larger ones, with their new sizes, whose price they have from now on.
+        """Batches that had better be evaluated as larger ones, with the larger sizes, whose prices they take over.
 
         Kernels work in groups of rows: four tokens can take less time than two, and even than one.
         """
@@ -114,12 +114,12 @@ class Costs:
         return padded
 
     def read_singly(self, drafter: str, n: int) -> None:
-        """From now on ``drafter`` reads up to ``n`` tokens one by one."""
+        """Set the number of tokens up to which ``drafter`` reads them one by one."""
         if cost := self.queries.get(drafter):
             cost.singly_n = n
 
     def query_s(self, drafter: str, lag: int) -> float:
-        """Seconds for a look; nothing is known to cost nothing."""
+        """Seconds for a query; 0 for a drafter without a price."""
         cost = self.queries.get(drafter)
         return cost.of(lag) if cost else 0.0
 
@@ -128,7 +128,7 @@ class Costs:
         return (self.round_s(batch) + self._owing * self.rollback_s) / self.plain_s
 
     def observe_round(self, batch: int, spent_s: float, *, refused: bool = False) -> None:
-        """A round of ``batch`` tokens has cost this much, drafting apart; whether any of its proposals was refused."""
+        """Learn that a round of ``batch`` tokens took ``spent_s``, drafting left out; ``refused`` if a proposal was."""
         taken_back, self._owing = self._owing and self.rollback_s > 0, refused
         if not 1 <= batch <= self.largest or spent_s <= 0:
             return
@@ -143,7 +143,7 @@ class Costs:
         self._seen_n[batch] += 1
 
     def observe_query(self, drafter: str, lag: int, spent_s: float) -> None:
-        """A look has cost this much."""
+        """Learn that a query took ``spent_s``."""
         if cost := self.queries.get(drafter):
             cost.observe(lag, spent_s)
 
@@ -154,7 +154,7 @@ class Costs:
         return Costs(rounds_s, queries, self.rollback_s * factor)
 
     def taught(self) -> Costs | None:
-        """What was measured at first, mended by the rounds since; None if there were too few, or no plain ones.
+        """The measured costs, corrected by the rounds since; None if there were too few, or no plain ones.
 
         Only what a size costs beside plain decoding is learned: a long context or a busy hour makes all dearer alike.
         A batch that is evaluated as a larger one keeps its own price, which tells that it had better be.
@@ -168,7 +168,7 @@ class Costs:
         return Costs(rounds_s, queries, self.rollback_s * then)
 
     def to_dict(self) -> dict[str, Any]:
-        """For the disk, without what rounds have taught since."""
+        """The measured costs for the disk, without what rounds have taught since."""
         return {
             "rounds_s": {str(batch): seconds for batch, seconds in self.rounds_s.items()},
             "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.queries.items()},
@@ -189,7 +189,7 @@ class Costs:
 
 
 def _drift(surprise: float, rate: float) -> float:
-    """A factor that leads slowly towards what was seen."""
+    """A factor that moves a price slowly towards what was seen."""
     return float(min(max(surprise, 1 / _LARGEST_SURPRISE), _LARGEST_SURPRISE) ** rate)
 
 

@@ -1,4 +1,4 @@
-"""How deep to speculate: a policy makes a plan for every round and learns from what became of it."""
+"""Depth policies, which plan every round and learn from its outcome; and the one of fixed depth."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from localspec.engine.events import Round
 
 
 class DepthPolicy(Protocol):
-    """Plans rounds."""
+    """Plans rounds, and learns from them."""
 
     def price(self, proposed_n: int) -> float | None:
-        """The measured price of a round that verifies so many proposals, in plain rounds, if the policy knows."""
+        """The measured price of a round that verifies ``proposed_n`` proposals, in plain rounds; None if not known."""
         ...
 
     def begin(self) -> None:
-        """A reply begins."""
+        """Start a reply."""
         ...
 
     def plan(self, room: int) -> Plan:
@@ -28,11 +28,11 @@ class DepthPolicy(Protocol):
         ...
 
     def explain(self) -> str:
-        """In a line, why the last plan ended as it did; empty where there is nothing to explain."""
+        """The reason why the last plan ended as it did, in a line; empty where there is nothing to explain."""
         ...
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
-        """A round has ended, in which proposals from these outlooks were judged: so many stayed, the next did not."""
+        """Learn from a round. Of the judged ``proposals`` the first ``accepted`` stayed; the next, if any, did not."""
         ...
 
 
@@ -42,7 +42,7 @@ class FixedDepth:
 
     value: int
     costs: Costs | None = None
-    """What rounds cost here, if that is known; kept true as rounds go by."""
+    """The costs of rounds, if they are known; updated by every round."""
 
     def price(self, proposed_n: int) -> float | None:
         return self.costs.price(proposed_n + 1) if self.costs else None
@@ -64,7 +64,7 @@ class FixedDepth:
 
 @dataclass(frozen=True, slots=True)
 class _FixedPlan:
-    """Asks everybody, until the depth is reached."""
+    """Queries every drafter, until the depth is reached."""
 
     limit: int
 

@@ -1,4 +1,4 @@
-"""How far the draft's view of the next token is from the target's, for next to nothing.
+"""The divergence of the draft's distribution of the next token from the target's, measured for next to nothing.
 
 The figure is the Kullback-Leibler divergence KL(p || q), in nats per verified token, of the two models' own softmax
 distributions, p the target's and q the draft's, as seen through one question: is the next token the one that the
@@ -8,9 +8,9 @@ draft thinks likeliest? With x that token, p = p(x) and q = q(x),
 
 By the data processing inequality that is at most the divergence over the whole vocabulary, and it is 0 where the draft
 is as sure of its favourite as the target is. It needs no assumption about how proposals are chosen: neither
-temperature, nor filters, nor naming the favourite instead of drawing (at temperature 0 the law of proposals is a point
-mass, whose own divergence would be infinite) enter into it, nor does the depth, for only the first place of a round is
-looked at, whose context is always the text itself.
+temperature, nor filters, nor naming the favourite instead of drawing enter into it (at temperature 0 proposals are
+point masses, whose own divergence would be infinite). Neither does the depth, for only the first place of a round
+counts, whose context is always the text itself.
 
 q(x) is known from drafting; p(x) takes one pass over a row of scores, so only every fourth round pays it. Where the
 draft ranks its scores on a GPU, q(x) is the favourite's share of the likeliest tokens alone, and so a little too high.
@@ -32,7 +32,7 @@ _LEAST = 1e-6
 
 
 def divergence_of(draft: Draft, rows: Logits, index: int) -> float | None:
-    """Of the round with this index, ``rows`` being the target's scores, shape (len(draft) + 1, n_vocab).
+    """The divergence in the round with this index, ``rows`` being the target's scores, shape (len(draft) + 1, n_vocab).
 
     None unless it is a round's turn and the draft model made its first proposal.
     """
@@ -43,7 +43,7 @@ def divergence_of(draft: Draft, rows: Logits, index: int) -> float | None:
 
 
 def divergence(favourite: Favourite, row: Logits) -> float:
-    """Of the draft's favourite from the target's scores at the same place, in nats; see the module."""
+    """The divergence in nats, from the draft's favourite and the target's scores at the same place; see the module."""
     p, q = (min(max(prob, _LEAST), 1 - _LEAST) for prob in (_prob(row, favourite.token), favourite.prob))
     return max(p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)), 0.0)
 

@@ -18,7 +18,7 @@ from localspec.engine.suffix_automaton import SuffixAutomaton
 
 @dataclass(frozen=True, slots=True)
 class Favourite:
-    """What a model thinks likeliest, by its own softmax."""
+    """A model's likeliest token, by its own softmax."""
 
     token: int
     prob: float
@@ -26,15 +26,15 @@ class Favourite:
 
 @dataclass(frozen=True, slots=True)
 class NextProposal:
-    """What a drafter thinks of the next token, before anything is drawn."""
+    """The distribution that a drafter would draw its next proposal from, before anything is drawn."""
 
     drafter: str
     dist: Dist
-    """q: what the proposal would be drawn from."""
+    """q, which the proposal would be drawn from."""
     evidence: str
-    """The kind of sign it goes by, as in "match of 5"; how often proposals are accepted is learned by kind."""
+    """The kind of evidence for it, as in "match of 5"; the rate of acceptance is learned by kind."""
     prior: float
-    """The chance of acceptance to assume of this kind while nothing is known."""
+    """The chance of acceptance to assume while nothing is learned about the kind."""
     base: Dist | None = None
     """The draft model's own distribution, where ``dist`` was derived from it."""
     favourite: Favourite | None = None
@@ -53,7 +53,7 @@ class Draft:
     dists: list[Dist] = field(default_factory=list)
     proposals: list[NextProposal] = field(default_factory=list)
     failures: dict[str, LocalSpecError] = field(default_factory=dict)
-    """Why drafters could not go on, by their names."""
+    """The errors of drafters that failed, by drafter."""
 
     def draw(self, proposal: NextProposal, rng: Rng) -> int:
         """Propose a token drawn from ``proposal.dist``."""
@@ -68,28 +68,28 @@ class Draft:
 
 
 class DraftCursor(Protocol):
-    """One drafter on its way ahead of the text, for the length of a round."""
+    """One drafter's place ahead of the text, for the length of a round."""
 
     @property
     def lag(self) -> int:
-        """How many tokens ``peek`` would have to read first; 0 where looking costs next to nothing."""
+        """The number of tokens that ``peek`` has to read first; 0 where ``peek`` costs next to nothing."""
         ...
 
     def peek(self) -> NextProposal | None:
-        """What may come next, or None if the drafter cannot tell. Raises ``Cancelled``."""
+        """The next proposal, or None if the drafter has none. Raises ``Cancelled``."""
         ...
 
     def step(self, token: int) -> None:
-        """``token`` was proposed, by whomever."""
+        """Move on by ``token``, which this drafter or another proposed."""
         ...
 
 
 class Drafter(Protocol):
-    """Guesses what comes next."""
+    """Proposes the next tokens of a text."""
 
     @property
     def name(self) -> str:
-        """As in ``--spec`` and in the event stream."""
+        """The name in ``--spec`` and in the event stream."""
         ...
 
     @property
@@ -101,11 +101,11 @@ class Drafter(Protocol):
         ...
 
     def prefill(self, context: Sequence[int]) -> None:
-        """Catch up with ``context`` ahead of time, so that the first look is quick. Raises ``Cancelled``."""
+        """Catch up with ``context`` ahead of time, so that the first query is quick. Raises ``Cancelled``."""
         ...
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
-        """Set out from the end of ``context``. ``sampler`` is the target's; fork it to walk ahead."""
+        """A cursor at the end of ``context``. ``sampler`` is the target's; fork it to advance it with the cursor."""
         ...
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
@@ -115,11 +115,11 @@ class Drafter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DrafterInputs:
-    """What there is to make a drafter from."""
+    """Everything a drafter can be made from."""
 
     vocab: Vocab
     """The target's."""
     draft: Model | None
     """The draft model, if one is loaded."""
     past: SuffixAutomaton | None = None
-    """Replies of other conversations, if they are kept. Whoever owns it may add to it between replies."""
+    """Replies of other conversations, if they are kept. Its owner may add to it between replies."""

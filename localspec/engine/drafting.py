@@ -1,8 +1,8 @@
 """One round's draft, from as many drafters as there are.
 
-At each place every drafter may be asked for its outlook, the most promising one proposes, and all move on.
-Whether to look and whether to propose is the plan's to decide, and always before a token is drawn: nothing
-that is drawn is ever dropped, so the reply keeps its law whatever the plan decides.
+At each place every drafter may be queried for its next proposal; the most promising one is drawn, and all drafters move
+on. The plan decides whom to query and whether to propose, always before a token is drawn: no token that was drawn is
+ever dropped, so the reply keeps the target's distribution whatever the plan decides.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from localspec.engine.sampling import Sampler
 
 @dataclass(frozen=True, slots=True)
 class DrafterQuery:
-    """What one look cost."""
+    """The cost of one query of a drafter."""
 
     drafter: str
     lag: int
-    """Tokens that were read for it."""
+    """Tokens that the drafter read for it."""
     spent_s: float
 
 
 class Plan(Protocol):
-    """What a depth policy decides in the course of a round."""
+    """The decisions of a depth policy in the course of a round."""
 
     @property
     def limit(self) -> int:
@@ -37,19 +37,19 @@ class Plan(Protocol):
         ...
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
-        """Whether to ask ``drafter``, which would read ``lag`` tokens; the best outlook so far has chance ``best``."""
+        """True if ``drafter``, which would read ``lag`` tokens, is to be queried; ``best`` is the best chance yet."""
         ...
 
     def chance(self, proposal: NextProposal) -> float:
-        """How likely a proposal of this kind is accepted."""
+        """The chance that ``proposal`` is accepted."""
         ...
 
     def should_propose(self, chance: float) -> bool:
-        """Whether a proposal with this chance may follow those there are; if so it counts as added."""
+        """True if a proposal with this chance may follow those before it; it then counts as proposed."""
         ...
 
     def queried(self, query: DrafterQuery) -> None:
-        """A look has been taken."""
+        """Learn what a query cost."""
         ...
 
 
@@ -61,7 +61,7 @@ def draft_round(
     rng: Rng,
     is_end: Callable[[int], bool],
 ) -> Draft:
-    """The proposals for what follows ``context``; a drafter that fails proposes no more. Raises ``Cancelled``."""
+    """Proposals for the tokens after ``context``. A drafter that fails proposes no more. Raises ``Cancelled``."""
     draft = Draft()
     if plan.limit < 1:
         return draft
@@ -81,14 +81,14 @@ def draft_round(
 def _best(
     cursors: Sequence[tuple[str, DraftCursor]], plan: Plan, failures: dict[str, LocalSpecError]
 ) -> NextProposal | None:
-    """The most promising outlook, if it is worth proposing from."""
+    """The most promising next proposal, if the plan wants it."""
     best: NextProposal | None = None
     best_chance = 0.0
     for name, cursor in cursors:
         if name in failures or not plan.should_query(name, cursor.lag, best_chance):
             continue
         try:
-            proposal = _peek(name, cursor, plan)
+            proposal = _queried(name, cursor, plan)
         except LocalSpecError as error:
             failures[name] = error
             continue
@@ -97,7 +97,7 @@ def _best(
     return best if best is not None and plan.should_propose(best_chance) else None
 
 
-def _peek(name: str, cursor: DraftCursor, plan: Plan) -> NextProposal | None:
+def _queried(name: str, cursor: DraftCursor, plan: Plan) -> NextProposal | None:
     lag, started = cursor.lag, time.perf_counter()
     proposal = cursor.peek()
     if lag:

@@ -1,4 +1,4 @@
-"""What the engine says: the only vocabulary the rest of the program needs.
+"""The events of a reply: the only vocabulary of the engine that the rest of the program needs.
 
 A reply is ``Started``, any number of ``PromptProgress``, any number of ``Round``, and exactly one
 ``Finished``. Everything a person sees is a function of that stream.
@@ -13,7 +13,7 @@ from localspec.engine.timings import Timings
 
 
 class Origin(StrEnum):
-    """Where a committed token came from."""
+    """The origin of a committed token."""
 
     ACCEPTED = "accepted"
     """Proposed by the drafter, kept by the target."""
@@ -26,7 +26,7 @@ class Origin(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """Why a reply ended."""
+    """The reason why a reply ended."""
 
     STOP = "stop"
     """The model ended its turn, or a stop string appeared."""
@@ -46,7 +46,7 @@ class Token:
     token, and for tokens that belong to a stop string."""
     origin: Origin
     drafter: str | None = None
-    """Who proposed it, if it was accepted."""
+    """The name of the drafter that proposed it, if it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Proposal:
     text: str
     """The token on its own; a cut character shows as U+FFFD."""
     drafter: str | None = None
-    """Who proposed it."""
+    """The name of the drafter that proposed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Round:
     drafter: str | None
     """Name of the drafter that proposed, several joined by "+"; None if nothing was proposed."""
     depth: int
-    """How many tokens were proposed."""
+    """The number of tokens proposed."""
     tokens: tuple[Token, ...]
     """Committed, in order: 1 to depth + 1 of them."""
     rejected: tuple[Proposal, ...]

@@ -1,4 +1,4 @@
-"""What the two models think of a token that is already written."""
+"""The opinions of both models about a token that is already written."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one model thinks of a place."""
+    """One model's opinion of the token at a place."""
 
     prob: float
-    """Of the token that stands there, by the model's own softmax."""
+    """Probability of the token that stands there, by the model's own softmax."""
     rank: int
     """1 if no token is likelier."""
     filtered: float | None
@@ -33,19 +33,19 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What the target, and the draft if there is one, think of the token at a place."""
+    """The opinions of the target, and of the draft if there is one, of the token at a place."""
 
     token: int
     target: Opinion
     draft: Opinion | None
     greedy: bool = False
-    """Whether the sampler always takes the likeliest token, so that filtered probabilities are 0 or 1."""
+    """True if the sampler always takes the likeliest token, so that filtered probabilities are 0 or 1."""
     exact_context: bool = True
-    """Whether the prompt is, token by token, the one that the reply was written to."""
+    """True if the prompt is, token by token, the one that the reply was written to."""
 
     @property
     def acceptance(self) -> float | None:
-        """How likely the token would be kept had the draft drawn it from its own distribution: min(1, p / q).
+        """The chance that the token is kept if the draft draws it from its own distribution: min(1, p / q).
 
         None where p or q is not known, or the draft would never draw it.
         """

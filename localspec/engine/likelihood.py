@@ -1,4 +1,4 @@
-"""How often proposals of a kind are accepted, learned from every proposal that was judged."""
+"""The rate at which proposals of a kind are accepted, learned from every proposal that was judged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from localspec.engine.drafter import NextProposal
 
 _PRIOR_WEIGHT = 10.0
-"""A kind's prior counts as so many judged proposals."""
+"""The weight of a kind's prior, in judged proposals."""
 _PAIR_WEIGHT = 6.0
-"""What the pair did in other replies counts, in this one, as so many judged proposals at most."""
+"""The most weight that the pair's other replies have in this one, in judged proposals."""
 _MEMORY = 300.0
-"""So many judged proposals of other replies are remembered; older ones fade."""
+"""Judged proposals of other replies that are remembered; older ones fade."""
 _LOWEST, _HIGHEST = 0.005, 0.995
 
 
@@ -42,11 +42,11 @@ class Likelihoods:
     _reply: dict[tuple[str, str], _Count] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """A new reply."""
+        """Start a reply."""
         self._reply.clear()
 
     def of(self, proposal: NextProposal) -> float:
-        """The chance that a proposal from this outlook is accepted."""
+        """The chance that this proposal is accepted."""
         key = (proposal.drafter, proposal.evidence)
         chance = proposal.prior
         if pair := self._pair.get(key):

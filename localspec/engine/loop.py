@@ -46,7 +46,7 @@ class Request:
     max_tokens: int | None = None
     stop: Sequence[str] = ()
     prompt_chunk: int = 256
-    """Prompt tokens evaluated between two looks at the stop signal."""
+    """Prompt tokens evaluated between two checks of the stop signal."""
     plain_per_second: float | None = None
     """Measured plain speed of this target, for the speed-up, if the policy does not know what rounds cost."""
 
@@ -145,7 +145,7 @@ class _Reply:
         yield from self.release.finish(self.stops.safe_n if self.stops.found else None)
 
     def finish(self) -> Iterator[Event]:
-        """What was held back, and the last event."""
+        """The rounds held back, and the last event."""
         yield from self.held_back()
         assert self.reason is not None
         yield Finished(self.reason, self.release.text, self.tally.timings())
@@ -155,7 +155,7 @@ class _Reply:
             raise Cancelled
 
     def _room(self) -> int:
-        """How many more tokens may be committed."""
+        """The number of tokens that may still be committed."""
         room = self.target.n_ctx - len(self.context) + 1
         if self.request.max_tokens is not None:
             room = min(room, self.request.max_tokens - self.tally.predicted_n)
@@ -199,14 +199,14 @@ class _Reply:
         return round_
 
     def _drafters(self) -> Sequence[Drafter]:
-        """Those that have not failed: without a draft a reply is slower, never other."""
+        """The drafters that have not failed: without a draft a reply is slower, never another text."""
         if not self.failures:
             return self.drafters
         failed = {failure.drafter for failure in self.failures}
         return [drafter for drafter in self.drafters if drafter.name not in failed]
 
     def _teach(self, judged: Sequence[NextProposal], verdict: Verdict) -> None:
-        """Tell the drafters what the target thought of their proposals."""
+        """Let each drafter learn from the target's distributions at its own proposals."""
         for drafter in self._drafters():
             own = [
                 (proposal, target_dist)

@@ -13,7 +13,7 @@ Logits = NDArray[np.float32]
 
 
 class Vocab(Protocol):
-    """What the engine needs to know about tokens."""
+    """A vocabulary, as far as the engine needs it."""
 
     @property
     def n_vocab(self) -> int: ...
@@ -23,7 +23,7 @@ class Vocab(Protocol):
         ...
 
     def is_end(self, token: int) -> bool:
-        """Whether the token ends a turn."""
+        """True if the token ends a turn."""
         ...
 
 
@@ -39,7 +39,7 @@ class Model(Protocol):
         ...
 
     def held(self, context: Sequence[int]) -> int:
-        """How many leading tokens of ``context`` need no evaluation any more."""
+        """The number of leading tokens of ``context`` that need no evaluation any more."""
         ...
 
     def logits(self, context: Sequence[int], last: int) -> Logits:

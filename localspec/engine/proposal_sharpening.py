@@ -15,12 +15,12 @@ from localspec.engine.dist import Dist
 
 FAVOURITE = "favourite"
 _SHARPER = {"drawn": 1.0, "drawn at 2/3": 1.5, "drawn at 2/5": 2.5}
-"""Laws by name: the draft's own at a fraction of the temperature, as the power its probabilities are raised to."""
+"""The powers that the draft's probabilities are raised to, by name: each is a lower temperature."""
 _FORGETTING = 0.03
 
 
 class ProposalSharpening:
-    """Chooses between naming the favourite and drawing, by what the target would have accepted."""
+    """Chooses between naming the favourite and drawing from a more or less sharpened distribution, by acceptance."""
 
     def __init__(self) -> None:
         # Drawing starts a little ahead: where it matters, at high temperatures, it usually wins.
@@ -31,14 +31,14 @@ class ProposalSharpening:
         return max(self._accepted, key=self._accepted.__getitem__)
 
     def of(self, base: Dist) -> tuple[str, Dist]:
-        """The law in force and what it makes of the draft's own distribution."""
+        """The best sharpening's name, and the distribution it makes of the draft's own."""
         if len(base.ids) == 1:
             return FAVOURITE, base
         name = self.best
         return name, applied(name, base)
 
     def learn(self, bases: Sequence[Dist | None], target_dists: Sequence[Dist]) -> None:
-        """What each way would have had, where the target's distribution ``laws[i]`` met the draft's ``bases[i]``."""
+        """Learn the rate at which the target would have accepted by each, from its distributions and the draft's."""
         for base, p in zip(bases, target_dists, strict=True):
             if base is None or len(base.ids) == 1 or base.probs.dtype == object:
                 continue
@@ -48,7 +48,7 @@ class ProposalSharpening:
 
 
 def applied(name: str, base: Dist) -> Dist:
-    """``base`` as the law called ``name`` proposes from it."""
+    """``base`` sharpened as ``name`` says."""
     if name == FAVOURITE:
         return Dist.point(int(base.ids[int(base.probs.argmax())]))
     power = _SHARPER[name]

@@ -1,6 +1,6 @@
 """From logits to a distribution.
 
-The samplers themselves are llama.cpp's (``backends/llama_sampler.py``), their settings are in
+The samplers themselves are llama.cpp's (``backends/llama/sampler.py``), their settings are in
 ``settings.py``; here are the protocol and the one sampler that needs no library: greedy.
 """
 
@@ -20,7 +20,7 @@ class Sampler(Protocol):
 
     @property
     def stateless(self) -> bool:
-        """Whether ``dist`` depends on the row alone, whatever was accepted."""
+        """True if ``dist`` depends on the row alone, whatever was accepted."""
         ...
 
     def dist(self, row: Logits) -> Dist:

@@ -37,13 +37,13 @@ class Sampling:
     top_n_sigma: float = -1.0
     """Keep the scores within n standard deviations of the best; 0 and less keep all."""
     xtc_probability: float = 0.0
-    """How often all but the least likely of the tokens above ``xtc_threshold`` are dropped."""
+    """The chance that all but the least likely of the tokens above ``xtc_threshold`` are dropped."""
     xtc_threshold: float = 0.1
     dynatemp_range: float = 0.0
-    """How far the temperature follows the entropy, up and down; 0 is a fixed temperature."""
+    """The range in which the temperature follows the entropy, up and down; 0 is a fixed temperature."""
     dynatemp_exponent: float = 1.0
     repeat_last_n: int = 64
-    """How many of the latest tokens, the prompt's included, the three penalties look at."""
+    """The number of latest tokens, the prompt's included, that the three penalties count."""
     repeat_penalty: float = 1.0
     """Divides the scores of tokens already seen; 1 is off."""
     frequency_penalty: float = 0.0

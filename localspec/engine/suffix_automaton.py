@@ -1,4 +1,4 @@
-"""What followed the last time: a suffix automaton over tokens (Blumer et al. 1985), built online.
+"""A suffix automaton over tokens (Blumer et al. 1985), built online: it finds what followed the last time.
 
 A state stands for all strings that end at the same places of the text; its suffix link leads to the longest
 of their suffixes that ends at more places. Beside the automaton proper, every state knows how often its
@@ -18,7 +18,7 @@ _BOTTOM = 0
 _ROOT = 1
 """The state of the empty string."""
 _SEPARATOR = -1
-"""What stands between two texts; no token id is negative."""
+"""The token between two texts; no token id is negative."""
 
 
 @dataclass(slots=True)
@@ -29,15 +29,15 @@ class Guess:
     match_length: int
     """Tokens before it that occurred in the text, right before this token."""
     count: int
-    """How often this token followed the match in the text."""
+    """Times that this token followed the match in the text."""
     occurrences: int
-    """How often the match occurs in the text, its very end left out, where nothing follows yet."""
+    """Times that the match occurs in the text, its very end left out, where nothing follows yet."""
     position: int
-    """Where in the text the token followed the match most recently; separators count as one each."""
+    """The index in the text of this token after the latest match; separators count as one each."""
 
     @property
     def share(self) -> float:
-        """How much of the time this token followed the match: above 0, at most 1."""
+        """The share of the matches that this token followed: above 0, at most 1."""
         return self.count / self.occurrences
 
 
@@ -71,7 +71,7 @@ class SuffixAutomaton:
         return len(self._text)
 
     def follow(self, context: Sequence[int]) -> None:
-        """Make ``context`` the last text: extend it, or cut it back to what they have in common first.
+        """Make ``context`` the last text, by extending the one there is, after cutting it back to the common prefix.
 
         A cut builds the whole automaton anew, so texts that stay are better kept in one of their own.
         """
@@ -171,16 +171,16 @@ class SuffixAutomaton:
         return short
 
     def cursor(self) -> SuffixCursor:
-        """A walker at the end of the text."""
+        """A cursor at the end of the text."""
         state, size = self._end
         return SuffixCursor(self, state, size)
 
-    def walk_after(self, context: Sequence[int]) -> SuffixCursor:
-        """A walker at the end of ``context``, which need not be in the text."""
-        walker = SuffixCursor(self, _ROOT, 0)
+    def cursor_after(self, context: Sequence[int]) -> SuffixCursor:
+        """A cursor at the end of ``context``, which need not be in the text."""
+        cursor = SuffixCursor(self, _ROOT, 0)
         for token in context[-self._longest :]:
-            walker.step(token)
-        return walker
+            cursor.step(token)
+        return cursor
 
 
 class SuffixCursor:
@@ -189,7 +189,7 @@ class SuffixCursor:
     The match is the longest suffix of the tokens before it that occurs in the text with a token after it. Steps do
     not become part of the text: nothing they contain is counted. A text that repeats itself up to its end is
     continued all the same, since a match that runs into the end shortens to one that does not.
-    A walker is good until the automaton changes.
+    A cursor is valid until the automaton changes.
     """
 
     __slots__ = ("_automaton", "_state", "match_length")
@@ -202,7 +202,7 @@ class SuffixCursor:
         self._shorten()
 
     def fork(self) -> SuffixCursor:
-        """Another walker at the same place."""
+        """Another cursor at the same place."""
         return SuffixCursor(self._automaton, self._state, self.match_length)
 
     def guess(self) -> Guess | None:
@@ -217,7 +217,7 @@ class SuffixCursor:
         return Guess(text[position], self.match_length, count[best], occurrences, position)
 
     def step(self, token: int) -> None:
-        """Move on with ``token``, whoever guessed it."""
+        """Move on by ``token``."""
         automaton, state = self._automaton, self._state
         next_, link, length = automaton._next, automaton._link, automaton._length
         while token not in next_[state]:
@@ -236,7 +236,7 @@ class SuffixCursor:
             self._shorten()
 
     def _shorten(self) -> None:
-        """Give up tokens of the match until something follows it."""
+        """Shorten the match until something follows it."""
         state, link, best = self._state, self._automaton._link, self._automaton._best
         while state > _ROOT and not best[state]:
             state = link[state]

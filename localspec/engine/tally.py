@@ -9,7 +9,7 @@ from localspec.engine.events import Round
 from localspec.engine.timings import Timings
 
 _MOST_ERROR = 0.05
-"""The largest standard error of a speed-up that is told, as a share of it."""
+"""The largest standard error of a speed-up that is shown, as a share of it."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Baseline:
 
     @property
     def busy(self) -> bool:
-        """Whether the speed-up's standard error is too large to tell it."""
+        """True if the speed-up's standard error is too large to show it."""
         return self._error() > _MOST_ERROR
 
     def _error(self) -> float:

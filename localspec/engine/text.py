@@ -23,7 +23,7 @@ class Utf8Stream:
 
 
 class StopStrings:
-    """Watches a growing text for the first stop string. Looks at a bounded tail, whatever the length."""
+    """Watches a growing text for the first stop string, in a bounded tail whatever the length."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
@@ -31,9 +31,9 @@ class StopStrings:
         self._tail = ""
         self._length = 0
         self.safe_n = 0
-        """How many leading characters belong to the reply for certain."""
+        """The number of leading characters that belong to the reply for certain."""
         self.found = False
-        """Whether a stop string is complete; safe_n is then where it begins."""
+        """True if a stop string is complete; ``safe_n`` is then its begin."""
 
     def feed(self, text: str) -> bool:
         """Append ``text``; returns ``found``."""

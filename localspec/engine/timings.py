@@ -32,7 +32,7 @@ class Timings:
     mean_acceptance_length: float | None
     """Committed tokens per round."""
     accepted_per_pos: tuple[int, ...]
-    """How often the first, second, ... proposal of a round was accepted."""
+    """Times that the first, second, ... proposal of a round was accepted."""
     plain_per_second: float | None
     """Speed of this target at depth 0 in the same minutes: by what the rounds took and their prices in plain rounds."""
     speedup_vs_plain: float | None
@@ -42,4 +42,4 @@ class Timings:
     divergence: float | None = None
     """Mean divergence of draft and target, in nats, over the rounds in which it was measured; see ``Round``."""
     busy: bool = False
-    """Whether other programs took so much of the machine that no true speed-up can be told."""
+    """True if other programs took so much of the machine that no true speed-up is known."""

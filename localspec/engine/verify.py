@@ -23,10 +23,10 @@ _ALL: Any = 1
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a draft."""
+    """The outcome of verifying a draft."""
 
     accepted: int
-    """How many proposals stay."""
+    """The number of proposals that stay."""
     token: int | None
     """The target's own token after them: corrected, bonus or plain. None if the last accepted
     proposal ended the turn."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from localspec.engine.adaptive import AdaptiveDepth
+from localspec.engine.adaptive import AdaptiveDepth, StructureChange
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist
@@ -20,7 +20,6 @@ from localspec.engine.drafting import DrafterQuery
 from localspec.engine.events import Origin, Proposal, Round, Token
 from localspec.engine.likelihood import Likelihoods
 from localspec.engine.proposal_sharpening import FAVOURITE, ProposalSharpening, applied, overlap
-from localspec.engine.structure_change import StructureChange
 
 DEEPEST = 15
 FLAT = {1: 1.0, 16: 1.2}
@@ -529,7 +528,7 @@ class TestProposalLaw:
 def test_a_change_of_character_is_noticed_once(pieces: list[str], expected: list[bool]) -> None:
     """Also where a landmark comes in pieces."""
     structure_change = StructureChange()
-    assert [structure_change.turns(piece) for piece in pieces] == expected
+    assert [structure_change.feed(piece) for piece in pieces] == expected
 
 
 def arrays(ids: list[int], weights: list[float]) -> tuple[Any, Any]:

@@ -50,7 +50,7 @@ def everything(automaton: SuffixAutomaton) -> list[Guess | None]:
     contexts: list[tuple[int, ...]] = [()]
     for size in range(4):
         contexts += [(*context, token) for context in contexts if len(context) == size for token in range(3)]
-    return [automaton.cursor().guess(), *(automaton.walk_after(context).guess() for context in contexts)]
+    return [automaton.cursor().guess(), *(automaton.cursor_after(context).guess() for context in contexts)]
 
 
 @given(TEXTS, LONGEST)
@@ -90,7 +90,7 @@ def test_a_walker_matches_what_it_has_stepped_over_against_the_text_alone(
 def test_a_walker_after_a_context_of_elsewhere_matches_that(
     texts: list[list[int]], context: list[int], longest: int
 ) -> None:
-    guess = automaton_of(texts, longest).walk_after(context).guess()
+    guess = automaton_of(texts, longest).cursor_after(context).guess()
     assert guess == expected(joined(texts), context, longest)
 
 
@@ -113,7 +113,7 @@ def test_proposals_continue_each_other_until_the_match_is_too_short(
 def test_no_guess_is_a_separator_and_no_match_spans_one(
     texts: list[list[int]], context: list[int], longest: int
 ) -> None:
-    walker = automaton_of(texts, longest).walk_after(context)
+    walker = automaton_of(texts, longest).cursor_after(context)
     for _ in range(20):
         guess = walker.guess()
         if guess is None:
@@ -185,7 +185,7 @@ def tokens_of(guesses: Sequence[Guess]) -> list[int]:
 
 
 def after(texts: Sequence[Sequence[int]], context: Sequence[int]) -> SuffixCursor:
-    return automaton_of(texts).walk_after(context)
+    return automaton_of(texts).cursor_after(context)
 
 
 @given(TEXT)

@@ -51,7 +51,7 @@ class DraftModel:
 
 
 class _DraftModelCursor:
-    """The draft model ahead of the text."""
+    """The draft model's place ahead of the text."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class _DraftModelCursor:
         return NextProposal(DraftModel.name, dist, f"{sharpening} {kind}", 0.05 + 0.9 * certain, base, favourite)
 
     def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
-        """What ``sampler`` would choose from, and the model's favourite, which no filter has touched."""
+        """The distribution that ``sampler`` makes of the model's scores, and the favourite by the scores alone."""
         if self._ranking and isinstance(sampler, Guesser):
             few = self._ranking.likeliest(self._ahead)
             if few is not None:
@@ -99,7 +99,7 @@ class _DraftModelCursor:
         self._unread_n += 1
 
     def _advanced(self) -> Sampler:
-        """The sampler, led along what has been proposed; forked only once it is needed, since some forks are dear."""
+        """The sampler, advanced along the proposals. It is forked only once it is needed, since some forks are dear."""
         if self._path is None:
             self._path = self._sampler.fork()
         for token in self._steps:
@@ -109,7 +109,7 @@ class _DraftModelCursor:
 
 
 def favourite_of(row: Logits) -> Favourite:
-    """The most likely token. Scores that are exact numbers are probabilities already."""
+    """The likeliest token. Scores that are exact numbers (the tests') are probabilities already."""
     token = int(row.argmax())
     if row.dtype == object:
         return Favourite(token, float(row[token]))
@@ -121,6 +121,6 @@ def favourite_of(row: Logits) -> Favourite:
 
 
 def favourite_among(few: Likeliest) -> Favourite:
-    """The same of the likeliest tokens: its probability is a little too high, by what all others have."""
+    """The favourite among the likeliest tokens. Its probability is a little too high, by the share of all others."""
     favourite = favourite_of(few.scores)
     return Favourite(int(few.ids[favourite.token]), favourite.prob)

@@ -17,9 +17,9 @@ MARK = "green"
 POINT_MASS = True
 
 _PRIORS = (0.0, 0.08, 0.25, 0.4, 0.5, 0.58, 0.64, 0.7, 0.75, 0.79, 0.83, 0.86, 0.9)
-"""The chance to assume after a match of so many tokens, the last for all longer ones."""
+"""The chance of acceptance to assume by the length of the match; the last is for all longer ones."""
 _MIXED = 0.75
-"""What is left of it where other tokens followed the same match."""
+"""The factor for a match that other tokens followed too."""
 
 
 def make(inputs: DrafterInputs) -> SuffixDrafter:
@@ -38,34 +38,34 @@ class SuffixDrafter:
         self._past = past
 
     def prefill(self, context: Sequence[int]) -> None:
-        """Reading is quick enough to be left to the first round."""
+        """Do nothing: reading is quick enough for the first round."""
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         self._automaton.follow(context)
-        walkers = [self._automaton.cursor()]
+        cursors = [self._automaton.cursor()]
         if self._past is not None:
-            walkers.append(self._past.walk_after(context))
-        return _SuffixDraftCursor(walkers)
+            cursors.append(self._past.cursor_after(context))
+        return _SuffixDraftCursor(cursors)
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
-        """How often a match of a length is right is learned by whoever plans the rounds."""
+        """Do nothing: the depth policy learns how often matches of a length are right."""
 
 
 class _SuffixDraftCursor:
-    """Along the longest match; of two equally long ones the first walker's."""
+    """Follows the longest match, in the text or in past replies; the text wins a tie."""
 
     lag = 0
 
-    def __init__(self, walkers: Sequence[SuffixCursor]) -> None:
-        self._walkers = walkers
+    def __init__(self, cursors: Sequence[SuffixCursor]) -> None:
+        self._cursors = cursors
 
     def peek(self) -> NextProposal | None:
-        guess = max(self._walkers, key=lambda walker: walker.match_length).guess()
+        guess = max(self._cursors, key=lambda cursor: cursor.match_length).guess()
         return proposal_from(guess) if guess else None
 
     def step(self, token: int) -> None:
-        for walker in self._walkers:
-            walker.step(token)
+        for cursor in self._cursors:
+            cursor.step(token)
 
 
 def proposal_from(guess: Guess) -> NextProposal:
