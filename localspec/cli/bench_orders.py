@@ -1,4 +1,4 @@
-"""What a benchmark is to ask, from the options of ``localspec bench``."""
+"""The orders of a benchmark, from the options of ``localspec bench``."""
 
 from __future__ import annotations
 

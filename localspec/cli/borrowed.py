@@ -48,9 +48,9 @@ def resolve_options(given: Mapping[str, Any], settings: Iterable[str], *, quiet:
     from localspec.runtime.resolver import SettingsResolver
 
     keys = {*FILES, *(each.key for each in SETTINGS if each.option)}
-    said = overrides(click.get_current_context())
-    defaults = {key: value for key, value in given.items() if key in keys - said.keys() and value is not None}
-    resolver = SettingsResolver(said, defaults=defaults, without=frozenset(keys) - frozenset(settings))
+    overriding = overrides(click.get_current_context())
+    defaults = {key: value for key, value in given.items() if key in keys - overriding.keys() and value is not None}
+    resolver = SettingsResolver(overriding, defaults=defaults, without=frozenset(keys) - frozenset(settings))
     chat_config = resolver.resolve(read_config())
     if not quiet:
         print_problems(resolver)

@@ -1,4 +1,4 @@
-"""``localspec config``: what is set, where, and whether it is right."""
+"""``localspec config``: shows, changes and checks the settings."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _for_pair(text: str) -> Callable[[Decorated], Decorated]:
 def config(context: click.Context, /) -> None:
     """Show, change and check the settings: one file, which the chat's settings screen writes too.
 
-    What the command line says beats what a conversation sets, that beats what is set for the pair, that beats what
-    is set for all, and that beats what the pair recommends and what is built in. Without a command the settings are
-    shown.
+    The command line beats the settings of a conversation, those beat the settings of the pair, those beat the
+    settings for all pairs, and those beat what the pair recommends and what is built in. Without a command the
+    settings are shown.
     """
     if context.invoked_subcommand is None:
         _show(everything=False, pair=None, as_json=False)
@@ -84,10 +84,10 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
     """Say what a setting is: its value alone, as `set` takes it, and on standard error where it comes from."""
     from localspec.config import read_config
     from localspec.config.kinds import typed
-    from localspec.config.own import find_named
+    from localspec.config.lookup import find_by_name
     from localspec.runtime.effective import set_pair, settings_of_pair
 
-    named, read = find_named(name), read_config()
+    named, read = find_by_name(name), read_config()
     (found,) = (each for each in settings_of_pair(read, pair or set_pair(read)) if each.setting is named)
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
@@ -107,13 +107,13 @@ def set_(name: str, value: str, pair: str | None) -> None:
     from localspec.config import read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
-    from localspec.config.own import find_named, find_of_pair, read_own
+    from localspec.config.lookup import find_by_name, find_for_pair, read_typed
     from localspec.models.pairs import load_catalogue
 
-    named = find_named(name) if pair is None else find_of_pair(name)
+    named = find_by_name(name) if pair is None else find_for_pair(name)
     if pair is not None:
         load_catalogue().find(pair)
-    wanted, before = read_own(named, value), read_config().of_pair(pair).get(named.name)
+    wanted, before = read_typed(named, value), read_config().of_pair(pair).get(named.name)
     written, known = write_value(named, wanted, pair), named.name_in(pair)
     for problem in _problems(written):
         if problem.what.startswith(f"{known}: "):
@@ -131,14 +131,14 @@ def unset(name: str, pair: str | None) -> None:
     """Take a setting out of the file, so that what stands below counts."""
     from localspec.config import find_setting, read_config
     from localspec.config.file import write_value
-    from localspec.config.own import find_named
+    from localspec.config.lookup import find_by_name
 
     read = read_config()
     there = read.of_pair(pair)
     if pair is not None and name == _ALL:
         chosen = [each for each in map(find_setting, there) if each is not None]
     else:
-        chosen = [each for each in (find_named(name),) if each.name in there]
+        chosen = [each for each in (find_by_name(name),) if each.name in there]
     if not chosen:
         what = f"for {pair}" if pair is not None else "for all pairs"
         raise UsageError(f"{read.path} does not set {name} {what}.", "`localspec config` lists what is set.")
@@ -213,7 +213,7 @@ def _count(read: Config) -> str:
 
 
 def _waiting(read: Config) -> Iterator[str]:
-    """What is set for pairs that are not there, which is no mistake."""
+    """A sentence for each pair that has settings and is not in the catalogue, which is no mistake."""
     from localspec.runtime.effective import unknown_pairs
 
     for pair in unknown_pairs(read):

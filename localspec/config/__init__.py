@@ -1,4 +1,4 @@
-"""The user's settings: one table of what can be set, and one TOML file in which it is."""
+"""The settings: the table that declares each once, and the TOML file of the user that sets them."""
 
 from localspec.config.file import Config, Problem, config_file, read_config
 from localspec.config.kinds import Value

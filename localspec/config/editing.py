@@ -1,4 +1,4 @@
-"""A TOML text with one value changed; comments, order and all else stay as they were written."""
+"""Changing one value of a TOML text; comments, order and everything else stay as they are."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from localspec.config.statements import NOT_TOML, Path, Statement, dotted, state
 
 
 class NotSafelyChanged(Exception):
-    """The text is written in a way that this module does not change."""
+    """The text is written in a way that this module cannot change."""
 
 
 def with_value(text: str, path: Path, value: Value | None) -> str:
-    """``text`` with what is at ``path`` set, or taken out for None. Raises NotSafelyChanged."""
+    """``text`` with the value at ``path`` set, or taken out for None. Raises NotSafelyChanged."""
     newline = "\r\n" if "\r\n" in text else "\n"
     found = [entry for entry in statements(text) if isinstance(entry, Statement)]
     own = [entry for entry in found if entry.key and entry.path == path]
@@ -55,7 +55,7 @@ def _inserted(text: str, found: list[Statement], path: Path, value: str, newline
 
 
 def _check(before: str, after: str, path: Path, value: Value | None) -> None:
-    """That exactly one thing changed, and that the file is TOML if it was."""
+    """Raise NotSafelyChanged unless exactly one value changed, and the text is TOML if it was before."""
     expected, got = _readings(before), _readings(after)
     expected.pop(path, None)
     if value is not None:

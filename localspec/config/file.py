@@ -1,6 +1,6 @@
-"""The user's ``config.toml``: what in it is valid, what is not and on which line, and one value changed at a time.
+"""The user's ``config.toml``: reading it, with the line of each value and mistake, and changing one value at a time.
 
-Reading never fails: whatever cannot be used is a ``Problem``, and all else holds.
+Reading never fails: a mistake becomes a ``Problem``, and everything else counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from localspec.config.texts import MOST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in the file that is left out."""
+    """A mistake in the file, which is left out."""
 
     path: Path
     line: int | None
@@ -41,31 +41,31 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the file says, as far as it can be used."""
+    """The content of the file, as far as it is valid."""
 
     path: Path
     values: Mapping[str, Value] = field(default_factory=dict)
     """For all pairs, by ``section.key``."""
     pairs: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-    """For one pair alone, by its id and ``section.key``; whether there is such a pair is not known here."""
+    """For one pair alone, by its id and ``section.key``; the pair need not exist."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Keys of actions, by the action's id; whether there is such an action is not known here."""
+    """Keys of actions, by the action's id; the action need not exist."""
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Where a value stands, by the name that ``Setting.name_in`` gives it."""
+    """The line of each value, by the name that ``Setting.name_in`` gives it."""
     problems: tuple[Problem, ...] = ()
     stamp: tuple[int, int] | None = None
-    """Of the file, to tell whether it has changed since; None if there is none."""
+    """The file's time and size when it was read; None if there is no file."""
 
     def of_pair(self, pair: str | None) -> Mapping[str, Value]:
-        """What is set for that pair alone; for None what is set for all."""
+        """The values for that pair alone; for None those for all pairs."""
         return self.values if pair is None else self.pairs.get(pair, {})
 
     def line(self, setting: Setting, pair: str | None = None) -> int | None:
-        """Where it is set, for all pairs or for one; None if it is not."""
+        """The line that sets it, for all pairs or for one; None if none does."""
         return self.lines.get(setting.name_in(pair))
 
     def problem(self, name: str, what: str) -> Problem:
-        """A problem with a value that by itself is valid."""
+        """A problem with a value that is valid by itself."""
         return Problem(self.path, self.lines.get(name), what)
 
     @property
@@ -78,7 +78,7 @@ def config_file() -> Path:
 
 
 def read_config(path: Path | None = None) -> Config:
-    """The settings of ``path``, or of the user's file."""
+    """The settings in ``path``, by default the user's file."""
     path = path or config_file()
     stamp = _stamp(path)
     try:
@@ -92,9 +92,9 @@ def read_config(path: Path | None = None) -> Config:
 
 
 def write_value(setting: Setting, value: Value | None, pair: str | None = None, *, path: Path | None = None) -> Config:
-    """Set a value in the file, for all pairs or for one, or take it out for None, and read the file anew.
+    """Set a value in the file, for all pairs or for one, or take it out for None, and read the file again.
 
-    Whatever else has changed in the file meanwhile stays. Raises ConfigError.
+    Changes that others made to the file meanwhile stay. Raises ConfigError.
     """
     path = path or config_file()
     with _explained(path), folder_lock(path):
@@ -112,7 +112,7 @@ def write_value(setting: Setting, value: Value | None, pair: str | None = None, 
 
 
 class _Reading:
-    """Goes through the statements of a file, and sorts what they set."""
+    """The values of a file, collected statement by statement."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.values: dict[str, Value] = {}
@@ -122,7 +122,7 @@ class _Reading:
         self.problems: list[Problem] = []
         self._path = path
         self._refused: Names | None = None
-        """The table being gone through, if it is none that there is; what stands in it was told with it."""
+        """The table being read, if it is unknown: it was refused as a whole."""
         for entry in statements(text):
             if isinstance(entry, Unreadable):
                 self._refuse(entry.line, f"this is no TOML: {_lower(entry.why)}")
@@ -135,7 +135,7 @@ class _Reading:
                     self._take(names, value, entry.line)
 
     def _open(self, header: Statement) -> bool:
-        """Whether there is such a table."""
+        """Begin a table; False if it is unknown."""
         known = (*SECTIONS, KEYS_SECTION, PAIR_TABLES)
         if header.table[0] == PAIR_TABLES and len(header.table) <= 2:
             return True
@@ -161,7 +161,7 @@ class _Reading:
             self._refuse(line, _unknown("setting", name, [each.name for each in SETTINGS]))
 
     def _take_pairs(self, names: Names, value: object, line: int) -> None:
-        """A value in the table of a pair."""
+        """Take a value in the table of a pair."""
         if len(names) < 3:
             if value != {}:
                 self._refuse(line, f"{dotted(names)}: it should be a table of settings")
@@ -210,7 +210,7 @@ class _Reading:
 
 
 def _check_there(setting: Setting, value: Value, folder: Path) -> None:
-    """That the file a value names is there. Raises NotFoundError, InputError."""
+    """Raise NotFoundError or InputError if the file that a value names cannot be read."""
     if isinstance(setting.kind, TextOrFile):
         setting.kind.resolve(value, folder)
     elif setting.key == "persona":
@@ -218,7 +218,7 @@ def _check_there(setting: Setting, value: Value, folder: Path) -> None:
 
 
 def _no_pair_table(table: Names) -> str:
-    """What to say of a table below that of a pair."""
+    """A sentence about a table below that of a pair."""
     if table[-1] in SECTIONS:
         within = dotted(table[:-1])
         return f"there is no section {dotted(table)}; what is set for a pair stands in [{within}] itself"

@@ -383,7 +383,7 @@ class Names(ValueKind):
 
 
 def shown(value: Value) -> str:
-    """A value in a line, as a person would type it."""
+    """A value on one line, as a person would type it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -396,7 +396,7 @@ def _line(text: str) -> str:
 
 
 def typed(value: Value) -> str:
-    """What ``read`` turns back into the value, on one line."""
+    """The text that ``read`` turns back into the value, on one line."""
     if isinstance(value, str):
         return value.replace("\\", "\\\\").replace("\n", "\\n")
     return literal(value) if isinstance(value, tuple | float) else shown(value)
@@ -418,7 +418,7 @@ def _quoted(text: str) -> str:
 
 
 def excess(value: float) -> str | None:
-    """The bound that a number of which nothing else is asked is beyond, in words; None within it."""
+    """The bound of numbers without one of their own, in words, if ``value`` is beyond it; None within it."""
     if isinstance(value, int):
         return f"at most {LARGEST_WHOLE}" if abs(value) > LARGEST_WHOLE else None
     return f"a finite number, at most {LARGEST_NUMBER:g}" if not abs(value) <= LARGEST_NUMBER else None

@@ -11,7 +11,7 @@ from localspec.config.texts import read_setting
 FOLDER = "personas"
 SUFFIXES = (".md", ".txt")
 NONE = "none"
-"""Stands for no persona."""
+"""The name for no persona."""
 
 
 def personas_folder() -> Path:
@@ -29,7 +29,7 @@ def list_personas(config_folder: Path | None = None) -> tuple[str, ...]:
 
 
 def no_personas(config_folder: Path | None = None) -> str:
-    """That there are none, and what one is."""
+    """A sentence for an empty folder, which says what a persona is."""
     folder = (config_folder or user_paths().config) / FOLDER
     return f"There are no personas yet. One is a system prompt in a text file, such as {folder / 'teacher.md'}."
 
@@ -46,7 +46,7 @@ def read_persona(name: str, config_folder: Path | None = None) -> str | None:
 
 
 def check_persona(name: str, config_folder: Path | None = None) -> None:
-    """That there is such a persona. Raises NotFoundError."""
+    """Raise NotFoundError if there is no such persona."""
     if name != NONE:
         _file(name, config_folder)
 

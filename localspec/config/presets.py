@@ -1,4 +1,4 @@
-"""Ways of sampling by name, for who would rather not choose numbers."""
+"""Presets: values of sampling for a purpose, by name."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Setting:
         return (self.section, self.key) if pair is None else (PAIR_TABLES, pair, self.key)
 
     def name_in(self, pair: str | None = None) -> str:
-        """The same as the file spells it: ``speculation.depth``, or ``pair."qwen2.5-7b".depth``."""
+        """Its path as the file spells it: ``speculation.depth``, or ``pair."qwen2.5-7b".depth``."""
         return dotted(self.place(pair))
 
 

@@ -1,8 +1,7 @@
-"""Where things stand in a TOML file: its statements, one by one, each with its lines.
+"""The statements of a TOML text, one by one, each with its place.
 
-``tomllib`` says where the syntax is wrong, and nothing of where a value came from. This finds the spans of
-keys and values, and leaves their meaning to ``tomllib``, which is given every statement by itself: so a
-statement that cannot be read costs no other one.
+``tomllib`` does not tell the place of a value. This module finds the spans of keys and values, and leaves their meaning
+to ``tomllib``, which gets every statement by itself; so one that cannot be read spoils no other.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _STRING = re.compile(
 )
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 NOT_TOML = (ValueError, RecursionError)
-"""What ``tomllib`` raises: besides its own error, of kind ValueError, for too many digits and too many brackets."""
+"""The errors of ``tomllib``: its own, a ValueError, and those for too many digits and too many brackets."""
 
 Path = tuple[str, ...]
 """Names from the root down, e.g. ("sampling", "top_k")."""
@@ -85,7 +84,7 @@ def statements(text: str) -> Iterator[Statement | Unreadable]:
 
 
 def values(text: str, statement: Statement) -> Mapping[Path, object]:
-    """What a readable statement sets; an inline table sets several things."""
+    """The values that a statement sets, by path; an inline table sets several."""
     parsed: object = tomllib.loads(text[statement.start : statement.end])
     for name in statement.key:
         assert isinstance(parsed, dict)
@@ -195,7 +194,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _reason(statement: str) -> str:
-    """What ``tomllib`` says is wrong, without its own count of lines."""
+    """The reason that ``tomllib`` gives, without its own count of lines."""
     try:
         tomllib.loads(statement)
     except tomllib.TOMLDecodeError as error:

@@ -30,16 +30,16 @@ from localspec.config.setting import Applies, Setting
 
 SECTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "model": "What is loaded, and where it is computed.",
-        "speculation": "How drafts are made.",
+        "model": "The models, and the devices that compute them.",
+        "speculation": "The drafters, and how deep they draft.",
         "sampling": "How the target chooses its tokens.",
-        "reply": "What a reply begins from and where it ends.",
-        "screen": "How the chat looks and moves.",
-        "stats": "Which figures of replies are kept and told, and what is wanted of them.",
-        "audit": "The log of what was proposed and decided.",
+        "reply": "The beginning and the end of a reply.",
+        "screen": "The look, the pace and the keys of the chat.",
+        "stats": "The figures of replies that are kept and reported, and the goals for them.",
+        "audit": "The log of proposals and decisions.",
     }
 )
-"""The tables of the file, in the order they are listed, with what they are about."""
+"""The tables of the file, in the order they are listed, with their subjects."""
 
 SOUGHT = (
     "screen.theme",
@@ -52,7 +52,7 @@ SOUGHT = (
     "screen.truth",
     "screen.keymap",
 )
-"""What most people look for, before all that few need to know."""
+"""The settings that most people look for, which the settings screen lists first."""
 
 KEYS_SECTION = "keys"
 """The table of the file that gives actions other keys: ``id = "ctrl+x"``."""

@@ -1,4 +1,4 @@
-"""Text files of the user's, read with a sentence for whatever is wrong with them."""
+"""Text files of the user, read whole or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from localspec.base.bounded_file import UnfitFileError, read_file
 from localspec.base.errors import InputError, NotFoundError
 
 MOST_BYTES = 4_000_000
-"""Of a text that goes to a model or is set: about a million tokens."""
+"""The largest text that goes to a model or is a setting: about a million tokens."""
 
 
 def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
@@ -24,7 +24,7 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 
 
 def read_setting(path: Path) -> str:
-    """As ``read_text``, without the line break that editors put last."""
+    """A UTF-8 file without the line break that editors put last. Raises NotFoundError, InputError."""
     return read_text(path).removesuffix("\n")
 
 

@@ -32,7 +32,7 @@ class OpenPair(Protocol):
         ...
 
     def count_tokens(self, text: str) -> int:
-        """How many tokens ``text`` has in a message."""
+        """The number of tokens that ``text`` has in a message."""
         ...
 
     def close(self, cancel: Cancellation | None = None) -> None:
@@ -52,7 +52,7 @@ class PairInspector(Protocol):
     def inspect(
         self, prompt: Sequence[Message] | str, options: ReplyOptions, reply: Sequence[int], position: int
     ) -> Inspection:
-        """What target and draft think of the reply's token at ``position``."""
+        """The distributions of target and draft at the reply's token at ``position``."""
         ...
 
     def probs(
@@ -63,7 +63,7 @@ class PairInspector(Protocol):
 
 
 class InspectablePair(OpenPair, Protocol):
-    """A pair that can be asked about what it wrote."""
+    """A pair that can be asked about its replies."""
 
     @property
     def inspector(self) -> PairInspector: ...
@@ -81,4 +81,4 @@ def open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | N
 
 
 def _say_nothing(what: str, fraction: float) -> None:
-    """Progress that nobody asked for."""
+    """Report nothing."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class PairInfo:
-    """What was loaded, as measured and as reported by llama.cpp."""
+    """A loaded pair, as measured and as reported by llama.cpp."""
 
     target: Path
     draft: Path | None
@@ -21,23 +21,23 @@ class PairInfo:
     n_ctx: int
     threads: int
     device: str
-    """What evaluates the target, in words, e.g. "CPU, 2 threads" or "CUDA0, 33/33 layers"."""
+    """The device that evaluates the target, in words: "CPU, 2 threads" or "CUDA0, 33/33 layers"."""
     has_template: bool
     plain_per_second: float | None
     """Measured at load: tokens per second of the target at depth 0; None if not measured."""
     load_s: float
     draft_threads: int | None = None
     draft_device: str | None = None
-    """What evaluates the draft, in the same words."""
+    """The device that evaluates the draft, in the same words."""
     cache_type_k: str | None = None
-    """What the keys of the target's context are kept as; None if it keeps none."""
+    """The type of the keys in the target's context; None if it keeps none."""
     cache_type_v: str | None = None
     flash_attn: bool | None = None
-    """Whether the target's attention is llama.cpp's fused one; None without attention."""
+    """True if the target's attention is llama.cpp's fused one; None without attention."""
     target_sample: str | None = None
     """As ``FileIdentity``, for each of the two files; None where a file could not be read."""
     target_sha256: str | None = None
     draft_sample: str | None = None
     draft_sha256: str | None = None
     template_digest: str | None = None
-    """Of the target's chat template, in 16 hexadecimal digits."""
+    """The digest of the target's chat template, in 16 hexadecimal digits."""

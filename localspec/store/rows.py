@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.config.own import checked_own
+from localspec.config.lookup import valid_settings
 from localspec.engine.events import Finished, Started
 from localspec.engine.wire import event_to_dict
 from localspec.runtime.messages import Role
@@ -234,7 +234,7 @@ def _heading(row: Row) -> Heading:
         deleted=_moment(deleted),
         leaf=leaf,
         source=source,
-        settings=checked_own(_loaded(settings)),
+        settings=valid_settings(_loaded(settings)),
     )
 
 

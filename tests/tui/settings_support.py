@@ -49,7 +49,7 @@ def rows(pilot: Pilot[Any]) -> list[str]:
 
 
 def said(pilot: Pilot[Any]) -> str:
-    return str(screen(pilot).query_one("#settings-said").render())
+    return str(screen(pilot).query_one("#settings-message").render())
 
 
 def details(pilot: Pilot[Any]) -> str:

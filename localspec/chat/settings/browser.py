@@ -184,7 +184,7 @@ class SettingsBrowser:
     def _sections(self) -> Iterator[tuple[str, str, list[Setting]]]:
         """The title of each section, its subject and its settings; without a filter the most sought ones come first."""
         first = [] if self.text else [setting for name in SOUGHT if (setting := find_setting(name)) is not None]
-        yield "often changed", "What most people look for.", first
+        yield "often changed", "The settings that most people look for.", first
         for section, about in SECTIONS.items():
             yield section, about, [each for each in SETTINGS if each.section == section and each not in first]
 

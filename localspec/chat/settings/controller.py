@@ -20,7 +20,7 @@ from localspec.chat.settings.conversation import (
 )
 from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
-from localspec.config.own import read_own
+from localspec.config.lookup import read_typed
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
 
 _PAIR = "model.pair"
@@ -157,7 +157,7 @@ class SettingsController:
 
     def choose_theme(self, name: str) -> Config:
         """Write the theme into the file. Raises LocalSpecError."""
-        return self._file.write(_THEME, read_own(_THEME, name.lower()), None)
+        return self._file.write(_THEME, read_typed(_THEME, name.lower()), None)
 
     def choose_persona(self, name: str) -> str:
         """Choose a persona for this conversation, or none, and return a sentence about it. Raises LocalSpecError."""

@@ -14,7 +14,7 @@ from localspec.base.errors import InputError, NotFoundError, UsageError
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import shown
-from localspec.config.own import find_of_pair, find_own, read_own, with_own
+from localspec.config.lookup import find_for_conversation, find_for_pair, read_typed, with_setting
 from localspec.config.personas import NONE, check_persona, list_personas, no_personas
 from localspec.config.table import find_key
 from localspec.config.texts import read_setting
@@ -46,17 +46,17 @@ def set_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed
     if of_pair is not None:
         return _set_for_pair(settings, own, of_pair)
     name, _, value = text.strip().partition(" ")
-    named = find_own(name)
+    named = find_for_conversation(name)
     if not value.strip():
         raise UsageError(describe_setting(settings, own, named), f"It is {named.kind.form}: /set {named.key} VALUE")
-    return change(settings, own, named, read_own(named, value.strip()))
+    return change(settings, own, named, read_typed(named, value.strip()))
 
 
 def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
     """Unset ``NAME`` or ``all``; ``pair NAME`` takes it out of the pair's table. Raises UsageError, ConfigError."""
     of_pair = _behind_pair(text)
     if of_pair is not None:
-        named, pair = find_of_pair(of_pair), _pair(settings)
+        named, pair = find_for_pair(of_pair), _pair(settings)
         if named.name not in settings.config.of_pair(pair):
             raise UsageError(f"Nothing sets {named.title} for {pair} alone.", describe_setting(settings, own, named))
         return _write(settings, own, named, None)
@@ -64,7 +64,7 @@ def unset_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chang
         raise UsageError("/unset needs the name of a setting, or all.", describe_own(own))
     if text.strip().lower() == ALL:
         return Changed({}, settings.resolve(settings.config, {}), "The conversation sets nothing for itself any more.")
-    named = find_own(text)
+    named = find_for_conversation(text)
     if named.name not in own:
         raise UsageError(f"This conversation does not set {named.title}.", describe_own(own))
     return change(settings, own, named, None)
@@ -87,7 +87,7 @@ def schema_from(settings: Settings, own: Mapping[str, Value], text: str) -> Chan
 
 def change(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:
     """Set one setting, or unset it for None. Raises UsageError if it contradicts the rest."""
-    changed = with_own(own, named, value)
+    changed = with_setting(own, named, value)
     chat_config = settings.resolve(settings.config, changed)
     if refused := _refused(settings, named.name):
         settings.resolve(settings.config, own)
@@ -172,12 +172,12 @@ def _behind_pair(text: str) -> str | None:
 
 def _set_for_pair(settings: Settings, own: Mapping[str, Value], text: str) -> Changed:
     name, _, value = text.partition(" ")
-    named = find_of_pair(name)
+    named = find_for_pair(name)
     if not value.strip():
         raise UsageError(
             describe_setting(settings, own, named), f"It is {named.kind.form}: /set pair {named.key} VALUE"
         )
-    return _write(settings, own, named, read_own(named, value.strip()))
+    return _write(settings, own, named, read_typed(named, value.strip()))
 
 
 def _write(settings: Settings, own: Mapping[str, Value], named: Setting, value: Value | None) -> Changed:

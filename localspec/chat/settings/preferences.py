@@ -1,4 +1,4 @@
-"""How the chat looks and moves, as the file of settings has it."""
+"""The settings of the screen: its look, its keys and its pace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FULL = "full"
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """Settings of the screen, with what is built in where nothing is said."""
+    """The settings of the screen, each with its built-in value."""
 
     theme: str = AUTO
     mode: MarkMode = ReplyFormat().mode
@@ -26,7 +26,7 @@ class Preferences:
     keymap: Keymap = field(default_factory=lambda: Keymap({}))
 
     def reply_format(self, now: ReplyFormat) -> ReplyFormat:
-        """How replies are to be shown that are now shown so; no marks mean Markdown."""
+        """``now`` with the mode of marks that is set; without marks replies are shown as Markdown."""
         return replace(now, mode=self.mode, markdown=now.markdown or self.mode is MarkMode.OFF)
 
     def pace_for(self, pairs_own: float | None) -> float | None:
@@ -37,17 +37,17 @@ class Preferences:
 
 
 def preferences(config: Config) -> Preferences:
-    """What the file says of the screen."""
-    said = {name.removeprefix("screen."): value for name, value in config.values.items() if name.startswith("screen.")}
+    """The preferences that the file sets."""
+    found = {name.removeprefix("screen."): value for name, value in config.values.items() if name.startswith("screen.")}
     plain = Preferences()
-    reduced = said.get("reduced_motion") is True
-    pace = said.get("pace", plain.pace)
+    reduced = found.get("reduced_motion") is True
+    pace = found.get("pace", plain.pace)
     return Preferences(
-        theme=str(said.get("theme", plain.theme)),
-        mode=MarkMode(str(said.get("truth", plain.mode))),
-        ghosts=GhostMode.OFF if reduced else GhostMode(str(said.get("ghosts", plain.ghosts))),
+        theme=str(found.get("theme", plain.theme)),
+        mode=MarkMode(str(found.get("truth", plain.mode))),
+        ghosts=GhostMode.OFF if reduced else GhostMode(str(found.get("ghosts", plain.ghosts))),
         pace=pace if isinstance(pace, str) else float(pace) if isinstance(pace, int | float) else plain.pace,
         reduced_motion=reduced,
-        terminal_title=said.get("terminal_title") is not False,
+        terminal_title=found.get("terminal_title") is not False,
         keymap=resolve_keymap(config),
     )

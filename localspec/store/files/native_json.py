@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from localspec.config.own import checked_own
+from localspec.config.lookup import valid_settings
 from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
@@ -101,7 +101,7 @@ def _conversation(data: Value) -> ConversationDocument:
         pinned=data.get("pinned").flag(),
         leaf=data.get("leaf").text_or_none(),
         source=data.get("source").text_or_none(),
-        settings=checked_own(data.get("settings").data),
+        settings=valid_settings(data.get("settings").data),
     )
     messages = tuple(_message(each, created) for each in data.get("messages").items())
     return ConversationDocument(heading, messages)

@@ -47,9 +47,9 @@ class SettingsScreen(RowScreen[None]):
     SettingsScreen Input > .input--placeholder { color: $quiet; }
     SettingsScreen SettingList { margin: 0 1; }
     SettingsScreen #settings-details { height: 6; margin: 0 1; padding: 0 1; border-top: solid $panel; }
-    SettingsScreen #settings-said { height: 1; padding: 0 2; color: $accent; text-overflow: ellipsis; }
-    SettingsScreen #settings-said { text-wrap: nowrap; }
-    SettingsScreen #settings-said.-refused { color: $error; }
+    SettingsScreen #settings-message { height: 1; padding: 0 2; color: $accent; text-overflow: ellipsis; }
+    SettingsScreen #settings-message { text-wrap: nowrap; }
+    SettingsScreen #settings-message.-refused { color: $error; }
     SettingsScreen #settings-keys { height: 1; padding: 0 2; color: $quiet; text-wrap: nowrap; text-overflow: clip; }
     SettingsScreen.-short #settings-filter-row { margin: 0; }
     SettingsScreen.-short #settings-details { height: 4; }
@@ -70,7 +70,7 @@ class SettingsScreen(RowScreen[None]):
         self._title = Static("", id="settings-title")
         self._count = Static("", id="settings-count")
         self._details = Static("", id="settings-details")
-        self._said = Static("", id="settings-said")
+        self._message = Static("", id="settings-message")
         self._keys = Static("", id="settings-keys")
 
     def compose(self) -> ComposeResult:
@@ -85,7 +85,7 @@ class SettingsScreen(RowScreen[None]):
         with Horizontal(id="settings-field-row", classes="row"):
             yield self._field_name
             yield self._field
-        yield self._said
+        yield self._message
         yield self._keys
 
     def on_mount(self) -> None:
@@ -211,8 +211,8 @@ class SettingsScreen(RowScreen[None]):
     # What is shown
 
     def _say(self, text: str, *, refused: bool = False) -> None:
-        self._said.set_class(refused, "-refused")
-        self._said.update(Content(text))
+        self._message.set_class(refused, "-refused")
+        self._message.update(Content(text))
 
     def _draw(self) -> None:
         if not self.is_mounted:

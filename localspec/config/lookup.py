@@ -1,4 +1,4 @@
-"""What a conversation can set for itself, over the file of settings and under the command line."""
+"""Settings found by the names that people type, and the settings that a conversation may have."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ _EITHER_OR = (
     {"sampling.grammar", "sampling.json_schema"},
     {"reply.system", "reply.persona"},
 )
-"""Settings of which a conversation has one at most: the one set last."""
+"""Settings of which a conversation has at most one: the one set last."""
 
 
-def find_own(name: str) -> Setting:
-    """The setting of a conversation that somebody means, as ``find_named``. Raises UsageError."""
-    found = find_named(name, among=lambda setting: setting.per_conversation)
+def find_for_conversation(name: str) -> Setting:
+    """A setting that conversations may have, as ``find_by_name``. Raises UsageError."""
+    found = find_by_name(name, among=lambda setting: setting.per_conversation)
     if not found.per_conversation:
         where = f"/set pair {found.key} VALUE, or /settings." if found.per_pair else "/settings changes it."
         raise UsageError(f"{found.title.capitalize()} is the same for all conversations.", where)
     return found
 
 
-def find_of_pair(name: str) -> Setting:
-    """The setting of a pair that somebody means, as ``find_named``. Raises UsageError."""
-    found = find_named(name, among=lambda setting: setting.per_pair)
+def find_for_pair(name: str) -> Setting:
+    """A setting that pairs may have, as ``find_by_name``. Raises UsageError."""
+    found = find_by_name(name, among=lambda setting: setting.per_pair)
     if not found.per_pair:
         raise UsageError(f"{found.title.capitalize()} is the same for all pairs.", "Set it for all of them.")
     return found
 
 
-def find_named(name: str, among: Callable[[Setting], bool] = lambda setting: True) -> Setting:
-    """The setting that somebody means by its key, with spaces, dashes or its section.
+def find_by_name(name: str, among: Callable[[Setting], bool] = lambda setting: True) -> Setting:
+    """The setting of this key, which may have spaces or dashes, or its section before it.
 
-    Raises UsageError, with what it may be ``among`` others as a hint.
+    Raises UsageError, with names out of those ``among`` which it is sought as a hint.
     """
     section, _, key = name.strip().lower().lstrip("-").replace("-", "_").replace(" ", "_").rpartition(".")
     found = find_key(key)
@@ -49,23 +49,23 @@ def find_named(name: str, among: Callable[[Setting], bool] = lambda setting: Tru
     return found
 
 
-def read_own(setting: Setting, text: str) -> Value:
-    """The value that somebody typed. Raises UsageError."""
+def read_typed(setting: Setting, text: str) -> Value:
+    """The value of a typed text. Raises UsageError."""
     try:
         return setting.kind.read(text)
     except RefusedValue as refusal:
         raise UsageError(f"{setting.title.capitalize()}: {refusal}.", f"{setting.description}") from None
 
 
-def with_own(own: Mapping[str, Value], setting: Setting, value: Value | None) -> dict[str, Value]:
-    """A conversation's settings with one more, or without it for None."""
+def with_setting(own: Mapping[str, Value], setting: Setting, value: Value | None) -> dict[str, Value]:
+    """The settings of a conversation with one more, or without it for None."""
     displaced = {name for group in _EITHER_OR if setting.name in group for name in group}
     rest = {name: each for name, each in own.items() if name not in displaced and name != setting.name}
     return rest if value is None else rest | {setting.name: value}
 
 
-def checked_own(data: object) -> dict[str, Value]:
-    """What of stored settings can be used: another LocalSpec may have written them."""
+def valid_settings(data: object) -> dict[str, Value]:
+    """The settings in stored data that are valid here: another version may have written it."""
     checked: dict[str, Value] = {}
     for name, value in data.items() if isinstance(data, dict) else ():
         setting = find_setting(name) if isinstance(name, str) else None
