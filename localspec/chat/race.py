@@ -21,7 +21,7 @@ from localspec.runtime.worker.messages import Cancel, Generate, Request
 
 @dataclass(slots=True)
 class Lane:
-    """One of the two runs, as it was recorded."""
+    """One of the two runs: its options and the recorded rounds."""
 
     name: str
     options: ReplyOptions
@@ -43,12 +43,12 @@ class Lane:
         return "".join(token.text for round_ in self.rounds for token in round_.tokens)
 
     def done_by(self, elapsed_s: float) -> int:
-        """How many rounds were done after so much time."""
+        """The number of rounds that were done after this time."""
         return bisect_right(list(accumulate(round_.total_s for round_ in self.rounds)), elapsed_s + 1e-9)
 
 
 class Race:
-    """Records both runs; ``start`` once, then feed it what the engine says."""
+    """Runs both lanes one after the other and records them: ``start`` once, then ``receive`` every event."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Race:
         options: ReplyOptions,
         seed: int,
     ) -> None:
-        """Both runs are greedy, whatever ``options`` say; ``seed`` is for both, if these leave it open."""
+        """Both runs are greedy, whatever ``options`` has; ``seed`` is for both, unless ``options`` has one."""
         self._send = send
         self._new_id = new_id
         self._prompt = prompt
@@ -68,25 +68,25 @@ class Race:
         self.speculative = Lane("with guesses", guessing)
         self.plain = Lane("without guesses", replace(same, spec=(), depth=0))
         self.failure = ""
-        """Why there is no race, if there is none."""
+        """Why the race ended early; empty if it did not."""
         self._running: Lane | None = None
 
     @property
     def running(self) -> Lane | None:
-        """The run that is being recorded."""
+        """The lane that is being recorded."""
         return self._running
 
     @property
     def ready(self) -> bool:
-        """Whether both runs are recorded."""
+        """True once both lanes are recorded."""
         return self.plain.finished is not None and self.speculative.finished is not None and not self.failure
 
     def start(self) -> None:
-        """Send the first runner off."""
+        """Start the first run."""
         self._run(self.speculative)
 
     def receive(self, request_id: int, event: Event) -> bool:
-        """Take in an event; returns whether it was of this race."""
+        """Take in an event; returns True if it belongs to this race."""
         lane = self._running
         if lane is None or request_id != lane.request_id:
             return False
@@ -101,14 +101,14 @@ class Race:
         return True
 
     def fail(self, request_id: int | None, why: str) -> bool:
-        """The engine could not do it; returns whether that was about this race."""
+        """End the race with an error of the engine; returns False if the error is not about this race."""
         if self._running is None or request_id != self._running.request_id:
             return False
         self._running, self.failure = None, why
         return True
 
     def stop(self) -> None:
-        """Call the race off."""
+        """Cancel the race."""
         if self._running is not None:
             self.failure = "The race was stopped."
             self._send(Cancel())
@@ -120,7 +120,7 @@ class Race:
 
 
 def lane_line(lane: Lane, elapsed_s: float, rounds_n: int) -> str:
-    """How far a runner is, in two rows that fit half of 80 columns: time; tokens and speed over its time so far."""
+    """A lane's progress in two rows of at most 40 columns: time; tokens, and speed over its time so far."""
     shown = lane.rounds[:rounds_n]
     tokens_n, spent_s = sum(len(r.tokens) for r in shown), sum(r.total_s for r in shown)
     at_goal = lane.finished is not None and rounds_n == len(lane.rounds)
@@ -131,12 +131,12 @@ def lane_line(lane: Lane, elapsed_s: float, rounds_n: int) -> str:
 
 
 def waiting_line(lane: Lane, running: Lane | None) -> str:
-    """What there is of a runner before its first round, in as many rows."""
+    """A lane before its first round, in two rows."""
     return f"{lane.name}\n{'reading the message' if lane is running else 'waits for its turn'}"
 
 
 def verdict(race: Race, *, toy: bool = False) -> str:
-    """How much faster it was with guesses and why, and whether both said the same; ``toy`` as for figures."""
+    """The speed-up and its reason, and a comparison of the two texts; ``toy`` as for ``figures.why_slower``."""
     plain, speculative = race.plain, race.speculative
     if not (plain.tokens_n and speculative.tokens_n and plain.took_s and speculative.took_s):
         return "There was nothing to write, so there is nothing to compare."
@@ -149,7 +149,7 @@ def verdict(race: Race, *, toy: bool = False) -> str:
 
 
 def _equality(race: Race) -> str:
-    """Whether both texts are the same, and why they may not be."""
+    """A sentence on whether both texts are the same, and why they may differ."""
     one, other = ([(token.id, token.text) for round_ in lane.rounds for token in round_.tokens] for lane in lanes(race))
     if one == other:
         return "Both wrote the same text."
@@ -162,5 +162,5 @@ def _equality(race: Race) -> str:
 
 
 def lanes(race: Race) -> Sequence[Lane]:
-    """Top to bottom, or left to right."""
+    """The lanes in the order of the screen."""
     return (race.plain, race.speculative)

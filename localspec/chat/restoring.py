@@ -1,4 +1,4 @@
-"""Turns of an earlier day: made of what is stored, their replies read when they are wanted, and let go again."""
+"""Turns restored from the store: first as text; the tokens of a reply are read when they are needed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from localspec.store import ModelFileRecord, Node, Recap, ReplyState, StoredConv
 
 SHOWN_ROWS = 19
 SHOWN_CHARS = 8_000
-"""More of a question is left out where it is shown again; with the row that says so it fills a turn's own limit."""
+"""The longest part of a question that is shown; with the row that says so it fills a turn's limit."""
 
 
 def restored(question: Node | None, answer: Node | None) -> Turn:
-    """A message and its reply, as text."""
+    """A turn with a message and its reply as text."""
     return Turn(
         question.content if question else "",
         question.id if question else None,
@@ -34,13 +34,13 @@ def restored(question: Node | None, answer: Node | None) -> Turn:
 
 
 def restored_summary(recap: Recap) -> Turn:
-    """What stands for the turns before it, as text."""
+    """A turn with a summary as text."""
     turns_n = recap.turns_n
     return Turn("", answer=recap.node.id, lead=recap.node.content, loaded=False, stands_for_n=turns_n)
 
 
 def read_reply(turn: Turn, stored: StoredConversation) -> None:
-    """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
+    """Read the reply's tokens, if that was not done yet. Where they cannot be read, the text stays."""
     if turn.loaded or turn.answer is None:
         return
     turn.loaded = True
@@ -60,7 +60,7 @@ def read_reply(turn: Turn, stored: StoredConversation) -> None:
 def recall_source(
     turn: Turn, messages: Callable[[], Sequence[Message]], chat_config: ChatConfig, info: PairInfo | None
 ) -> None:
-    """Know again that a restored reply was asked for with these messages, if the pair that wrote it is loaded now."""
+    """Note the request that a restored reply answered, if the pair that wrote it is loaded now."""
     about, now = turn.about, reply_about(chat_config, info)
     if about is None or turn.reply.sources or now.target is None or turn.is_summary:
         return
@@ -70,5 +70,5 @@ def recall_source(
 
 
 def _agree(one: ModelFileRecord | None, other: ModelFileRecord | None) -> bool:
-    """Whether both may be the same file, or are none."""
+    """True if both may be the same file, or both are None."""
     return other is None if one is None else one.agrees_with(other)

@@ -1,4 +1,4 @@
-"""What there is to say about a session at this moment. Pure: session in, words and figures out."""
+"""The state of a session in words and figures, for the rows around the conversation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
 
 _MOSTLY = 0.5
-"""So large a share of guesses was accepted that what they cost must be why they do not pay."""
+"""Above this share of accepted guesses, speculation is paused for its cost, not for wrong guesses."""
 
 
 def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activity | Figures:
-    """What the live line is to show, while tokens are marked in this mode."""
+    """The live line: an activity, or the figures of the reply with its tokens counted by this mode."""
     if session.phase is Phase.LOADING:
         detail = "your message waits for it" if session.waiting else "you can type already"
         return Activity(session.load_progress.what, session.load_progress.fraction, detail)
@@ -35,7 +35,7 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
 
 
 def pace_note(session: ChatSession) -> str:
-    """Where the screen is slower than the engine, both speeds; otherwise empty."""
+    """Both speeds while the screen shows the reply more slowly than the engine writes it; otherwise empty."""
     pacer, turn = session.pacer, session.current
     if turn is None or not pacer.limited or not pacer.waiting:
         return ""
@@ -44,9 +44,9 @@ def pace_note(session: ChatSession) -> str:
 
 
 def pause_note(session: ChatSession) -> str:
-    """That the depth policy has the draft pause, while it does, or that one of several drafters failed."""
+    """A sentence while speculation is paused, or when one of several drafters has failed; otherwise empty."""
     turn = session.current
-    if turn is not None and (failed := failure_said(turn.reply)):
+    if turn is not None and (failed := failure_of(turn.reply)):
         return "" if _why_fallen_back(turn.reply) else failed
     if turn is None or session.chat_config.why_no_speculation or not paused(turn.reply.rounds):
         return ""
@@ -55,13 +55,13 @@ def pause_note(session: ChatSession) -> str:
     return f"no guesses for now: {why}; tried again within 64 tokens"
 
 
-def failure_said(reply: Reply) -> str:
-    """That a drafter failed in mid-reply, and why; otherwise empty."""
+def failure_of(reply: Reply) -> str:
+    """The drafter that failed in the middle of the reply, and why; empty if none did."""
     return figures.failure_note(reply.rounds[-1]) if reply.rounds else ""
 
 
 def _why_fallen_back(reply: Reply) -> str | None:
-    """For the live line, once nobody proposes any more because of a failure."""
+    """The failures, once they have ended speculation; otherwise None."""
     if not reply.rounds or reply.rounds[-1].fallback is not Fallback.FAILED:
         return None
     failures = reply.rounds[-1].failures
@@ -69,7 +69,7 @@ def _why_fallen_back(reply: Reply) -> str | None:
 
 
 def closing_note(reply: Reply, *, toy: bool = False) -> str:
-    """The quiet line under a reply that is over, by a pair of a real size or by a toy."""
+    """The line under a finished reply. For a ``toy`` pair it does not explain a missing speed-up by the text."""
     timings = reply.timings
     ended = figures.ENDED_EARLY.get(reply.finished, "") if reply.finished else ""
     said = " · ".join(part for part in (ended, reply_summary(timings)) if part)
@@ -78,7 +78,7 @@ def closing_note(reply: Reply, *, toy: bool = False) -> str:
 
 
 def opening_note(reply: Reply) -> str:
-    """What is to be said about the prompt of a reply: that not all of the conversation fitted."""
+    """A note that not all of the conversation fitted into the context; empty if it did."""
     dropped_n = reply.prompt.dropped_n if reply.prompt else 0
     if not dropped_n:
         return ""
@@ -87,7 +87,7 @@ def opening_note(reply: Reply) -> str:
 
 
 def format_note(reply_format: ReplyFormat, *, one: bool) -> str:
-    """How replies are shown from now on; ``one`` is about the chosen one only."""
+    """A sentence on the format in force from now on; ``one``: for the chosen reply only."""
     whose = "This reply is" if one else "Replies are"
     if reply_format.marks is MarkMode.OFF:
         return f"{whose} shown as {'Markdown' if reply_format.markdown else 'tokens, without marks'}."

@@ -1,7 +1,7 @@
-"""A stored conversation as the turns that the reader sees, and what can be done to them.
+"""A stored conversation as turns, with the changes that a reader can make to it.
 
-What a change leaves in place stays the same object, so that nobody has to draw it again. Nothing is ever
-destroyed: what is answered anew, edited or deleted stays in the tree.
+Turns that a change leaves in place stay the same objects, so that they are not drawn again. Nothing is ever
+destroyed: what is answered again, edited or deleted stays in the tree.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from localspec.store.summaries import later
 
 
 class Thread:
-    """Works on the conversation's own path; its turns follow."""
+    """The turns on the conversation's current path through its tree."""
 
     def __init__(self, stored: StoredConversation) -> None:
         self.stored = stored
         self.turns: list[Turn] = []
-        """Those that have been said, oldest first; what waits is not among them."""
+        """Oldest first; messages that wait are not among them."""
         self._recap: Recap | None = None
         self.refresh()
 
     def refresh(self) -> None:
-        """See what the path is now."""
+        """Read the path again."""
         known = {(turn.question, turn.answer): turn for turn in self.turns}
         self.turns, self._recap = [], self.stored.recap
         if self._recap is not None:
@@ -40,20 +40,20 @@ class Thread:
             self.turns.append(known.get(ids) or restored(question, answer))
 
     def holding(self, message: str) -> Turn | None:
-        """The turn on the path that a message belongs to, or the summary that stands for it."""
+        """The turn on the path that has this message, or the summary that covers it."""
         if self._recap is not None and any(node.id == message for node in self._recap.covered):
             return self.turns[0]
         return next((e for e in self.turns if message in (e.question, e.answer)), None)
 
     def came_later(self, one: Turn, other: Turn) -> bool:
-        """Whether a reply was begun after another one."""
+        """True if ``one``'s reply was begun after ``other``'s."""
         tree = self.stored.tree
         if one.answer is None or other.answer is None or one.answer not in tree or other.answer not in tree:
             return False
         return tree.node(one.answer).created > tree.node(other.answer).created
 
     def deleted_since(self, turn: Turn) -> int:
-        """Characters of the messages that led to a reply when it was begun and have been deleted since."""
+        """The characters of the messages above a reply that have been deleted since it was begun."""
         tree = self.stored.tree
         if turn.answer is None or turn.answer not in tree:
             return 0
@@ -66,15 +66,15 @@ class Thread:
         return chars_n
 
     def load(self, turn: Turn) -> None:
-        """Read the reply with its tokens, if that was not done yet; text that cannot be read with them stays text."""
+        """Read the reply's tokens, if that was not done yet. Where they cannot be read, the text stays."""
         read_reply(turn, self.stored)
 
     def recall(self, turn: Turn, chat_config: ChatConfig, info: PairInfo | None) -> None:
-        """Know again what the engine was asked for a restored reply, if the pair that wrote it is loaded now."""
+        """Restore the source of a restored reply's tokens, if the pair that wrote it is loaded now."""
         recall_source(turn, partial(self.messages, turn), chat_config, info)
 
     def unload(self, turn: Turn) -> None:
-        """Forget a reply that can be read again."""
+        """Forget the tokens of a reply that can be read again."""
         stays = turn.looked_into or self.stored.trouble is not None or turn.answer is None
         if not stays and turn in self.turns:
             turn.unload()
@@ -82,7 +82,7 @@ class Thread:
     # What is to be answered
 
     def begin(self, turn: Turn, about: ReplyMetadata) -> Recorder | SummaryRecorder:
-        """Say the message, if it has not been said, and begin or go on with its reply."""
+        """Store the message, if it is not stored yet, and begin or continue its reply."""
         if turn.summary_request is not None:
             return self._begin_summary(turn, turn.summary_request, about)
         if turn.continued and turn.answer is not None:
@@ -96,14 +96,14 @@ class Thread:
         return recorder
 
     def say(self, turn: Turn) -> str:
-        """Say the message, if it has not been said; its id."""
+        """Store the message, if it is not stored yet; returns its id."""
         if turn.question is None:
             turn.question = self.stored.ask(turn.prompt).id
         return turn.question
 
     @property
     def begun(self) -> bool:
-        """Whether anything was replied in this conversation."""
+        """True once there is a reply in this conversation."""
         return any(node.role is Role.ASSISTANT for node in self.stored.tree.nodes)
 
     def _begin_summary(self, turn: Turn, request: SummaryRequest, about: ReplyMetadata) -> SummaryRecorder:
@@ -112,7 +112,7 @@ class Thread:
         return recorder
 
     def messages(self, turn: Turn) -> Sequence[Message]:
-        """What the model is to be asked for this reply."""
+        """The messages that the model reads for this reply."""
         if turn.summary_request is not None:
             return turn.summary_request.messages
         above = turn.question
@@ -121,7 +121,7 @@ class Thread:
         return self.stored.messages(above) if above else ()
 
     def again(self, turn: Turn) -> Turn:
-        """An empty reply beside the one there is. Raises ValueError for a reply without a question."""
+        """Make room for another reply beside this one. Raises ValueError for a reply without a question."""
         if turn.question is None:
             raise ValueError("nothing was asked")
         self.stored.go_to(turn.question)
@@ -129,7 +129,7 @@ class Thread:
         return self.turns[-1]
 
     def resend(self, turn: Turn, text: str) -> Turn:
-        """Another version of a question, not answered yet. Raises ValueError for a reply without a question."""
+        """Make another version of a question, not answered yet. Raises ValueError for a reply without a question."""
         if turn.question is None:
             raise ValueError("nothing was asked")
         self.stored.edit(turn.question, text)
@@ -137,7 +137,7 @@ class Thread:
         return self.turns[-1]
 
     def rewrite(self, turn: Turn, text: str) -> Turn:
-        """Another version of a reply, by hand. Raises ValueError if there is no reply."""
+        """Make another version of a reply, written by hand. Raises ValueError if there is no reply."""
         if turn.answer is None:
             raise ValueError("nothing was answered")
         self.stored.edit(turn.answer, text)
@@ -145,7 +145,7 @@ class Thread:
         return self.turns[-1]
 
     def carry_on(self, turn: Turn) -> Turn:
-        """The same reply, to be gone on with; what followed it becomes a branch. Raises ValueError without a reply."""
+        """Reopen a reply to be continued; the turns after it become a branch. Raises ValueError if there is no reply."""
         if turn.answer is None:
             raise ValueError("nothing was answered")
         self.load(turn)
@@ -157,7 +157,7 @@ class Thread:
     # What is shown
 
     def versions(self, turn: Turn) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Which version of how many the message is, and the reply; (1, 1) for what there is one of, or none."""
+        """The version shown and the number of versions, of the message and of the reply; (1, 1) for one or none."""
         if turn.is_summary:
             return (1, 1), (1, 1)
         question = self.stored.tree.position(turn.question) if turn.question else (1, 1)
@@ -166,7 +166,7 @@ class Thread:
         return question, (at + 1, max(at + 1, len(replies)))
 
     def turn_to(self, turn: Turn, step: int) -> Turn | None:
-        """Show the reply before or after this one, or past the last of them the question; None if there is neither."""
+        """Show the previous or next reply, past the last one the previous or next version of the question; None if none."""
         replies, at = self._replies(turn)
         if self._show_one_of(replies, at + step):
             return self.holding(turn.question or replies[at + step])
@@ -177,9 +177,9 @@ class Thread:
         return self.holding(questions[place]) if self._show_one_of(questions, place) else None
 
     def _replies(self, turn: Turn) -> tuple[list[str], int]:
-        """All versions of the reply, and the place of this one; one that has not begun stands behind them.
+        """The ids of all versions of the reply, and the index of this one; one that has not begun comes after them.
 
-        Where a question was left without a reply, what was said next is the last version.
+        Where a question was left without a reply, the message that follows it is the last version.
         """
         tree, question, answer = self.stored.tree, turn.question, turn.answer
         below = tree.children(question) if question else tree.siblings(answer) if answer else ()
@@ -192,14 +192,14 @@ class Thread:
         return versions, len(replies) if goes_on else len(versions)
 
     def _show_one_of(self, versions: Sequence[str], place: int) -> bool:
-        """Have it on the path, if there is one in this place."""
+        """Show the version with this index; returns False if there is none."""
         there = 0 <= place < len(versions)
         if there:
             self.show(versions[place])
         return there
 
     def show(self, message: str) -> None:
-        """Have a message on the path."""
+        """Put a message on the path."""
         self.stored.choose(message)
         self.refresh()
 

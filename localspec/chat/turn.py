@@ -1,4 +1,4 @@
-"""A message and its reply, as they stand below one another on the screen."""
+"""A message and its reply: one turn of the conversation."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from localspec.store import ReplyMetadata
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A message and what became of it; ``reply`` is empty while it waits its turn.
+    """A message and its reply, which is empty while the message waits.
 
-    The ids name the two in the conversation that stores them.
+    ``question`` and ``answer`` are the ids of the two in the stored conversation.
     """
 
     prompt: str
     question: str | None = None
-    """Id of the message; None while it waits, and for a reply that no message stands above."""
+    """Id of the message; None while it waits, and for a reply without a message above it."""
     answer: str | None = None
-    """Id of the reply; None as long as there is none."""
+    """Id of the reply; None before it has begun."""
     reply: InspectableReply = field(default_factory=InspectableReply)
     lead: str = ""
-    """Text of the reply before its first token: what a person or another program wrote, or all that is not loaded."""
+    """The reply's text before its first token: by a person or another program, or all while tokens are not loaded."""
     shown: str = ""
-    """The message in short, with the names of its attachments in place of their text; empty if it is short itself."""
+    """The message with the names of its attachments in place of their text, cut short; empty if it is short itself."""
     asked: Generate | None = None
-    """What the engine was asked; None while the message waits, and for what was restored."""
+    """The request to the engine; None while the message waits, and for a restored turn."""
     about: ReplyMetadata | None = None
-    """What a restored reply was made with, if one run of the engine made all of it."""
+    """The pair and options of a restored reply, if one run of the engine made all of it."""
     loaded: bool = True
-    """Whether the reply has been read from where it is stored."""
+    """False while the reply's tokens are still to be read from the store."""
     looked_into: bool = False
-    """Whether somebody looks at its single tokens, so that they must stay."""
+    """True while the inspector shows the reply, so that its tokens must stay."""
     cut_off: bool = False
-    """Whether the program ended in the middle of the reply."""
+    """True if the program ended in the middle of the reply."""
     summary_request: SummaryRequest | None = None
     """The turns to summarise and the prompt, if the reply is to be a summary and is not stored yet."""
     stands_for_n: int = 0
-    """Turns that the reply stands for, if it is their summary; the model is told it in their place."""
+    """The number of turns that the reply summarises; the model reads it in their place. 0 for any other reply."""
 
     @property
     def begun(self) -> bool:
-        """Whether there is a reply, if only an empty one."""
+        """True once there is a reply, even an empty one."""
         return self.asked is not None or self.answer is not None
 
     @property
@@ -63,12 +63,12 @@ class Turn:
         return len(self.prompt) + len(self.text)
 
     def rows(self, width: int) -> int:
-        """About how high it is on the screen, before it was ever drawn."""
+        """An estimate of its height on the screen, for a turn that was never drawn."""
         return _rows(self.shown or self.prompt, width) + _rows(self.text, width) + 4
 
     @property
     def complete(self) -> bool:
-        """Whether the model itself ended the reply."""
+        """True if the model itself ended the reply."""
         return self.reply.finished is FinishReason.STOP and not self.cut_off
 
     @property

@@ -1,4 +1,4 @@
-"""Blocks of code in a reply, as they are to be copied. Pure."""
+"""Blocks of code in a reply, as they are copied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[^`\n]*$")
 
 
 def code_blocks(markdown: str) -> list[str]:
-    r"""What stands between fences (CommonMark 4.5), without them; one that was not closed goes to the end.
+    r"""The text between fences (CommonMark 4.5); a block that was not closed goes to the end.
 
     >>> code_blocks("Do this:\n```sh\nls\n```\nThen that.")
     ['ls\\n']

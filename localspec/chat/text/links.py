@@ -1,4 +1,4 @@
-"""Links in a reply, as Markdown has them. Pure."""
+"""Links in the Markdown of a reply."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _SCHEMES = ("https://", "http://", "mailto:")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Something that can be gone to."""
+    """A link and its text."""
 
     text: str
     url: str
 
 
 def can_be_opened(url: str) -> bool:
-    """Whether it leads to the web or to somebody's mail: a model may write anything, and nothing else is opened."""
+    """True for http, https and mailto. A model may write anything, so nothing else is opened."""
     return url.lower().startswith(_SCHEMES) and url.isprintable() and " " not in url
 
 
 def links_of(markdown: str) -> list[Link]:
-    """Those that can be opened, in the order they come, each address once; none of what stands in code.
+    """The links that can be opened, in order, each address once; those inside code are left out.
 
     >>> [link.url for link in links_of("See [the page](https://a.org/x) or https://b.org.")]
     ['https://a.org/x', 'https://b.org']
@@ -55,7 +55,7 @@ def _links(tokens: list[Token]) -> Iterator[Link]:
 
 @cache
 def _parser() -> MarkdownIt:
-    """As the screen reads Markdown."""
+    """The parser that the screen uses."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("gfm-like")

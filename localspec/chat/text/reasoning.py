@@ -1,4 +1,4 @@
-"""What a model thinks before it answers, told from the answer. Pure."""
+"""The reasoning at the beginning of a reply, told apart from the answer."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from localspec.engine.events import Token
 _NAMES = "think|thinking|thought|reasoning|reason|seed:think"
 _OPENED = re.compile(rf"\s*(?:<({_NAMES})>|\[(THINK)\])")
 _CLOSED_ALONE = re.compile(r"^\s*</think>[ \t]*$", re.MULTILINE)
-"""Where the template has written the opening tag itself, as those of DeepSeek-R1 do."""
+"""A closing tag alone: some templates, as that of DeepSeek-R1, write the opening one into the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """Where in a reply the model thinks. Only at its beginning: what comes later is about something else."""
+    """The reasoning of a reply. Only at its beginning: tags further on are part of the answer."""
 
     text: str
-    """The thoughts, without their tags."""
+    """The reasoning, without its tags."""
     end: int
-    """Characters of the reply up to the answer."""
+    """The index of the answer's first character."""
     closed: bool
-    """Whether the answer has begun."""
+    """True once the answer has begun."""
 
     @staticmethod
     def find(reply: str) -> Reasoning | None:
@@ -44,7 +44,7 @@ class Reasoning:
 
 
 def tokens_before(tokens: Sequence[Token], end: int) -> int:
-    """How many tokens say the first ``end`` characters."""
+    """The number of tokens that make up the first ``end`` characters."""
     length = 0
     for number, token in enumerate(tokens):
         if length >= end:

@@ -1,4 +1,4 @@
-"""All there is to say about one token, in words. Pure: what is known in, rows of text out."""
+"""The facts about one token, as rows of text."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A label and what there is to say."""
+    """A fact and its label."""
 
     label: str
     text: str
 
 
 def quoted(text: str) -> str:
-    """A token's text in quotes, with signs for what has none."""
+    """A token's text in quotes, with visible signs for line breaks and tabs."""
     if not text:
         return "(no text of its own)"
     shown = visible(text.replace("\n", "⏎").replace("\t", "⇥"))
     return f"“{shown}”"
 
 
-def thought_of(reply: InspectableReply, index: int, waiting: str) -> list[Fact]:
-    """What a token is and how likely it was to be kept; ``waiting`` says why the latter is not known."""
+def token_facts(reply: InspectableReply, index: int, waiting: str) -> list[Fact]:
+    """A token's text, origin and chance of being kept; ``waiting`` is shown while the chance is not known."""
     place = reply.place(index)
     inspection = reply.inspections.get(index)
     token = f"{quoted(_text(place, inspection))} id {place.token.id}, {index + 1} of {len(reply.tokens)}"
-    told = [Fact("", token), Fact("", _origin(place))]
+    facts = [Fact("", token), Fact("", _origin(place))]
     if inspection is None:
-        return [*told, Fact("", waiting)]
-    told += [Fact("kept", kept) for kept in [acceptance(place, inspection)] if kept]
+        return [*facts, Fact("", waiting)]
+    facts += [Fact("kept", kept) for kept in [acceptance(place, inspection)] if kept]
     if not inspection.exact_context:
-        told += [Fact("context", "made anew from the messages; the prompt may have had other tokens")]
-    return told
+        facts += [Fact("context", "made anew from the messages; the prompt may have had other tokens")]
+    return facts
 
 
-def came_about(reply: InspectableReply, index: int) -> list[Fact]:
-    """How a token came about: its round, what was thrown away, how long it took, why so deep."""
+def round_facts(reply: InspectableReply, index: int) -> list[Fact]:
+    """The round of a token: its rejected proposals, place, times, and the reason for its depth."""
     place = reply.place(index)
     round_ = place.round
-    told = []
+    facts = []
     if round_.rejected:
-        told.append(Fact("rejected", _rejected(place)))
+        facts.append(Fact("rejected", _rejected(place)))
     which = f"{round_.index + 1} of {reply.rounds[-1].index + 1}, place {place.position + 1} of {len(round_.tokens)}"
-    told.append(Fact("round", f"{which}, {round_.proposed_n} guessed"))
+    facts.append(Fact("round", f"{which}, {round_.proposed_n} guessed"))
     draft_ms, verify_ms, total_ms = round_.draft_s * 1e3, round_.verify_s * 1e3, round_.total_s * 1e3
-    told.append(Fact("took", f"{draft_ms:.1f} ms to draft, {verify_ms:.1f} to verify, {total_ms:.1f} in all"))
+    facts.append(Fact("took", f"{draft_ms:.1f} ms to draft, {verify_ms:.1f} to verify, {total_ms:.1f} in all"))
     if why := why_text(round_):
-        told.append(Fact("depth", why))
-    return told
+        facts.append(Fact("depth", why))
+    return facts
 
 
 def _names_its_guess(drafter: str | None) -> bool:
@@ -70,7 +70,7 @@ def _names_its_guess(drafter: str | None) -> bool:
 
 
 def acceptance(place: TokenPlace, inspection: Inspection) -> str:
-    """How likely the token is kept when it is proposed; empty where that cannot be said."""
+    """The chance that the token is kept when it is proposed; empty where it is not known."""
     p = inspection.target.filtered
     if p is None:
         return ""
@@ -84,17 +84,17 @@ def acceptance(place: TokenPlace, inspection: Inspection) -> str:
 
 
 def legend(inspection: Inspection) -> str:
-    """What the letters among the facts stand for; empty where there are none."""
+    """The meaning of the letters among the facts; empty where there are none."""
     if inspection.target.filtered is None:
         return ""
     q = "; q: the draft's" if inspection.draft is not None else ""
     return f"p: the target's probability as sampled{q}; kept: chance to stay"
 
 
-def packed(told: Iterable[Fact], width: int) -> list[str]:
-    """Facts on as few lines as they fit on, in order."""
+def packed(facts: Iterable[Fact], width: int) -> list[str]:
+    """The facts, in order, on as few lines as they fit on."""
     lines: list[str] = []
-    for fact in told:
+    for fact in facts:
         text = f"{fact.label} {fact.text}".strip()
         if lines and cell_len(f"{lines[-1]} · {text}") <= width:
             lines[-1] += f" · {text}"
@@ -104,7 +104,7 @@ def packed(told: Iterable[Fact], width: int) -> list[str]:
 
 
 def top_rows(inspection: Inspection, width: int) -> list[tuple[str, str]]:
-    """What target and draft think, side by side: this token's probability and rank, then the likeliest tokens."""
+    """Target and draft side by side: this token's probability and rank, then the likeliest tokens."""
     half = (width - 2) // 2
     target = _top("target", "p", inspection.target, inspection.token, half)
     if inspection.draft is None:
@@ -113,14 +113,14 @@ def top_rows(inspection: Inspection, width: int) -> list[tuple[str, str]]:
 
 
 def bar(prob: float, cells: int) -> str:
-    """A probability as a bar, always ``cells`` wide; what is not nothing shows."""
+    """A probability as a bar, always ``cells`` wide; anything above 0 is visible."""
     eighths = max(round(prob * cells * 8), 1 if prob > 0 else 0)
     full, rest = divmod(eighths, 8)
     return (_BLOCKS[8] * full + (_BLOCKS[rest] if rest else "")).ljust(cells)
 
 
 def _top(model: str, letter: str, opinion: Opinion, token: int, width: int) -> list[str]:
-    """The model's own probability and rank of the token, what the sampler makes of it, then the likeliest tokens."""
+    """The model's probability and rank of the token, its probability after sampling, then the likeliest tokens."""
     head = f"{model} {opinion.prob:.0%}, rank {opinion.rank}"
     if opinion.filtered is not None:
         head += f" {letter} {opinion.filtered:.2f}"
@@ -136,7 +136,7 @@ def _candidate(candidate: Candidate, chosen: bool, width: int) -> str:
 
 
 def _text(place: TokenPlace, inspection: Inspection | None) -> str:
-    """The token's text; for one without, what the vocabulary calls it, if it is among the likeliest."""
+    """The token's text; for one without, its name in the vocabulary, if it is among the likeliest."""
     if place.token.text or inspection is None:
         return place.token.text
     return next((c.text for c in inspection.target.top if c.id == place.token.id), "")

@@ -1,4 +1,4 @@
-"""What the live line says, in order: how fast, how much faster than plain, and why.
+"""The live line: speed, speed-up over plain decoding, and the figures that explain it.
 
 Pure text of fixed widths: a figure changes in place and never moves its neighbours; what does not fit is
 left out from the right. The numbers themselves are worded by ``localspec.runtime.figures``.
@@ -17,13 +17,13 @@ from localspec.runtime import figures
 
 GAP = "  "
 PAUSED_AFTER_N = 4
-"""So many rounds in a row without proposals are a pause rather than chance."""
+"""Rounds in a row without proposals that count as a pause."""
 _MOST_BARS, _FEWEST_BARS = 30, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Something other than writing that is going on; ``fraction`` is None where there is no telling."""
+    """Something other than writing; ``fraction`` is None where the end is not known."""
 
     what: str
     fraction: float | None = None
@@ -32,7 +32,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What there is to show about a reply."""
+    """The figures of a reply."""
 
     timings: Timings
     depth: int | None = None
@@ -41,23 +41,23 @@ class Figures:
     why_off: str | None = None
     """Why speculation is off, in a few words; None while it is on."""
     paused: bool = False
-    """Whether the depth policy has proposed nothing for a while."""
+    """True if the depth policy has proposed nothing for a while."""
     mode: MarkMode = MarkMode.ORIGIN
     counts: Mapping[str, int] = field(default_factory=dict)
     """Tokens by kind, in the words of ``mode``."""
     latest: tuple[Round, ...] = ()
     """The latest rounds, at most as many as are shown."""
     toy: bool = False
-    """Whether the pair is too small to gain speed, so that what became of its guesses comes first."""
+    """True for a pair too small to gain speed; acceptance then comes first."""
 
 
 def latest_of(rounds: Sequence[Round]) -> tuple[Round, ...]:
-    """The rounds that there may be bars for."""
+    """The rounds that may have bars."""
     return tuple(rounds[-_MOST_BARS:])
 
 
 def paused(rounds: Sequence[Round]) -> bool:
-    """Whether the latest rounds went without proposals."""
+    """True if the latest rounds had no proposals."""
     latest = rounds[-PAUSED_AFTER_N:]
     return len(latest) == PAUSED_AFTER_N and not any(round_.depth for round_ in latest)
 
@@ -87,7 +87,7 @@ def figures_line(shown: Figures, width: int) -> str:
 
 
 def _off_line(speed: Sequence[str], why: str, width: int) -> str:
-    """There is nothing to say of acceptance, so there is room to say why."""
+    """The speed and, as far as it fits, why speculation is off."""
     lines = (
         (*speed, f"speculation off: {why}"),
         (*speed, f"off: {why}"),
@@ -98,12 +98,12 @@ def _off_line(speed: Sequence[str], why: str, width: int) -> str:
 
 
 def count_fields(counts: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Tokens by kind, as (kind, text); each text has a fixed width."""
+    """The counts as (kind, text); each text has a fixed width."""
     return [(kind, f"{figures.count(n, fixed=True)} {kind}") for kind, n in counts.items()]
 
 
 def bars(shown: Figures, width: int) -> str:
-    """The sparkline that fits beside the counts into ``width`` cells, as wide at all times; empty if none does."""
+    """The sparkline that fits beside the counts into ``width`` cells, always as wide; empty if none fits."""
     taken = len(GAP.join(text for _, text in count_fields(shown.counts))) + len(GAP)
     room = min(width - taken, _MOST_BARS)
     return sparkline(shown.latest, room) if room >= _FEWEST_BARS else ""

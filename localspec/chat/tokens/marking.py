@@ -39,40 +39,40 @@ MODES: Mapping[MarkMode, str] = {
     MarkMode.HEAT: "how likely the target thought it",
     MarkMode.ROUNDS: "every other round a stroke, its last token bold",
 }
-"""What each mode shows, in a few words."""
+"""A few words for each mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyFormat:
-    """How replies are shown: one being written always as tokens, a finished one as Markdown if that is asked for."""
+    """The format of replies. One that is being written is always tokens; a finished one is Markdown if ``markdown``."""
 
     mode: MarkMode = MarkMode.ORIGIN
     markdown: bool = True
     marked: bool = False
-    """Whether Markdown has marks, too; tokens have them in any case."""
+    """True for marks in Markdown too; tokens have them in any case."""
 
     @property
     def marks(self) -> MarkMode:
-        """How a finished reply is marked."""
+        """The mode in which a finished reply is marked."""
         return self.mode if self.marked or not self.markdown else MarkMode.OFF
 
     def next(self, *, hidden: bool) -> ReplyFormat:
-        """The next mode; but where clean Markdown has ``hidden`` the marks, they are brought out in it first.
+        """The format with the next mode; or with the same mode made visible, if clean Markdown has ``hidden`` the marks.
 
-        What shows them, Markdown or tokens, stays as it is.
+        Markdown stays Markdown, and tokens stay tokens.
         """
         out = hidden and self.markdown and not self.marked and self.mode is not MarkMode.OFF
         return replace(self, mode=self.mode if out else self.mode.next, marked=True)
 
 
 class GhostMode(StrEnum):
-    """What becomes of rejected proposals on screen."""
+    """A way of showing rejected proposals."""
 
     OFF = "off"
     BRIEF = "brief"
     """At the end of the text, for a moment."""
     KEEP = "keep"
-    """Where they were proposed, for as long as tokens are shown."""
+    """At the place where they were proposed, as long as tokens are shown."""
 
     @property
     def next(self) -> GhostMode:

@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.tokens.facts import Fact, came_about, legend, packed, thought_of, top_rows
+from localspec.chat.tokens.facts import Fact, legend, packed, round_facts, token_facts, top_rows
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 
 
@@ -36,10 +36,10 @@ class TokenPanel(VerticalScroll, can_focus=False):
         inspection = reply.inspections.get(index)
         top = top_rows(inspection, width) if inspection else []
         lines = [
-            *_lines(thought_of(reply, index, waiting), width, wide),
+            *_lines(token_facts(reply, index, waiting), width, wide),
             *[_pair(*row, head=not at) for at, row in enumerate(top)],
             *([Content("")] if top and wide else []),
-            *_lines(came_about(reply, index), width, wide),
+            *_lines(round_facts(reply, index), width, wide),
             *([Content.styled(legend(inspection), "$quiet")] if inspection and legend(inspection) else []),
         ]
         self._text.update(Content("\n").join(lines))

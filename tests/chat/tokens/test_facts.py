@@ -12,11 +12,11 @@ from localspec.chat.tokens.facts import (
     Fact,
     acceptance,
     bar,
-    came_about,
     legend,
     packed,
     quoted,
-    thought_of,
+    round_facts,
+    token_facts,
     top_rows,
 )
 from localspec.chat.tokens.inspectable_reply import InspectableReply
@@ -63,7 +63,7 @@ def test_letters_are_explained_where_they_stand() -> None:
 def test_all_that_is_known_is_said() -> None:
     """Text, id, place in the reply, origin, drafter, round, place in it, what was thrown away, times, reason."""
     known = trace(why="3 proposals, all accepted with 60%")
-    said = packed([*thought_of(known, 0, "asking"), *came_about(known, 0)], 1)
+    said = packed([*token_facts(known, 0, "asking"), *round_facts(known, 0)], 1)
     assert said == [
         "“ fox” id 1, 1 of 2",
         "accepted from draft",
@@ -73,22 +73,22 @@ def test_all_that_is_known_is_said() -> None:
         "took 1.2 ms to draft, 40.1 to verify, 43.0 in all",
         "depth 3 proposals, all accepted with 60%",
     ]
-    assert Fact("rejected", "“⏎” “␛” from suffix") in came_about(known, 1), "in the place of the rejected guess"
+    assert Fact("rejected", "“⏎” “␛” from suffix") in round_facts(known, 1), "in the place of the rejected guess"
 
 
 def test_a_token_without_text_is_named_if_the_target_knows_it() -> None:
     """The end of a turn has a name in the vocabulary; part of a character has none."""
     known = trace()
-    assert thought_of(known, 1, "")[0].text.startswith("(no text of its own) id 2")
+    assert token_facts(known, 1, "")[0].text.startswith("(no text of its own) id 2")
     known.inspections[1] = Inspection(2, opinion(0.3, 0.4), None)
-    assert thought_of(known, 1, "")[0].text.startswith("“ 2” id 2")
+    assert token_facts(known, 1, "")[0].text.startswith("“ 2” id 2")
 
 
 def test_a_prompt_made_anew_is_admitted() -> None:
     """Figures that may be about other tokens say so."""
     known = trace()
     known.inspections[0] = Inspection(1, opinion(0.3, 0.4), None, exact_context=False)
-    assert any("anew" in fact.text for fact in thought_of(known, 0, ""))
+    assert any("anew" in fact.text for fact in token_facts(known, 0, ""))
 
 
 @given(st.floats(0, 1), st.integers(1, 20))
