@@ -145,7 +145,7 @@ class Thread:
         return self.turns[-1]
 
     def carry_on(self, turn: Turn) -> Turn:
-        """Reopen a reply to be continued; the turns after it become a branch. Raises ValueError if there is no reply."""
+        """Reopen a reply to continue it; the turns after it become a branch. Raises ValueError if there is no reply."""
         if turn.answer is None:
             raise ValueError("nothing was answered")
         self.load(turn)
@@ -166,7 +166,7 @@ class Thread:
         return question, (at + 1, max(at + 1, len(replies)))
 
     def turn_to(self, turn: Turn, step: int) -> Turn | None:
-        """Show the previous or next reply, past the last one the previous or next version of the question; None if none."""
+        """Show the previous or next reply; past the last, the previous or next version of the question. None at the end."""
         replies, at = self._replies(turn)
         if self._show_one_of(replies, at + step):
             return self.holding(turn.question or replies[at + step])

@@ -11,7 +11,7 @@ def code_blocks(markdown: str) -> list[str]:
     r"""The text between fences (CommonMark 4.5); a block that was not closed goes to the end.
 
     >>> code_blocks("Do this:\n```sh\nls\n```\nThen that.")
-    ['ls\\n']
+    ['ls\n']
     """
     blocks: list[str] = []
     lines: list[str] | None = None

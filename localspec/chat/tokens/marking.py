@@ -57,7 +57,7 @@ class ReplyFormat:
         return self.mode if self.marked or not self.markdown else MarkMode.OFF
 
     def next(self, *, hidden: bool) -> ReplyFormat:
-        """The format with the next mode; or with the same mode made visible, if clean Markdown has ``hidden`` the marks.
+        """The format with the next mode; or this one made visible, if clean Markdown has ``hidden`` the marks.
 
         Markdown stays Markdown, and tokens stay tokens.
         """
