@@ -166,7 +166,7 @@ class Thread:
         return question, (at + 1, max(at + 1, len(replies)))
 
     def turn_to(self, turn: Turn, step: int) -> Turn | None:
-        """Show the previous or next reply; past the last, the previous or next version of the question. None at the end."""
+        """Show the previous or next reply; past the last, the previous or next version of the question. Else None."""
         replies, at = self._replies(turn)
         if self._show_one_of(replies, at + step):
             return self.holding(turn.question or replies[at + step])
