@@ -1,4 +1,4 @@
-"""Settings under the command line: each is the default of its option, and never in the way of one that is given."""
+"""The layers of settings: each is the default of its option, and gives way to one that is given."""
 
 from __future__ import annotations
 
@@ -262,6 +262,14 @@ def test_run_goes_on_and_says_what_it_left_out(localspec: Localspec) -> None:
     assert "left out" in done.err
     ((_, options),) = world.pairs[0].asked
     assert options.max_tokens == 2
+
+
+def test_a_wrong_bias_in_the_file_is_left_out(localspec: Localspec) -> None:
+    """The reply is made; given as an option, it would be refused."""
+    configure('[sampling]\nlogit_bias = ["5=loud"]\n')
+    done = localspec("run", *FILES, "hello")
+    assert done.code == 0
+    assert "line 2: sampling.logit_bias: 'loud' is neither a number nor 'ban'. It is left out." in done.err
 
 
 def test_mistakes_of_the_command_line_stay_its_own(localspec: Localspec) -> None:

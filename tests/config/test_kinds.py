@@ -1,4 +1,4 @@
-"""Ports, files and patterns are taken as they are meant, and nothing else is."""
+"""Kinds of values: ports, files, patterns and biases are taken as they are meant, and nothing else is."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def test_what_is_meant(key: str, given: object, taken: Value) -> None:
     [
         *(("metrics", wrong) for wrong in (-1, 65536, "65536", 1.5, True, "", " ", "a\0b", None)),
         *(("audit_log", wrong) for wrong in (5, "", "\n", False)),
+        *(("logit_bias", wrong) for wrong in ("5", "x=1", "5=x", ["5=ban", "6=loud"], "5=1=2")),
         *(("redact", wrong) for wrong in (["("], ["ok", "[a"], [""], 5)),
     ],
 )
