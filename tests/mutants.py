@@ -44,6 +44,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "store/provenance": ("store/test_provenance.py",),
     "store/recorder": ("store/test_recorder.py", "store/test_recovery.py"),
     "models/download/transfer": (
+        "models/download/test_transfer.py",
         "models/download/test_download.py",
         "models/download/test_part_fuzz.py",
         "models/download/test_way.py",
