@@ -352,8 +352,9 @@ def test_a_prompt_that_cannot_be_used_is_refused_first() -> None:
     vocab = letters(12)
     with pytest.raises(InputError, match="empty"):
         reply(TableModel(vocab), None, prompt=[])
-    with pytest.raises(CapacityError, match="9 tokens, but the context holds 8"):
+    with pytest.raises(CapacityError, match="9 tokens, but the context holds 8") as refused:
         reply(TableModel(vocab, n_ctx=8), None, prompt=[1] * 9)
+    assert "--ctx 521" in refused.value.hint
 
 
 def test_a_stop_signal_ends_the_reply_and_keeps_what_was_committed() -> None:

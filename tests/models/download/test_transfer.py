@@ -13,7 +13,7 @@ import pytest
 from localspec.models.download import Delayed
 from localspec.models.download.context import DownloadContext, Stopped
 from localspec.models.download.events import DownloadEvent
-from localspec.models.download.partial_file import Part
+from localspec.models.download.partial_file import PartialFile
 from localspec.models.download.refusals import TransientError
 from localspec.models.download.transfer import Transfer
 from tests.models.download.support import BIG, World, noise
@@ -36,7 +36,7 @@ class Told:
         """Bytes on the disk, and those of them that have just come over the network."""
         self.transfer = Transfer(
             world.remote(),
-            around or world.around(),
+            around or world.context(),
             self.reports.append,
             lambda _, held, arrived: self.progress.append((held, arrived)),
         )
@@ -59,7 +59,7 @@ def test_a_stop_is_heeded_while_what_is_there_is_read(world: World) -> None:
     layout = world.layout()
     layout.prepare()
     layout.part.write_bytes(DATA[: 2 * MIB])
-    around = world.around()
+    around = world.context()
     around.stop.set()
     told = Told(world, around)
     with pytest.raises(Stopped):
@@ -71,7 +71,7 @@ def test_another_length_than_the_hubs_is_told_before_a_byte_is_taken(world: Worl
     told = Told(world)
     layout = world.layout()
     layout.prepare()
-    with Part(layout, world.free_bytes) as part, pytest.raises(TransientError, match="sends 5 bytes"):
+    with PartialFile(layout, world.free_bytes) as part, pytest.raises(TransientError, match="sends 5 bytes"):
         told.transfer._accept(httpx2.Response(200, headers={"content-length": "5"}), part)
 
 
@@ -85,9 +85,9 @@ def test_nothing_beyond_the_files_length_reaches_the_disk(world: World) -> None:
     layout = world.layout()
     layout.prepare()
     body: Any = TooLong()
-    with Part(layout, world.free_bytes) as part:
+    with PartialFile(layout, world.free_bytes) as part:
         told.transfer._take(body, part)
-        assert part.is_right()
+        assert part.is_verified()
 
 
 def test_a_wait_for_another_program_is_told_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_a_wait_for_another_program_is_told_once(world: World, monkeypatch: pyte
             waiting()
         yield
 
-    monkeypatch.setattr("localspec.models.download.transfer.held", held_by_another)
+    monkeypatch.setattr("localspec.models.download.transfer.download_lock", held_by_another)
     told = Told(world)
     told.transfer.run()
     waits = [report for report in told.reports if isinstance(report, Delayed)]
