@@ -101,4 +101,4 @@ def test_a_wait_for_another_program_is_told_once(world: World, monkeypatch: pyte
     told = Told(world)
     told.transfer.run()
     waits = [report for report in told.reports if isinstance(report, Delayed)]
-    assert [report.reason for report in waits] == ["another program is fetching it"]
+    assert [report.reason for report in waits] == ["another program is downloading it"]
