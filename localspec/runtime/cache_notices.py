@@ -1,4 +1,4 @@
-"""What is said at a bare terminal when the app has gone: what is still kept on disk, and what was left undone."""
+"""Notices at a bare terminal when the app has gone: a cache is still being kept on disk, or was not kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 _KEEPING = "Keeping the conversation's cache on disk;"
 KEEPING_BEHIND = f"{_KEEPING} Ctrl-C lets that go on without you."
-"""Where another process does it."""
+"""For a cache that another process keeps."""
 KEEPING_HERE = f"{_KEEPING} Ctrl-C goes on without it."
 NOT_KEPT = "The conversation's cache is not kept; it will be read again when you go on with it."
 _LONG_S = 1.0

@@ -1,7 +1,7 @@
-"""What this machine takes for a round with this pair: measured at load, before the first reply.
+"""The costs of rounds with a pair on this machine, measured at load, before the first reply.
 
-The plain speed is measured each time, by the very loop that replies use. The rest, what a batch of b tokens
-and a step of the draft cost beside a plain token, takes some seconds with a small target and up to
+The plain speed is measured each time, by the very loop that replies use. The rest, the costs of a batch of b tokens
+and of a drafter's query beside a plain token, takes some seconds with a small target and up to
 half a minute with one that writes two tokens a second, so it is kept on disk (``calibration_file.py``) and only scaled
 to the speed of the day. Prices are the fastest of several evaluations:
 whatever interrupts an evaluation only adds to it, so the ratio of two prices is nearly the same on a busy machine as on
@@ -49,7 +49,7 @@ _SHORT_S = 0.03
 _FIRST_PIECE_N, _PIECE_N = 4, 16
 """Tokens of the prompt that are read at once, so that there is progress to show while it is read."""
 _DRAFT_SHARE = 0.1
-"""What a draft takes of the target's time, as far as planning goes."""
+"""A drafter's share of the target's time, as far as planning goes."""
 _CLEARLY = 0.93
 """Fewer threads must take less than this share of the time to be preferred."""
 _STEADY = 1.6
@@ -189,7 +189,7 @@ def _query_cost(model: TunableModel, prompt: Sequence[int]) -> QueryCost:
 
 
 def _batches_weight(batches: Sequence[int], plain_s: float) -> float:
-    """How long the batches take that there is time for, as ``measure_costs`` goes on with them."""
+    """The time of the batches that ``measure_costs`` will have time for, in single tokens."""
     weight = 0.0
     for done_n, batch in enumerate(batches):
         if weight * plain_s > _BATCHES_S and done_n >= FEWEST_ROUNDS:
@@ -206,7 +206,7 @@ def _extrapolated(rounds_s: dict[int, float], batch: int) -> float:
 
 
 def is_steady(target: Model, prompt: Sequence[int], progress: MeasuringProgress) -> bool:
-    """Whether the machine takes the same time for the same work; on a busy one nothing measured is worth keeping."""
+    """True if the machine takes the same time for the same work; on a busy one no measurement is worth keeping."""
     progress.begin("is it steady?", 2 * _REPEATS)
     spent_s = [_timed(lambda: target.logits(prompt, 1)) for _ in range(2 * _REPEATS)]
     return max(spent_s[1:]) < _STEADY * min(spent_s[1:])
@@ -277,7 +277,7 @@ def _times_s(once: Callable[[], float]) -> Sequence[float]:
 
 
 def _rollback_s(model: Model, prompt: Sequence[int], verified_s: float) -> float:
-    """What a round takes on average after one whose proposals were all refused, beyond the ``verified_s`` it takes."""
+    """Seconds by which a round on average exceeds ``verified_s`` after one whose proposals were all refused."""
     rounds_n = min(_REFUSALS_N, len(prompt) - 2)
     ends = range(len(prompt) - rounds_n, len(prompt))
     model.logits(prompt[: ends[0] - 1], 0)

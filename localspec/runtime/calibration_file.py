@@ -23,7 +23,7 @@ _FORMAT = 1
 
 
 def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
-    """What costs depend on, in a name: the models, llama.cpp's build, the machine, and how they are loaded.
+    """A name for all that costs depend on: the models, llama.cpp's build, the machine, and the way of loading.
 
     A model is known by its size and its first and last megabyte: reading all of it would take longer than
     measuring.
@@ -37,13 +37,13 @@ def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> s
 
 
 class CalibrationFile:
-    """Where the costs of one key lie."""
+    """The file with the costs of one key."""
 
     def __init__(self, folder: Path, key: str) -> None:
         self._path = folder / f"{key}.json"
 
     def load(self) -> tuple[Costs, dict[str, int]] | None:
-        """The costs and the threads by model that were found best; None if there are none to be had."""
+        """The costs, and the best number of threads by model; None if the file is missing or damaged."""
         try:
             data: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
             return Costs.from_dict(data["costs"]), {str(k): int(n) for k, n in data["threads"].items()}
@@ -57,7 +57,7 @@ class CalibrationFile:
             replace_file(self._path, text.encode(), private=True)
 
     def refresh(self, costs: Costs) -> None:
-        """Put what rounds have taught in the place of what was measured once, if that was worth keeping."""
+        """Replace the measured costs by those that rounds have taught, if the file was worth keeping."""
         taught, kept = costs.taught(), self.load()
         if taught is not None and kept is not None:
             self.save(taught, kept[1])

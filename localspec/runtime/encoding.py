@@ -20,11 +20,11 @@ _HEAD_N = 2
 _UNKNOWN = "\U0001fae9"
 """A character that vocabularies have no token for, or tokens of its bytes."""
 _WHITE_SPACE = b" \t\n\v\f\r"
-"""What llama.cpp drops beside tokens that strip it: C's isspace."""
+"""The bytes that llama.cpp drops beside tokens that strip white space: C's isspace."""
 
 
 class TextVocab(Protocol):
-    """What turning text into tokens takes; ``backends.llama.vocab.LlamaVocab`` has it."""
+    """A vocabulary, as far as encoding needs it; ``backends.llama.vocab.LlamaVocab`` is one."""
 
     @property
     def chat_template(self) -> str | None: ...
@@ -37,12 +37,12 @@ class TextVocab(Protocol):
 
     @property
     def adds_bos(self) -> bool:
-        """Whether every text has to begin with ``bos``."""
+        """True if every text has to begin with ``bos``."""
         ...
 
     @property
     def prefixes_space(self) -> bool:
-        """Whether a space is put in front of text at the start and after control tokens."""
+        """True if a space is put in front of text at the start and after control tokens."""
         ...
 
     @property
@@ -55,15 +55,15 @@ class TextVocab(Protocol):
         ...
 
     def is_control(self, token: int) -> bool:
-        """Whether text before and after the token is always tokenized apart."""
+        """True if text before and after the token is always tokenized apart."""
         ...
 
     def strips_before(self, token: int) -> bool:
-        """Whether tokenizing drops white space in front of the token."""
+        """True if tokenizing drops white space in front of the token."""
         ...
 
     def strips_after(self, token: int) -> bool:
-        """Whether tokenizing drops white space behind the token."""
+        """True if tokenizing drops white space behind the token."""
         ...
 
     def tokenize(self, text: str | bytes, *, special: bool) -> list[int]: ...
@@ -201,7 +201,7 @@ def _bytes_and_marks(text: MarkedText) -> tuple[bytes, bytes]:
 
 
 def _ends(data: bytes, vocab: TextVocab, tokens: Iterable[int], at: int) -> Iterator[int]:
-    """Where in ``data`` each token ends, as far as the tokens say what stands there from ``at`` on."""
+    """The end of each token in ``data``, as far as the tokens spell what stands there from ``at`` on."""
     before: int | None = None
     for token in tokens:
         end = _end(data, vocab, token, at, before)
@@ -212,7 +212,7 @@ def _ends(data: bytes, vocab: TextVocab, tokens: Iterable[int], at: int) -> Iter
 
 
 def _end(data: bytes, vocab: TextVocab, token: int, at: int, before: int | None) -> int | None:
-    """Where ``token`` ends if it says what stands at ``at``, tokenizing's own liberties with white space allowed."""
+    """The end of ``token`` if it spells what stands at ``at``, but for the white space that tokenizing changes."""
     source = vocab.source(token)
     starts = [at]
     if vocab.strips_before(token) or (before is not None and vocab.strips_after(before)):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MISSING = "-"
 ENDED_EARLY: Mapping[str, str] = {"cancelled": "stopped", "length": "ended at the length limit"}
-"""What is said of a reply that the model did not end itself, by the reason of its end."""
+"""Words for a reply that the model did not end itself, by the reason of its end."""
 _COUNT_WIDTH = 5
 _SPEED_WIDTH = 5
 _TIMES_WIDTH = 5
@@ -100,7 +100,7 @@ def depth_used(rounds: Sequence[Round]) -> int | None:
 
 
 def drafters_used(rounds: Sequence[Round]) -> tuple[str, ...]:
-    """Who proposed, in order of first appearance; empty if every round was plain."""
+    """The drafters that proposed, in order of first appearance; empty if every round was plain."""
     rounds_by = (round_.drafter for round_ in rounds if round_.drafter is not None)
     # Those that shared a round are named together there.
     return tuple(dict.fromkeys(name for together in rounds_by for name in together.split("+")))

@@ -1,4 +1,4 @@
-"""A pair that is open: the session between two loaded models and whoever asks them.
+"""A loaded pair: two models in memory, and the replies they give.
 
 Wires checks, backend, prompt and loop together; each of them knows nothing of the others.
 """
@@ -190,7 +190,7 @@ class LoadedPair:
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
-    """What the files say about themselves."""
+    """The headers of both files."""
 
     target: GgufHeader
     draft: GgufHeader | None
@@ -264,7 +264,7 @@ def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft
 
 
 def _calibration_file(options: LoadOptions, target: LlamaModel) -> CalibrationFile:
-    """Where the prices of this pair, loaded like this, are kept."""
+    """The file for the costs of this pair, loaded like this."""
     files = [file for file in (options.target, options.draft) if file is not None]
     how = replace(options, target=Path(), draft=None)
     key = calibration_key(files, (how, target.device, native().build))
@@ -279,7 +279,7 @@ def _fit(
     cancel: Cancellation,
     progress: Progress,
 ) -> Costs:
-    """What this machine takes for a round, measured or remembered."""
+    """The costs of rounds on this machine, measured or remembered."""
     progress(_MEASURING, 0.0)
     tuning = Tuning(
         target,
@@ -296,7 +296,7 @@ def _fit(
 
 
 def _kept_caches(options: LoadOptions, target: LlamaModel, draft: LlamaModel | None, costs: Costs) -> KeptCaches:
-    """Where the caches of this pair are kept, and from what length on."""
+    """The store for the caches of this pair, and of conversations that are long enough for it."""
     files = [file for file in (options.target, options.draft) if file is not None]
     key = calibration_key(files, (target.cache_type_k, target.cache_type_v, target.flash_attn))
     read_s = costs.round_s(costs.largest) / costs.largest

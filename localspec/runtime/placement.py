@@ -30,7 +30,7 @@ _SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How both models will be loaded."""
+    """The settings by which both models will be loaded."""
 
     target: LoadSettings
     draft: LoadSettings | None

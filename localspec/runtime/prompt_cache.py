@@ -35,7 +35,7 @@ _BROKEN_AFTER_S = 3600.0
 
 
 class RestoredCache(Protocol):
-    """What came back from a file."""
+    """The outcome of reading a cache from a file."""
 
     @property
     def tokens(self) -> tuple[int, ...]: ...
@@ -51,7 +51,7 @@ class Keepable(Protocol):
 
     @property
     def held_tokens(self) -> Sequence[int]:
-        """What its cache holds."""
+        """The tokens that its cache holds."""
         ...
 
     def held(self, context: Sequence[int]) -> int: ...
@@ -80,7 +80,7 @@ class _Kept:
     size_bytes: int
 
     def shared_n(self, blocks: Sequence[str]) -> int:
-        """How many leading tokens it has in common with other blocks, in whole blocks."""
+        """The number of leading tokens it has in common with other blocks, in whole blocks."""
         same = next((n for n, (a, b) in enumerate(zip(self.blocks, blocks, strict=False)) if a != b), None)
         return _BLOCK_N * (min(len(self.blocks), len(blocks)) if same is None else same)
 
@@ -152,7 +152,7 @@ class KeptCaches:
         self._make_room()
 
     def _bring_back(self, kept: _Kept, cancel: Cancellation) -> None:
-        """What does not come back goes, so that it can be kept anew."""
+        """Restore a kept cache; delete it if that fails, so that it can be kept anew."""
         for number, model in enumerate(self.models):
             _check(cancel)
             if model.restore(kept.folder / f"{number}{_CACHE}", cancel).reason:
@@ -191,7 +191,7 @@ def _read(folder: Path, indices: str) -> Iterator[_Kept]:
 
 
 def _is_broken(folder: Path) -> bool:
-    """Whether a program was killed while it wrote this one."""
+    """True if a program was killed while it wrote this cache."""
     try:
         files = [file for file in folder.iterdir() if file.suffix in (_CACHE, _PART)]
         return bool(files) and not (folder / _INDEX).exists() and all(map(_is_old, files))

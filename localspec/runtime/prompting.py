@@ -30,7 +30,7 @@ _FAR = 2
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """What the model is to continue."""
+    """A prompt as tokens, which the model continues."""
 
     tokens: list[int]
     dropped_n: int = 0
@@ -55,7 +55,7 @@ class Prompter:
         self._latest = list(tokens)
 
     def count(self, text: str) -> int:
-        """How many tokens ``text`` has in a message."""
+        """The number of tokens that ``text`` has in a message."""
         return len(self._encoder.tokenize(MarkedText.given(text)))
 
     def raw(self, text: str, prefix: str = "") -> RenderedPrompt:
@@ -129,7 +129,7 @@ class Prompter:
         return [vocab.bos, *self._encoder.encode(text, earlier[1:])]
 
     def _is_far_too_long(self, text: str) -> bool:
-        """Whether a text has several times more tokens than fit, found without tokenizing all of it at once."""
+        """True if a text has several times more tokens than fit, found without tokenizing all of it at once."""
         if len(text) <= _LONG * self._n_ctx:
             return False
         tokens_n = 0
@@ -150,7 +150,7 @@ class Prompter:
 
 
 def _starts_of_turns(turns: Sequence[Message]) -> list[int]:
-    """Where a conversation may begin after leaving out what stands before: at what a user says."""
+    """The messages that a shortened conversation may begin with: a user's."""
     return [i for i, message in enumerate(turns) if i and message.role is Role.USER]
 
 

@@ -1,4 +1,4 @@
-"""What was said in other conversations, where the suffix drafter can find it."""
+"""The replies of other conversations, in memory for the suffix drafter."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whether speculation is lossless here: the same pair asked with and without it, and what the replies say."""
+"""Tests of losslessness: the same pair is asked with and without speculation, and the replies are compared."""

@@ -1,4 +1,4 @@
-"""What one examination found."""
+"""A check: one question about a pair, with the answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class CheckOutcome(StrEnum):
-    """What a check came to."""
+    """The outcome of a check."""
 
     PASS = "pass"  # noqa: S105 -- no password
     FAIL = "fail"
@@ -26,13 +26,13 @@ class Check:
     text: str
     """The answer in a sentence or two."""
     details: tuple[str, ...] = ()
-    """Lines for whoever wants to know more."""
+    """Further lines, for a reader who wants to know more."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """What it rests on; values that JSON knows."""
+    """The figures it rests on; values that JSON knows."""
 
 
 def verdict_of(checks: Sequence[Check]) -> CheckOutcome:
-    """One failure fails the whole; it passes only if replies were compared, and proposals were among them."""
+    """The outcome of all checks: FAIL if one failed, PASS only if replies with proposals were compared."""
     outcomes = {check.name: check.outcome for check in checks}
     if CheckOutcome.FAIL in outcomes.values():
         return CheckOutcome.FAIL

@@ -1,4 +1,4 @@
-"""All checks on one pair, in order, and how far they have come."""
+"""The examination of a pair: all checks in order, with progress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHORT_CHARACTERS = 400
 
 @dataclass(frozen=True, slots=True)
 class ExaminationPlan:
-    """How much is tried."""
+    """The extent of an examination."""
 
     speculation: Speculation
     sampling: Sampling = field(default_factory=Sampling)
@@ -34,7 +34,7 @@ class ExaminationPlan:
     samples_n: int = 300
     """Openings of either kind at each place."""
     places_n: int = 3
-    """Prompts at which the law of openings is tested."""
+    """Prompts at which the distribution of openings is tested."""
     opening_n: int = 3
     """Tokens of an opening."""
     replies_n: int = 3
@@ -75,7 +75,7 @@ def examine(pair: ScorablePair, plan: ExaminationPlan) -> Iterator[Check | float
 
 
 def _unbroken(part: _Part) -> Iterator[Check | None]:
-    """A reply that breaks off fails its check, and the others go on; one that has no room is not held against it."""
+    """The checks of a part. A reply that breaks off fails its check; one that has no room leaves it open."""
     try:
         yield from part.checks
     except CapacityError as error:
@@ -92,7 +92,7 @@ class _Part:
     checks: Iterator[Check | None]
     steps_n: int
     step_tokens: int
-    """What a step costs at most, for the share of the work that is done."""
+    """The most tokens that a step takes, for the share of the work that is done."""
 
     @property
     def tokens_n(self) -> int:
@@ -102,14 +102,14 @@ class _Part:
 def _parts(pair: ScorablePair, plan: ExaminationPlan, audit: RoundAudit) -> list[_Part]:
     speculation, sampling, seed = plan.speculation, plan.sampling, plan.seed
     greedy = GreedyTest(pair, speculation, plan.tokens, audit)
-    law = SampledTest(pair, speculation, sampling, plan.opening_n, plan.false_alarm, seed, audit)
+    sampled = SampledTest(pair, speculation, sampling, plan.opening_n, plan.false_alarm, seed, audit)
     likelihood = LikelihoodTest(pair, speculation, sampling, plan.tokens, plan.false_alarm, seed, audit)
     places = plan.short if plan.places else ()
     parts = [
         _Part("greedy", greedy.check(plan.prompts), len(plan.prompts), 3 * plan.tokens),
         _Part(
             "sampled",
-            law.check(places, plan.places, plan.samples_n),
+            sampled.check(places, plan.places, plan.samples_n),
             plan.places * plan.samples_n,
             2 * (plan.opening_n + 1),
         ),

@@ -26,11 +26,11 @@ _NOISE_FACTOR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two replies part."""
+    """The place where two replies part."""
 
     prompt: str
     at: int
-    """Tokens that are equal before it."""
+    """Equal tokens before it."""
     plain: str
     speculative: str
     gap: float | None

@@ -1,4 +1,4 @@
-"""How likely the target itself finds replies made with and without speculation."""
+"""The likelihood of replies made with and without speculation, as the target itself scores them."""
 
 from __future__ import annotations
 

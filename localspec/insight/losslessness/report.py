@@ -1,4 +1,4 @@
-"""What was found, with all that is needed to find it again; to be read, parsed, or attached to a bug."""
+"""The report of an examination, with all that is needed to repeat it; to be read, parsed, or attached to a bug."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """Where and on what the checks were done."""
+    """The pair and the machine that the checks were done on."""
 
     pair: str
     info: PairInfo

@@ -1,4 +1,4 @@
-"""Whether every round of every speculative reply adds up."""
+"""The audit of rounds: the tokens of every speculative reply add up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN_N = 5
 
 @dataclass(slots=True)
 class RoundAudit:
-    """What the speculative replies did, added up."""
+    """Adds up the rounds of speculative replies, and notes those whose tokens do not add up."""
 
     replies_n: int = 0
     rounds_n: int = 0
@@ -55,7 +55,7 @@ class RoundAudit:
 
 
 def _fault(round_: Round, last: bool) -> str | None:
-    """What is wrong with a round; in the last one the reply may end before the target's own token."""
+    """The fault of a round, or None. In the last one the reply may end before the target's own token."""
     origins = [token.origin for token in round_.tokens]
     if not origins:
         return "nothing was committed"

@@ -1,4 +1,4 @@
-"""Sampled replies with and without speculation: openings drawn from one law, by a two-sample test.
+"""Sampled replies with and without speculation: openings compared by a two-sample test.
 
 How replies to a prompt begin, their first tokens jointly, is counted over many seeds of either kind; no seed is used
 twice. The test permutes, so false alarms come no oftener than stated, and the smallest bias it would notice is
@@ -32,7 +32,7 @@ class OpeningTest:
     n: int
     """Replies of either kind."""
     outcomes: int
-    """Openings told apart; rare ones count as one."""
+    """Different openings; rare ones count as one."""
     distance: float
     """Total variation between the two samples; some of it is always chance."""
     p_value: float

@@ -25,7 +25,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["name", "age", "colour", "friends"],
     "additionalProperties": False,
 }
-"""What replies are held to: small, so that small models come to its end."""
+"""The schema that replies are held to; small, so that small models come to its end."""
 _PROMPT = (Message(Role.USER, "Answer in JSON: name, age, favourite colour and friends of a made-up person."),)
 _MAX_TOKENS = 160
 _FIRST_SEED = 800_000_000
@@ -56,7 +56,7 @@ class _Tally:
 
 @dataclass(slots=True)
 class StructuredTest:
-    """Asks for JSON, both ways."""
+    """Asks for JSON with and without speculation."""
 
     pair: ScorablePair
     speculation: Speculation
@@ -106,7 +106,7 @@ def _result(plain: _Tally, fast: _Tally) -> Check:
 
 
 def is_valid(text: str) -> bool:
-    """Whether a text is JSON that fits ``SCHEMA``."""
+    """True if a text is JSON that fits ``SCHEMA``."""
     try:
         return fits(json.loads(text), SCHEMA)
     except ValueError:
@@ -114,7 +114,7 @@ def is_valid(text: str) -> bool:
 
 
 def fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether a value fits a schema, as far as ``SCHEMA`` uses the language (JSON Schema 2020-12)."""
+    """True if a value fits a schema, as far as ``SCHEMA`` uses the language (JSON Schema 2020-12)."""
     if "enum" in schema:
         return bool(value in schema["enum"])
     if not isinstance(value, _TYPES[schema["type"]]) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What is examined, and one question to it."""
+"""The pair that is examined, and one question to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Asked = Sequence[Message] | str
 
 @runtime_checkable
 class ScorablePair(Protocol):
-    """An open pair that also lets its target's scores be seen."""
+    """An open pair that also gives its target's scores."""
 
     @property
     def info(self) -> PairInfo: ...
@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """With speculation, or without."""
+    """The drafters and the depth of a reply; ``PLAIN`` for none."""
 
     spec: tuple[str, ...] | None
     depth: int | None

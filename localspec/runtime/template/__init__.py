@@ -100,7 +100,7 @@ class ChatTemplate:
 
 
 _RUNTIME_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a program in a template can run into."""
+"""The errors that a program in a template can run into."""
 
 
 class _Refusal(Exception):

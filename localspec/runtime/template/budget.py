@@ -1,4 +1,4 @@
-"""How much work a template may do: so many steps, so much text, and an end in time."""
+"""The budget of a template's rendering: so many steps, so much text, and an end in time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TooMuchWork(Exception):
 
 
 class Budget:
-    """What is left to one rendering. Equal templates and messages end at the same step, but for ``_LONGEST_S``."""
+    """The rest of one rendering's budget. Equal templates and messages end at the same step, but for ``_LONGEST_S``."""
 
     def __init__(self, messages_n: int, characters_n: int, check: Callable[[], None]) -> None:
         """``check`` is called every few hundred steps, and may raise."""
@@ -86,7 +86,7 @@ class Budget:
 
 
 def _parts(value: Any) -> Collection[Any] | None:
-    """What a value is written out with; None if it has no parts."""
+    """The parts that a value is written out with; None if it has none."""
     match value:
         case dict():
             return [*value.keys(), *value.values()]

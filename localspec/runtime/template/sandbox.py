@@ -1,4 +1,4 @@
-"""Where templates run: Jinja's sandbox, with marks on what is input and a budget for the work.
+"""The sandbox for templates: Jinja's own, with marks on what is input and a budget for the work.
 
 Only the template's own constants, and what its caller says is no input, are without a mark. Loops, calls, filters,
 tests, operators and texts are paid for as they come; nothing is computed while a template is compiled.
@@ -76,7 +76,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._joined("", parts)
 
     def counted(self, values: Any) -> Iterator[Any]:
-        """What a loop goes through."""
+        """The items of a loop, each counted."""
         return self.budget.counted(values)
 
     def paid(self, value: Any) -> Any:
@@ -226,7 +226,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             self.budget.spend(length)
 
     def _result(self, result: Any, sources: Sequence[Any]) -> Any:
-        """What a function gave, marked and paid for."""
+        """The result of a function, marked and paid for."""
         if isinstance(result, str):
             self.budget.spend_text(len(result))
             if not isinstance(result, MarkedText | Markup):

@@ -52,7 +52,7 @@ from localspec.runtime.worker.messages import (
 logger = logging.getLogger("localspec.runtime.worker")
 
 GRACE_S = 1.0
-"""How long the work under way may take to end once the app is gone; closing the pair may take ``KEEP_S``."""
+"""Seconds that the work under way may take to end once the app is gone; closing the pair may take ``KEEP_S``."""
 
 Opener = Callable[[LoadOptions, Cancellation, Progress | None], InspectablePair]
 """``load.open_pair``, or what stands in for it."""
@@ -107,7 +107,7 @@ def _keep_log() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How far the main thread is with what it does last."""
+    """The progress of the main thread with its last work."""
 
     closing: threading.Event = field(default_factory=threading.Event)
     """Set while a pair is being closed."""
@@ -132,7 +132,7 @@ def _read(requests: BinaryIO, inbox: RequestQueue, outbox: Outbox, ending: Endin
 
 
 def _opener(name: str | None) -> Opener:
-    """What opens a pair, everything it will need loaded now rather than at the first request."""
+    """The function that opens a pair. All that it needs is loaded now rather than at the first request."""
     if name is not None:
         module_name, _, function_name = name.partition(":")
         named: Opener = getattr(import_module(module_name), function_name)

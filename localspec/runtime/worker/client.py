@@ -69,7 +69,7 @@ class EngineClient:
         self._engine: EngineProcess | None = None
         self._wanted: LoadOptions | None = None
         self._may_keep = False
-        """Whether a pair was asked for that keeps its caches, which takes a while."""
+        """True if a pair was asked for that keeps its caches, which takes a while."""
 
     def __enter__(self) -> EngineClient:
         self.start()

@@ -22,7 +22,7 @@ Work = Load | Numbered | CountTokens | Unload
 
 
 class RequestQueue:
-    """What is still to be done. ``cancellation`` is always about the work taken last."""
+    """The work still to be done. ``cancellation`` is always about the work taken last."""
 
     def __init__(self) -> None:
         self.cancellation = Cancellation()

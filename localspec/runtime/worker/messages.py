@@ -1,4 +1,4 @@
-"""What travels between the app and the engine process: one JSON object a line, both ways.
+"""The messages between the app and the engine process: one JSON object a line, both ways.
 
 App to engine: ``Load``, ``Generate``, ``Inspect``, ``Weigh``, ``CountTokens``, ``Cancel``, ``Unload``. Engine to app:
 ``LoadProgress``, ``Loaded``, ``Unloaded``, ``Emitted``, ``Inspected``, ``Weighed``, ``Dropped``, ``TokensCounted``,
@@ -30,7 +30,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.pair_info import PairInfo
 
 KEEP_S = 30.0
-"""How long a pair may take to keep its caches once the app is gone; those of a large model are gigabytes."""
+"""Seconds that a pair may take to keep its caches once the app is gone; those of a large model are gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Inspect:
     request_id: int
     """Like that of a reply, from the same numbers."""
     prompt: tuple[Message, ...] | str
-    """What the reply was asked for with, options likewise."""
+    """The prompt of the reply; ``options`` likewise."""
     options: ReplyOptions
     reply: tuple[int, ...]
     """The ids of its tokens, up to the one in question at least."""
@@ -109,9 +109,9 @@ class LoadProgress:
     """A load is under way."""
 
     what: str
-    """What is being done, in words."""
+    """The step under way, in words."""
     fraction: float
-    """How much of it is done, 0 to 1."""
+    """The share of it that is done, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from localspec.runtime.worker.messages import (
 )
 
 END_S = 3.0
-"""How long an engine that was asked to end may take; it ends itself within child.GRACE_S, or ``KEEP_S`` more."""
+"""Seconds that an engine may take to end when asked; it ends itself within child.GRACE_S, or ``KEEP_S`` more."""
 
 Deliver = Callable[[Answer], None]
 """Takes the next answer."""
@@ -52,7 +52,7 @@ class EngineProcess:
         self._open_requests: deque[Request] = deque()
         self._holds_pair = False
         self._loading = ""
-        """What the load under way does now."""
+        """The step of the load under way."""
         self._exit_error: LocalSpecError | None = None
         self._muted = False
         self._popen, self._log_start = _start(log_file, opener)
@@ -65,13 +65,13 @@ class EngineProcess:
 
     @property
     def gone(self) -> bool:
-        """Whether it ended, and everybody who waited for it has been told."""
+        """True if it ended, and every open request has been answered."""
         with self._lock:
             return self._exit_error is not None
 
     @property
     def holds_pair(self) -> bool:
-        """Whether a pair is open, or will be once what was sent is done."""
+        """True if a pair is open, or will be once the requests sent are done."""
         with self._lock:
             return self._holds_pair or any(isinstance(request, Load) for request in self._open_requests)
 

@@ -52,7 +52,7 @@ class Candidates:
         return self._view(len(kept))
 
     def kept(self, view: Any) -> Kept:
-        """What samplers left in ``view``; valid until the next ``take`` or ``put``."""
+        """The candidates that samplers left in ``view``; valid until the next ``take`` or ``put``."""
         # XTC drops the most likely tokens by moving the pointer past them.
         first = (ctypes.cast(view.data, ctypes.c_void_p).value - self._start) // CANDIDATE.itemsize  # type: ignore[operator]
         return self._room[first : first + view.size]

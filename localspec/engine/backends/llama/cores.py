@@ -1,4 +1,4 @@
-"""How many threads to evaluate with: one a physical core, as far as this process may use them."""
+"""The number of threads to evaluate with: one a physical core, as far as this process may use them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SYSFS = Path("/sys/devices/system/cpu")
 _CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 TOY_BYTES = 32 * 2**20
-"""A model smaller than this is evaluated by one thread, unless told otherwise."""
+"""A model smaller than this is evaluated by one thread, unless ``threads`` is set."""
 
 
 def default_threads(size_bytes: int) -> int:
@@ -39,7 +39,7 @@ def _allowed_processors() -> set[int]:
 
 
 def _siblings(sysfs: Path, processor: int) -> str:
-    """What names the core of a processor: the list of all processors on it."""
+    """A name for the core of a processor: the list of all processors on it."""
     try:
         return (sysfs / f"cpu{processor}" / "topology" / "thread_siblings_list").read_text().strip()
     except OSError:

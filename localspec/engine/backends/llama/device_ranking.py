@@ -55,7 +55,7 @@ class DeviceRanking:
     free = detach
 
     def read(self, index: int) -> Likeliest | None:
-        """What the last evaluation kept for the token at this place of its batch; None if its device cannot rank."""
+        """The likeliest tokens after the token at this place of the last batch; None if its device cannot rank."""
         c, context = self._c, self._context
         n = c.llama_get_sampled_candidates_count_ith(context, index)
         if not n or c.llama_get_sampled_logits_count_ith(context, index) != n:

@@ -64,7 +64,7 @@ def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:
 
 
 def _beyond_llama(text: str) -> str | None:
-    """What llama.cpp would not refuse, but hang or crash over."""
+    """The reason against a grammar that llama.cpp would not refuse, but hang or crash over; None if it has none."""
     if not text.strip() or "\0" in text:
         return "a grammar has rules, and no zero bytes"
     if len(text) > _LONGEST:
@@ -97,7 +97,7 @@ def _refused(text: str, why: str) -> UsageError:
 
 @contextmanager
 def _standard_error() -> Iterator[IO[bytes]]:
-    """What is written to the descriptor of standard error meanwhile, by any thread."""
+    """A file that takes all that is written to the descriptor of standard error meanwhile, by any thread."""
     with tempfile.TemporaryFile() as file:
         try:
             kept = os.dup(2)

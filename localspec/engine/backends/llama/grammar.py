@@ -24,9 +24,9 @@ _SHOWN = 60
 
 
 class Grammar:
-    """Where in a grammar the reply is, or that it has not begun yet.
+    """The reply's place in a grammar, which may not have begun yet.
 
-    llama.cpp ends the process when told of a token that the grammar does not allow, so none is ever told.
+    llama.cpp ends the process over a token that the grammar does not allow, so it is never given one.
     """
 
     def __init__(self, c: Any, rules: Chain, trigger: Trigger | None) -> None:
@@ -55,7 +55,7 @@ class Grammar:
 
     @property
     def idle(self) -> bool:
-        """Whether everything is allowed, the grammar not having begun."""
+        """True if every token is allowed: the grammar has not begun, or was left."""
         return self._trigger is not None or self.left_by is not None
 
     def apply(self, view: Any) -> None:
@@ -119,7 +119,7 @@ class GrammarSampler:
         self._grammar = grammar
         self._n_vocab = n_vocab
         self._ahead = ahead
-        """Whether this is a drafter's fork: it may have gone where the reply never will, and it may guess."""
+        """True for a drafter's fork: it may have gone where the reply never will, and it may guess."""
 
     def dist(self, row: Logits) -> Dist:
         if not self._ahead and self.has_left:
@@ -142,7 +142,7 @@ class GrammarSampler:
 
     @property
     def has_left(self) -> bool:
-        """Whether what was accepted does not fit the grammar; then there is no law any more."""
+        """True if an accepted token did not fit the grammar; there is no distribution after that."""
         return self._grammar.left_by is not None
 
     def accept(self, token: int) -> None:

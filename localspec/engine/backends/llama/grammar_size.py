@@ -59,7 +59,7 @@ class _Unfolding:
         self._open: list[tuple[int, list[int]]] = []
         """The rule being read and the groups it is in, innermost last."""
         self._last = 0
-        """Where the last item of the innermost begins: a repetition repeats from there on."""
+        """The begin of the innermost group's last item: a repetition repeats from there on."""
         self._length = 0
         """Elements of that item in llama.cpp. A text is one of ours and as many as its characters there."""
         self._size = 0
@@ -205,7 +205,7 @@ def _may_be_empty(elements: list[int]) -> bool:
 
 
 def _alternatives(elements: list[int]) -> list[int]:
-    """Where they begin."""
+    """The begin of each alternative."""
     return [0, *(n + 1 for n, element in enumerate(elements) if element == _OR)]
 
 

@@ -41,7 +41,7 @@ _GROUPS = (
 _KNOWN = _ANNOTATIONS.union(("type",), *_GROUPS)
 _FORMATS = frozenset(("date", "time", "date-time", "uuid", "uuid1", "uuid2", "uuid3", "uuid4", "uuid5"))
 _TRIPPED = (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What the converter raises over what it does not expect."""
+"""The errors that the converter raises over what it does not expect."""
 _BEYOND_PATTERNS = re.compile(r'[.\\"\x00-\x1f]|\[\^')
 
 
@@ -155,7 +155,7 @@ def _check(place: str, part: Schema) -> None:
 
 
 def _objections(part: Schema) -> Iterator[tuple[str, bool]]:
-    """What could be wrong, and whether it is."""
+    """Everything that could be wrong, each with True if it is."""
     unknown = [key for key in part if key not in _KNOWN]
     yield repr(unknown[0]) if unknown else "", bool(unknown)
     groups = [next(key for key in group if key in part) for group in _GROUPS if any(key in part for key in group)]
@@ -172,7 +172,7 @@ def _objections(part: Schema) -> Iterator[tuple[str, bool]]:
 
 
 def _is_beyond(pattern: str) -> bool:
-    """Whether it has what the converter gets wrong: escapes, quotes, "." and "[^", alternatives without brackets."""
+    """True if it has what the converter gets wrong: escapes, quotes, "." and "[^", alternatives without brackets."""
     depth = 0
     for character in pattern:
         depth += (character == "(") - (character == ")")

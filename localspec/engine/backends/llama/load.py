@@ -55,7 +55,7 @@ _LOAD_MODES = {(False, False): 0, (True, False): 1, (False, True): 2, (True, Tru
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What to load, and how."""
+    """The file to load, and the ways of loading it."""
 
     path: Path
     max_outputs: int
@@ -67,7 +67,7 @@ class LoadSettings:
     gpu_layers: int | None = None
     """None offloads all layers where there is a GPU."""
     devices: tuple[Device, ...] | None = None
-    """Where to offload to; empty for the CPU, None leaves it to llama.cpp."""
+    """The devices to offload to; empty for the CPU, None leaves it to llama.cpp."""
     require_gpu: bool = False
     cache_type_k: str = "f16"
     """One of ``CACHE_TYPES``."""
@@ -77,22 +77,22 @@ class LoadSettings:
     mmap: bool | None = None
     mlock: bool = False
     repack: bool = True
-    """Whether weights are copied into the order this CPU reads fastest; without, mapped ones stay in their file."""
+    """True to copy weights into the order that this CPU reads fastest; without it mapped ones stay in their file."""
     large_pages: bool = True
-    """Whether memory is asked for in large pages, where the system has them."""
+    """True to ask for memory in large pages, where the system has them."""
     swa_full: bool = True
-    """Whether layers that see a window keep what lies behind it, so that a context can be taken back far."""
+    """True if layers that see a window keep what lies behind it, so that a context can be taken back far."""
     ranked_on_device: bool | None = None
-    """Whether a device is asked for the likeliest tokens instead of all scores; None where that pays."""
+    """True to ask a device for the likeliest tokens instead of all scores; None does so where it pays."""
     read_singly: bool | None = None
-    """Whether a few tokens are read one by one; None where that pays."""
+    """True to read a few tokens one by one; None does so where it pays."""
     snapshots: int = 0
-    """How many tokens a recurrent state can be taken back by, where the architecture can at all."""
+    """The number of tokens that a recurrent state can be taken back by, where the architecture can at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """The native handles, and what there is to say about them. Whoever holds it calls ``free`` once."""
+    """The native handles, and facts about them. The owner calls ``free`` once."""
 
     native: Native
     path: Path
@@ -100,8 +100,8 @@ class LoadedModel:
     context: Any = field(repr=False)
     max_outputs: int
     n_ctx: int
-    said: tuple[str, ...] = field(repr=False)
-    """What llama.cpp said while loading the weights."""
+    log_lines: tuple[str, ...] = field(repr=False)
+    """llama.cpp's log of loading the weights."""
     cache_type_k: str | None
     """As llama.cpp reports it; None if the model keeps no keys."""
     cache_type_v: str | None
@@ -111,8 +111,8 @@ class LoadedModel:
     read_singly: bool
 
     def device(self, threads: int) -> str:
-        """What evaluates the model with so many threads, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
-        return describe_device(self.said, threads)
+        """The device that evaluates the model, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
+        return describe_device(self.log_lines, threads)
 
     def free(self) -> None:
         self.native.c.llama_free(self.context)
@@ -154,7 +154,7 @@ def load(
         context=context,
         max_outputs=settings.max_outputs,
         n_ctx=n_ctx,
-        said=tuple(said),
+        log_lines=tuple(said),
         cache_type_k=type_k,
         cache_type_v=type_v,
         flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
@@ -243,12 +243,12 @@ def _or_else(wish: bool | None, default: bool) -> bool:
 
 
 def ranks_on_device(c: Any, model: Any, said: Sequence[str]) -> bool:
-    """Whether a device had better rank the scores: it has them, for the last layer gives them, and they are many."""
+    """True if a device had better rank the scores: it has them, for the last layer gives them, and they are many."""
     return all_offloaded(said) and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
 
 
 def _check_wishes(settings: LoadSettings, said: list[str]) -> None:
-    """What llama.cpp only warns of, or does not mention, though it was asked for."""
+    """Raise CapacityError for what was required, and llama.cpp only warns of or does not mention."""
     if settings.require_gpu and not offloaded_layers(said):
         raise CapacityError(
             f"A GPU is required, and llama.cpp put no layer of {settings.path.name} on one.",

@@ -1,4 +1,4 @@
-"""What a context of llama.cpp holds, and how far it can be taken back: a kind for each kind of memory.
+"""The memory of a llama.cpp context: the tokens it holds, and how far it can be taken back. One class for each kind.
 
 llama.cpp says yes to more than it can do. A rollback of a recurrent state is right only once, directly after
 an evaluation and by fewer tokens than that had; a window's cells are reused once they are out of sight. So
@@ -22,7 +22,7 @@ _PARTIAL = 1
 """LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: the recurrent states without the attention's cells."""
 
 Rollback = Literal["cheap", "replay"]
-"""Whether taking back some tokens just evaluated costs nothing, or reading some tokens again."""
+"""The cost of taking back tokens just evaluated: nothing, or reading some tokens again."""
 
 
 def make_memory(loaded: LoadedModel) -> ContextMemory:
@@ -44,12 +44,12 @@ class ContextMemory:
 
     rollback: Rollback = "cheap"
     replay_n = 0
-    """How many tokens are read again, about, when some just evaluated are taken back."""
+    """About how many tokens are read again when some just evaluated are taken back."""
     can_be_saved = True
     can_pad = True
-    """Whether tokens of no meaning may be evaluated behind others, and taken back at once."""
+    """True if tokens of no meaning may be evaluated behind others, and taken back at once."""
     forgets_freely = True
-    """Whether the latest tokens can be forgotten at no cost, however often."""
+    """True if the latest tokens can be forgotten at no cost, however often."""
     fold_n = sys.maxsize
     """Up to so many tokens are read again together with new ones; more of them alone, before the new ones."""
 
@@ -66,7 +66,7 @@ class ContextMemory:
         return capacity
 
     def reach(self, n: int) -> int:
-        """How many tokens would stay if all but the first ``n`` were to be forgotten."""
+        """The number of tokens that would stay if all but the first ``n`` were to be forgotten."""
         return min(n, len(self.held)) if n >= self._whole_from else 0
 
     def rewind(self, n: int) -> None:
@@ -187,7 +187,7 @@ class StateMemory(ContextMemory):
         super().__init__(loaded)
         self._snapshots_n = int(self._c.llama_n_rs_seq(loaded.context))
         self._undo_n = 0
-        """How many tokens the snapshots take back, right now."""
+        """The number of tokens that the snapshots can take back now."""
         self._marks: dict[str, _Mark] = {}
         self.rollback = "cheap" if self._snapshots_n else "replay"
         self.replay_n = 0 if self._snapshots_n else self.fold_n

@@ -15,11 +15,11 @@ from localspec.engine.settings import Sampling
 
 _ANY_SEED = 1
 _ESTIMATED_FROM = 100
-"""How many of the most likely tokens the first version fits Zipf's law to, as in llama.cpp's chain."""
+"""Likeliest tokens that the first version fits Zipf's law to, as many as in llama.cpp's chain."""
 
 
 class MirostatSampler:
-    """llama.cpp's mirostat, Basu et al. 2021 (arXiv 2007.14966), told its mu from outside.
+    """llama.cpp's mirostat, Basu et al. 2021 (arXiv 2007.14966), with mu kept here.
 
     llama.cpp draws a token inside the sampler and corrects mu by it. Here the truncation is llama.cpp's and
     its draw is thrown away: a sampler is made for every choice, whose first mu is twice the tau it is given.

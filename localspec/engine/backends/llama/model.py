@@ -90,12 +90,12 @@ class LlamaModel:
 
     @property
     def singly_n(self) -> int:
-        """Up to how many tokens are read one by one, where one score is asked for."""
+        """The most tokens that are read one by one, where one score is asked for."""
         return _FEW if self._loaded.read_singly else 1
 
     @property
     def can_pad(self) -> bool:
-        """Whether batches can be evaluated as larger ones."""
+        """True if batches can be evaluated as larger ones."""
         return self._memory.can_pad
 
     def pad(self, padded_n: Mapping[int, int]) -> None:
@@ -104,12 +104,12 @@ class LlamaModel:
 
     @property
     def device(self) -> str:
-        """What evaluates the model, in words."""
+        """The device that evaluates the model, in words."""
         return self._loaded.device(self.threads)
 
     @property
     def cache_type_k(self) -> str | None:
-        """What keys are kept as; None if none are."""
+        """The type that keys are kept as; None if none are."""
         return self._loaded.cache_type_k
 
     @property
@@ -118,12 +118,12 @@ class LlamaModel:
 
     @property
     def flash_attn(self) -> bool | None:
-        """Whether attention is the fused one; None without attention."""
+        """True if attention is the fused one; None without attention."""
         return self._loaded.flash_attn
 
     @property
     def rollback(self) -> Rollback:
-        """Whether taking back tokens just evaluated costs nothing ("cheap"), or reading ``replay_n`` tokens again."""
+        """The cost of taking back tokens just evaluated: "cheap" for none, else reading ``replay_n`` again."""
         return self._memory.rollback
 
     @property
@@ -132,7 +132,7 @@ class LlamaModel:
 
     @property
     def forgets_freely(self) -> bool:
-        """Whether the latest tokens can be forgotten at no cost, however often and without regard to what was asked."""
+        """True if the latest tokens can be forgotten at no cost, however often and whatever was asked."""
         return self._memory.forgets_freely
 
     @property
@@ -142,7 +142,7 @@ class LlamaModel:
 
     @property
     def held_tokens(self) -> Sequence[int]:
-        """What the cache holds; to be read, not changed."""
+        """The tokens that the cache holds; to be read, not changed."""
         return self._memory.held
 
     def held(self, context: Sequence[int]) -> int:
@@ -260,7 +260,7 @@ class LlamaModel:
             self._memory.drop_padding()
 
     def _padding_n(self, n: int, at: int) -> int:
-        """How many tokens of no meaning to evaluate behind ``n`` tokens at this position."""
+        """The number of tokens of no meaning to evaluate behind ``n`` tokens at this position."""
         padded_n = self._padded_n.get(n, n)
         return padded_n - n if padded_n <= min(self._batch.capacity, self.n_ctx - at) else 0
 
@@ -299,7 +299,7 @@ class LlamaModel:
 
 
 def common_prefix(a: list[int], b: list[int]) -> int:
-    """How many leading elements are equal. Compares slices, which is a hundred times a loop's speed."""
+    """The number of equal leading elements. Compares slices, which is a hundred times a loop's speed."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2

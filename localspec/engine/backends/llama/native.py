@@ -25,7 +25,7 @@ _REMEMBERED_LINES = 400
 
 
 class NativeLog:
-    """What llama.cpp says, line by line. Called from any thread."""
+    """llama.cpp's log, line by line. Called from any thread."""
 
     def __init__(self) -> None:
         self._lines: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED_LINES)
@@ -91,7 +91,7 @@ class Native:
         self.c: Any = c
         """llama.h, function by function; untyped, since its stubs do not pass a strict check."""
         self.ggml = _ggml(c)
-        """What ggml.h says of devices."""
+        """The functions of ggml.h about devices."""
         self.log = NativeLog()
         self._log_callback = c.llama_log_callback(lambda level, text, _: self.log.write(level, text))
         c.llama_log_set(self._log_callback, ctypes.c_void_p(0))
@@ -101,12 +101,12 @@ class Native:
 
     @property
     def build(self) -> str:
-        """Which build this is, and what it uses of the processor, in llama.cpp's own words."""
+        """The build, and what it uses of the processor, in llama.cpp's own words."""
         words = [self.c.llama_print_system_info(), *map(self._word, ("ggml_version", "ggml_commit"))]
         return " ".join(word.decode(errors="replace") for word in words)
 
     def _word(self, function_name: str) -> bytes:
-        """What a function without arguments says; nothing where the library has no such function."""
+        """The result of a function without arguments; empty where the library has no such function."""
         function = getattr(self.c._lib, function_name, None)
         if function is None:
             return b""

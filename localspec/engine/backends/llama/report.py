@@ -1,4 +1,4 @@
-"""What llama.cpp really did, read from what it says: it has no other way to ask.
+"""The facts of a load, read from llama.cpp's log: it cannot be asked for them.
 
 Tests load real models and hold these against what was asked for, so that a new wording does not pass unseen.
 """
@@ -18,7 +18,7 @@ _NOT_LOCKED = re.compile(r"failed to mlock|mlock not supported")
 
 
 def describe_device(lines: Sequence[str], threads: int) -> str:
-    """What evaluates a model, from what llama.cpp said while loading it."""
+    """The device that evaluates a model, in words, from llama.cpp's log of loading it."""
     cpu = f"CPU, {threads} thread{'s' if threads != 1 else ''}"
     layers = offloaded_layers(lines)
     if layers is None:
@@ -28,7 +28,7 @@ def describe_device(lines: Sequence[str], threads: int) -> str:
 
 
 def offloaded_layers(lines: Sequence[str]) -> tuple[int, int] | None:
-    """How many layers are on a device, of how many; None if none is.
+    """The number of layers on a device, and of all layers; None if none is on one.
 
     llama.cpp counts layers as offloaded even where there is no device to take them, so both are asked for.
     """
@@ -39,24 +39,24 @@ def offloaded_layers(lines: Sequence[str]) -> tuple[int, int] | None:
 
 
 def all_offloaded(lines: Sequence[str]) -> bool:
-    """Whether no layer is left to the CPU."""
+    """True if no layer is left to the CPU."""
     layers = offloaded_layers(lines)
     return layers is not None and layers[0] == layers[1]
 
 
 def only_cuda(lines: Sequence[str]) -> bool:
-    """Whether all layers are on NVIDIA's GPUs."""
+    """True if all layers are on NVIDIA's GPUs."""
     return all_offloaded(lines) and all(device.startswith("CUDA") for device in _devices(lines))
 
 
 def cache_types(lines: Sequence[str]) -> tuple[str | None, str | None]:
-    """What keys and values are kept as; None, None where there are none."""
+    """The types that keys and values are kept as; None, None where there are none."""
     found = _CACHE.search("\n".join(lines))
     return (found[1], found[2]) if found else (None, None)
 
 
 def flash_attn_enabled(lines: Sequence[str], wanted: bool | None) -> bool:
-    """Whether attention is the fused one, after llama.cpp looked at the devices."""
+    """True if attention is the fused one, after llama.cpp looked at the devices."""
     return wanted is not False and not _FLASH_ATTN_OFF.search("\n".join(lines))
 
 

@@ -78,12 +78,12 @@ class ChainSampler:
 
     def dist(self, row: Logits) -> Dist:
         # A draft's rows may be shorter than the target's.
-        return self._law(self._stages.candidates.take(row, self._likely(row)))
+        return self._sampled(self._stages.candidates.take(row, self._likely(row)))
 
     def guess(self, few: Likeliest) -> Dist:
         records = np.zeros(len(few.ids), dtype=CANDIDATE)
         records["id"], records["logit"] = few.ids, few.scores
-        return self._law(self._stages.candidates.put(records))
+        return self._sampled(self._stages.candidates.put(records))
 
     def dist_within(self, row: Logits, grammar: Grammar, *, roughly: bool = False) -> Dist | None:
         """The same after ``grammar`` has ruled tokens out; None if it rules out all.
@@ -95,15 +95,15 @@ class ChainSampler:
         while wanted and (likely := most_likely(row, wanted)) is not None:
             fitting = self._fitting(row, self._with_touched(likely, row), grammar)
             if len(fitting):
-                law = self._law(self._stages.candidates.put(fitting))
-                if roughly or self._tail_is_idle(fitting, row[likely].min(), law):
-                    return law
+                dist = self._sampled(self._stages.candidates.put(fitting))
+                if roughly or self._tail_is_idle(fitting, row[likely].min(), dist):
+                    return dist
             wanted *= 8
         self._check(row)
         fitting = self._fitting(row, None, grammar)
         if not (fitting["logit"] > BANNED).any():
             return None
-        return self._law(self._stages.candidates.put(fitting))
+        return self._sampled(self._stages.candidates.put(fitting))
 
     def accept(self, token: int) -> None:
         if self._memory:
@@ -149,8 +149,8 @@ class ChainSampler:
             fits &= ~np.isin(kept["id"], self._stages.banned)
         return kept[fits]
 
-    def _tail_is_idle(self, fitting: Kept, highest: float, law: Dist) -> bool:
-        """Whether ``law`` stays as it is if tokens that score no more than ``highest`` fit as well.
+    def _tail_is_idle(self, fitting: Kept, highest: float, dist: Dist) -> bool:
+        """True if ``dist`` stays as it is if tokens that score no more than ``highest`` fit as well.
 
         Top-p keeps the more the heavier the tail is, and no other filter looks at it: so what the heaviest tail
         does not change, none does. Typical-p is another matter.
@@ -162,10 +162,10 @@ class ChainSampler:
             return True
         tail = np.zeros(needed, dtype=fitting.dtype)
         tail["id"], tail["logit"] = self._stages.candidates.n_vocab, highest
-        heaviest = self._law(self._stages.candidates.put(np.concatenate((fitting, tail))))
-        return np.array_equal(heaviest.ids, law.ids) and np.array_equal(heaviest.probs, law.probs)
+        heaviest = self._sampled(self._stages.candidates.put(np.concatenate((fitting, tail))))
+        return np.array_equal(heaviest.ids, dist.ids) and np.array_equal(heaviest.probs, dist.probs)
 
-    def _law(self, view: Any) -> Dist:
+    def _sampled(self, view: Any) -> Dist:
         stages = self._stages
         if len(stages.biased):
             stages.bias.apply(view)

@@ -38,12 +38,12 @@ _PIECE_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back."""
+    """The outcome of reading a saved cache."""
 
     tokens: tuple[int, ...]
-    """Held now; none if the file was ignored."""
+    """The tokens held now; none if the file was ignored."""
     reason: str = ""
-    """Why it was ignored; empty if it was not."""
+    """The reason why the file was ignored; empty if it was not."""
 
 
 def save_cache(loaded: LoadedModel, held: Sequence[int], path: Path, cancel: Cancellation | None = None) -> None:

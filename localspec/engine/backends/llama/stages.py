@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from localspec.base.errors import UsageError
 from localspec.engine.backends.llama.candidates import Candidates, Ids
 from localspec.engine.backends.llama.chain import Chain
-from localspec.engine.backends.llama.dry import dry_sampler
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.settings import BANNED, Sampling
 
 Biases = Mapping[int, float]
-"""What is added to the scores of tokens."""
+"""The amounts added to the scores of tokens."""
 
 _MIN_KEEP = 0
 _ANY_SEED = 1
 """For XTC whose chance is never asked: with llama.cpp's default seed it would ask the system for one."""
 
+_DrySettings = tuple[float, float, int, int, tuple[str, ...]]
+_latest_dry: WeakKeyDictionary[LlamaVocab, tuple[_DrySettings, Chain]] = WeakKeyDictionary()
+"""The last DRY sampler made for a vocabulary, never advanced: the next reply gets a clone, which costs nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What all forks of a sampler share, in the order it is applied in."""
+    """The parts that all forks of a sampler share, in the order in which they are applied."""
 
     candidates: Candidates
     choices: int | None
-    """How many of the tokens with the highest scores, penalties and biases aside, are all that can be chosen."""
+    """The number of highest-scored tokens, penalties and biases aside, among which all choices are; None for any."""
     share: float | None
     """Min-p where no other filter is on: less of the best one's probability cannot be chosen."""
     biased: Ids
@@ -55,7 +60,7 @@ class Stages:
 
 
 def takes_the_best(settings: Sampling) -> bool:
-    """Whether the best score is all that matters: filters other than these two keep the token that has it."""
+    """True if the best score is all that matters: filters other than these two keep the token that has it."""
     return settings.greedy and settings.typical_p >= 1 and not settings.xtc
 
 
@@ -87,7 +92,7 @@ def _filters(c: Any, settings: Sampling) -> tuple[Chain, ...]:
 
 
 def _ends(c: Any, settings: Sampling) -> tuple[tuple[float, Chain], ...]:
-    """XTC tosses a coin; its law is that of the chain with it and that without, each with its probability."""
+    """XTC tosses a coin; its distribution is a mixture of the chain's with it and without, by their probabilities."""
 
     def end(xtc: bool) -> Chain:
         samplers = [c.llama_sampler_init_xtc(1.0, settings.xtc_threshold, _MIN_KEEP, _ANY_SEED)] if xtc else []
@@ -99,16 +104,34 @@ def _ends(c: Any, settings: Sampling) -> tuple[tuple[float, Chain], ...]:
 
 
 def memory(c: Any, settings: Sampling, n_vocab: int, vocab: LlamaVocab | None) -> tuple[int, Chain | None]:
-    """How many of the latest tokens matter, and the samplers that remember them."""
+    """The number of latest tokens that matter, and the samplers that remember them; None if none do."""
     samplers, lengths = [], [0]
     if settings.penalises:
         penalties = (settings.repeat_penalty, settings.frequency_penalty, settings.presence_penalty)
         samplers.append(c.llama_sampler_init_penalties(n_vocab, settings.repeat_last_n, *penalties))
         lengths.append(settings.repeat_last_n)
     if settings.dry:
-        samplers.append(dry_sampler(c, settings, needed(vocab)))
+        samplers.append(_dry_sampler(c, settings, needed(vocab)))
         lengths.append(settings.dry_penalty_last_n)
     return max(lengths), Chain.of(c, samplers) if samplers else None
+
+
+def _dry_sampler(c: Any, settings: Sampling, vocab: LlamaVocab) -> Any:
+    """DRY as a native sampler that the caller owns. Making it searches the vocabulary for each sequence breaker."""
+    key = (
+        settings.dry_multiplier,
+        settings.dry_base,
+        settings.dry_allowed_length,
+        settings.dry_penalty_last_n,
+        settings.dry_sequence_breakers,
+    )
+    known = _latest_dry.get(vocab)
+    if known is None or known[0] != key:
+        *numbers, breakers = key
+        texts = (ctypes.c_char_p * len(breakers))(*(breaker.encode() for breaker in breakers))
+        made = c.llama_sampler_init_dry(vocab.handle, *numbers, texts, len(breakers))
+        known = _latest_dry[vocab] = (key, Chain(c, made))
+    return known[1].released_clone()
 
 
 def biases(settings: Sampling, n_vocab: int, vocab: LlamaVocab | None) -> Biases:

@@ -1,7 +1,7 @@
-"""When a grammar begins that does not begin with the reply.
+"""Triggers, which begin a grammar in the middle of a reply.
 
 llama.cpp has such grammars too. It ends the process over a pattern it cannot read, and over a text that sets
-off the grammar without fitting it; so it is given an ordinary grammar, and told of the tokens from the right one on.
+off the grammar without fitting it; so it gets an ordinary grammar, and the tokens from the right one on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from localspec.engine.backends.llama.vocab import LlamaVocab
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What the grammar is to begin with."""
+    """The part of the reply that the grammar begins with."""
 
     tokens: list[int]
     text: str
@@ -36,7 +36,7 @@ class Trigger:
         return Trigger(tuple(re.compile(pattern.encode()) for pattern in patterns), vocab)
 
     def accept(self, token: int) -> Begun | None:
-        """What the grammar begins with, if it does with this token."""
+        """The part that the grammar begins with, if it does so at this token; None before."""
         self.said += self.vocab.source(token)
         self.tokens += ((token, len(self.said)),)
         for pattern in self.patterns:
@@ -60,6 +60,6 @@ class Trigger:
 
 
 def _beginning(match: re.Match[bytes]) -> int:
-    """Where the first group begins that is not empty, or else the match: llama.cpp's rule."""
+    """The begin of the first group that is not empty, or else of the match: llama.cpp's rule."""
     groups = range(1, match.re.groups + 1)
     return next((match.start(group) for group in groups if match.group(group)), match.start())

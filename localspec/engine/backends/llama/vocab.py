@@ -48,12 +48,12 @@ class LlamaVocab:
 
     @cached_property
     def adds_bos(self) -> bool:
-        """Whether the model expects every text to begin with ``bos``."""
+        """True if the model expects every text to begin with ``bos``."""
         return self.bos is not None and bool(self._c.llama_vocab_get_add_bos(self._vocab))
 
     @cached_property
     def prefixes_space(self) -> bool:
-        """Whether a space is put in front of text at the start and after control tokens (SentencePiece)."""
+        """True if a space is put in front of text at the start and after control tokens (SentencePiece)."""
         tokens = self.tokenize("a", special=False)
         return b"".join(map(self.piece, tokens)).startswith(b" ")
 
@@ -90,15 +90,15 @@ class LlamaVocab:
         return known
 
     def is_control(self, token: int) -> bool:
-        """Whether the token frames text: what stands before and after it is always tokenized apart."""
+        """True if the token frames text: what stands before and after it is always tokenized apart."""
         return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_CONTROL)
 
     def strips_before(self, token: int) -> bool:
-        """Whether tokenizing drops white space in front of the token."""
+        """True if tokenizing drops white space in front of the token."""
         return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_LSTRIP)
 
     def strips_after(self, token: int) -> bool:
-        """Whether tokenizing drops white space behind the token."""
+        """True if tokenizing drops white space behind the token."""
         return bool(self._attributes(token) & self._c.LLAMA_TOKEN_ATTR_RSTRIP)
 
     def tokenize(self, text: str | bytes, *, special: bool) -> list[int]:
