@@ -27,8 +27,8 @@ FILES: Mapping[str, str] = {
     "draft": "Use this GGUF file as the draft of --target (default: none).",
 }
 """Options that are no settings, with their help: a file by its name belongs on a command line, or into a pair."""
-_SECTIONS = ("speculation", "sampling", "reply", "model", "stats", "audit")
-"""The order of the help, from what is often given to what is seldom."""
+_SECTIONS_FIRST = ("speculation", "sampling", "reply")
+"""The sections that the help lists before the others, as they are given most often."""
 
 
 class SettingParam(click.ParamType[Any]):
@@ -84,17 +84,13 @@ def _option(each: Setting) -> Callable[[Any], Any]:
 
 def _options() -> list[Callable[[Any], Any]]:
     file = click.Path(path_type=Path)
-    ordered = [each for section in _SECTIONS for each in SETTINGS if each.section == section and each.option]
     pair = setting("pair")
+    order = {section: place for place, section in enumerate(_SECTIONS_FIRST)}
+    ordered = sorted(SETTINGS, key=lambda each: order.get(each.section, len(order)))
     return [
         _option(pair),
-        click.option(
-            "--target", type=file, metavar="FILE", help="Use this GGUF file as the target, instead of a pair."
-        ),
-        click.option(
-            "--draft", type=file, metavar="FILE", help="Use this GGUF file as the draft of --target (default: none)."
-        ),
-        *(_option(each) for each in ordered if each is not pair),
+        *(click.option(f"--{name}", type=file, metavar="FILE", help=text) for name, text in FILES.items()),
+        *(_option(each) for each in ordered if each.option and each is not pair),
     ]
 
 
