@@ -29,10 +29,10 @@ _SHOWN = {"run"}
 
 def keys() -> str:
     """Actions of the chat screen with their keys and slash commands."""
+    from localspec.chat.commands.chat import CHAT
     from localspec.chat.commands.command import key_label
-    from localspec.chat.commands.places import ACTIONS
 
-    rows = [f"| {key_label(a.keys)} | {f'`/{a.command}`' if a.command else ''} | {a.help} |" for a in ACTIONS]
+    rows = [f"| {key_label(a.keys)} | {f'`/{a.slash}`' if a.slash else ''} | {a.help} |" for a in CHAT.commands]
     return "\n".join(["| Key | Command | |", "| --- | --- | --- |", *rows])
 
 
@@ -136,12 +136,12 @@ def drafters() -> str:
 def bindings() -> str:
     """Every action with its id and its keys in each shipped set."""
     from localspec.chat.commands.keymap import KEYMAPS
-    from localspec.chat.commands.places import KNOWN
+    from localspec.chat.commands.places import known
 
     names = list(KEYMAPS)
     rows = [
         f"| `{a.id}` | " + " | ".join(f"`{KEYMAPS[name].get(a.id, a.keys)}`" for name in names) + f" | {a.help} |"
-        for a in KNOWN.values()
+        for a in known().values()
     ]
     return "\n".join([f"| Id | {' | '.join(names)} | |", f"| --- |{' --- |' * len(names)} --- |", *rows])
 

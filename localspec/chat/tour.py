@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from localspec.chat.commands.chat import GHOSTS, INSPECT, MARKS, PAIRS, RACE, SEND, VIEW
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One thing to try."""
 
-    action: str
-    """The id of the action that ends the step."""
+    command: Command
+    """Ends the step when it is done."""
     hint: str
     """What it shows, in a sentence after the key."""
     opens: bool = False
@@ -21,18 +22,17 @@ class Step:
 
 
 STEPS: tuple[Step, ...] = (
-    Step("send", "sends this question, or write your own."),
-    Step("view", "shows tokens: underlined guesses were right."),
-    Step("ghosts", "keeps wrong guesses in sight, struck through."),
-    Step("marks", "marks tokens in another way; again, the next way."),
-    Step("inspect", "looks into a token; n goes to a wrong guess.", opens=True),
-    Step("race", "answers again with guesses and without, timed.", opens=True),
-    Step("pairs", "lists real pairs, and which fit this machine.", opens=True),
+    Step(SEND, "sends this question, or write your own."),
+    Step(VIEW, "shows tokens: underlined guesses were right."),
+    Step(GHOSTS, "keeps wrong guesses in sight, struck through."),
+    Step(MARKS, "marks tokens in another way; again, the next way."),
+    Step(INSPECT, "looks into a token; n goes to a wrong guess.", opens=True),
+    Step(RACE, "answers again with guesses and without, timed.", opens=True),
+    Step(PAIRS, "lists real pairs, and which fit this machine.", opens=True),
 )
 QUESTION = "Tell me a story about a fox"
 """What is written for the reader to send: of its words the built-in draft guesses some wrong, as steps show."""
 END = "That was the tour. /help lists all keys and commands, /tour begins again."
-_HANDLERS = {action.id: action.handler for action in ACTIONS}
 
 
 class Tour:
@@ -64,13 +64,13 @@ class Tour:
         under_way, self._at = self._at is not None, None
         return under_way
 
-    def did(self, handler: str, *, opened: bool) -> str:
-        """The reader has done this, as ``Action.handler`` names it, which ``opened`` a screen or not.
+    def did(self, command: Command, *, opened: bool) -> str:
+        """The reader has done this, which ``opened`` a screen or not.
 
         Goes on where it is what the step is about; returns what there is to say, as ``go_on``.
         """
         step = self.step
-        if step is None or _HANDLERS[step.action] != handler or (step.opens and not opened):
+        if step is None or step.command is not command or (step.opens and not opened):
             return ""
         return self.go_on()
 
@@ -79,5 +79,4 @@ class Tour:
         step = self.step
         if step is None:
             return "", ""
-        action = next(each for each in ACTIONS if each.id == step.action)
-        return keymap.way(action), step.hint
+        return keymap.way(step.command), step.hint

@@ -90,7 +90,7 @@ class LineChat:
             self._answer(said.text)
             return True
         command, argument = found
-        if command.name == QUIT:
+        if command.form.name == QUIT:
             return False
         command.do(self._state, argument)
         return True

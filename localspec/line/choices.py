@@ -1,22 +1,40 @@
-"""Commands about who speaks and how: pair, persona, marks."""
+"""Handlers of commands about the pair and the marks, and of what a conversation sets for itself."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
 from localspec.chat.marks import Marks
-from localspec.chat.settings.conversation import (
-    Changed,
-    describe_own,
-    describe_personas,
-    persona_from,
-    schema_from,
-    set_from,
-    unset_from,
-)
+from localspec.chat.settings.conversation import Changed
+from localspec.config import Value
 from localspec.line.state import State
 from localspec.line.voice import LEGENDS
 from localspec.runtime.chat_config import ChatConfig, Settings
+
+
+class LineFrontEnd:
+    """The line mode as the commands of every front end see it."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def settings(self) -> Settings:
+        return _settings(self._state)
+
+    @property
+    def own(self) -> Mapping[str, Value]:
+        return self._state.chat.stored.settings
+
+    def adopt(self, changed: Changed) -> None:
+        self._state.chat.stored.set_settings(changed.own)
+        self._state.chat.adopt(changed.chat_config)
+
+    def answer(self, text: str, **data: Any) -> None:
+        self._state.voice.say(text, **data)
 
 
 def pair(state: State, argument: str) -> None:
@@ -32,47 +50,6 @@ def pair(state: State, argument: str) -> None:
     state.chat.switch(chat_config)
     now = visible_line(f"{chat_config.title} now, on {state.chat.pair.info.device}")
     state.voice.say(f"You are talking to {now}.", pair=chat_config.pair_id)
-
-
-def persona(state: State, argument: str) -> None:
-    """Speak as a persona in this conversation."""
-    settings, own = _settings(state), state.chat.stored.settings
-    if not argument:
-        state.voice.say(describe_personas(settings, own))
-        return
-    changed = persona_from(settings, own, argument)
-    _take(state, changed)
-    state.voice.say(changed.sentence)
-
-
-def set_(state: State, argument: str) -> None:
-    """Set something for this conversation, or for the pair; without a name, say what the conversation sets."""
-    own = state.chat.stored.settings
-    if not argument:
-        state.voice.say(describe_own(own), settings=dict(own))
-        return
-    changed = set_from(_settings(state), own, argument)
-    _take(state, changed)
-    state.voice.say(changed.sentence, settings=dict(changed.own))
-
-
-def unset(state: State, argument: str) -> None:
-    """Leave a setting to the file again, or all of them; or take one from the pair."""
-    changed = unset_from(_settings(state), state.chat.stored.settings, argument)
-    _take(state, changed)
-    state.voice.say(changed.sentence, settings=dict(changed.own))
-
-
-def schema(state: State, argument: str) -> None:
-    """Hold the replies of this conversation to the JSON Schema in a file, or no more."""
-    changed = schema_from(_settings(state), state.chat.stored.settings, argument)
-    _take(state, changed)
-    state.voice.say(changed.sentence, settings=dict(changed.own))
-
-
-def _take(state: State, changed: Changed) -> None:
-    state.chat.stored.set_settings(changed.own)
-    state.chat.adopt(changed.chat_config)
 
 
 def marks(state: State, argument: str) -> None:

@@ -6,31 +6,29 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
-from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.constants import TEXTUAL_ANIMATIONS
-from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, InputEvent, Key, Paste
 from textual.message import Message
 from textual.screen import Screen
 from textual.theme import ThemeProvider
-from textual.widget import MountError, Widget
+from textual.widget import MountError
 
 from localspec.base import gc_scheduler
 from localspec.base.errors import LocalSpecError
 from localspec.base.signals import discard_terminal_output, ending_signals
 from localspec.base.visible import visible_line
 from localspec.chat.answer_queue import AnswerQueue
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands import chat as commands
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle
 from localspec.chat.pairs.library import PairLibrary
@@ -46,6 +44,7 @@ from localspec.runtime.worker.messages import Answer, Load, Request
 from localspec.store import Store
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import app_bindings, textual_keymap
+from localspec.tui.keys.handling import CommandDone, CommandTarget, handles
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.settings import SettingsScreen
@@ -135,7 +134,7 @@ def _engine_client(deliver: Callable[[Answer], None]) -> Client:
     return EngineClient(deliver, user_paths().engine_log)
 
 
-class ChatApp(App[None], inherit_bindings=False):
+class ChatApp(App[None], CommandTarget, inherit_bindings=False):
     """One chat screen over one engine."""
 
     TITLE = "LocalSpec"
@@ -269,47 +268,41 @@ class ChatApp(App[None], inherit_bindings=False):
         return {"quiet": quiet_colour(self.current_theme)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Every action of the table; above another screen those that are not the chat's."""
-        for action in ACTIONS:
-            if action.in_palette and (screen is self._chat or action.handler.startswith("app.")):
-                run = partial(self.run_action, action.handler, self._chat)
-                key = self._settings.preferences.keymap.label(action)
-                yield SystemCommand(action.title.capitalize(), f"{action.help} ({key})" if key else action.help, run)
+        """The chat's commands; above another screen those that the app handles itself."""
+        for command in commands.CHAT.commands:
+            if command.in_palette and (screen is self._chat or command.id in self.handlers):
+                run = partial(self._chat.run_command, command)
+                key = self._settings.preferences.keymap.label(command)
+                yield SystemCommand(command.title.capitalize(), f"{command.help} ({key})" if key else command.help, run)
 
+    @handles(commands.PALETTE)
     def action_command_palette(self) -> None:
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(CommandSearch())  # without the usual id: the one before may still be on its way out
 
-    async def run_action(
-        self,
-        action: str | ActionParseResult,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """As Textual's; all keys and commands come by here, so the tour hears of them here.
+    def on_command_done(self, event: CommandDone) -> None:
+        """The tour hears of every command here, but for those of the prompt, where Enter may have sent nothing."""
+        if not event.command.in_prompt and self.screen_stack:
+            self._chat.did(event.command, opened=self.screen is not self._chat)
 
-        By "screen" an action means the one it belongs to: meanwhile another may be on top, which means something else
-        by the same name.
-        """
-        if namespaces is None and isinstance(default_namespace, Widget) and default_namespace.is_attached:
-            namespaces = {"screen": default_namespace.screen}
-        done = await super().run_action(action, default_namespace, namespaces)
-        if done:
-            handler = action if isinstance(action, str) else f"{action[0]}.{action[1]}"
-            self._chat.did(handler, opened=self.screen is not self._chat)
-        return done
-
-    def action_help(self) -> None:
+    @handles(commands.HELP)
+    def show_help(self) -> None:
         from localspec.tui.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(self._palette(), self._settings.preferences.keymap))
 
+    @handles(commands.QUIT)
+    async def quit(self) -> None:
+        await self.action_quit()
+
     # Settings
 
-    def action_settings(self) -> None:
+    @handles(commands.SETTINGS)
+    def show_settings(self) -> None:
         self.push_screen(SettingsScreen(self._settings.open(), self._change_settings, self._load_again))
 
-    def action_theme(self, name: str = "") -> None:
+    @handles(commands.THEME)
+    def choose_theme(self, name: str = "") -> None:
         if not name:
             self.push_screen(CommandSearch(providers=[ThemeProvider], placeholder="Search for themes…"))
             return
@@ -323,25 +316,6 @@ class ChatApp(App[None], inherit_bindings=False):
             self._chat.say(f"The theme is {self.theme} until LocalSpec ends.")
         else:
             self._chat.say(f"The theme is {name.lower()} from now on.")
-
-    def action_persona(self, name: str = "") -> None:
-        self._settle(self._settings.choose_persona, name) if name else self._chat.say(self._settings.personas())
-
-    def action_set(self, text: str = "") -> None:
-        self._settle(self._settings.set, text) if text else self._chat.say(self._settings.describe_own())
-
-    def action_unset(self, name: str = "") -> None:
-        self._settle(self._settings.unset, name)
-
-    def action_schema(self, path: str = "") -> None:
-        self._settle(self._settings.schema, path)
-
-    def _settle(self, change: Callable[[str], str], text: str) -> None:
-        """Change what the conversation sets for itself, and say so."""
-        try:
-            self._chat.say(change(text))
-        except LocalSpecError as error:
-            self._chat.refuse(error)
 
     def _change_settings(self, config: Config) -> None:
         """Put changed settings into force. Raises LocalSpecError."""
@@ -372,7 +346,8 @@ class ChatApp(App[None], inherit_bindings=False):
         self._controller.keymap = preferences.keymap
         self._chat.prefer(preferences)
 
-    def action_stats(self) -> None:
+    @handles(commands.STATS)
+    def show_stats(self) -> None:
         from localspec.chat.stats.browser import StatsBrowser
         from localspec.insight.stats.objectives import objectives_of
         from localspec.tui.screens.stats import StatsScreen
@@ -381,7 +356,8 @@ class ChatApp(App[None], inherit_bindings=False):
 
     # Pairs
 
-    def action_pairs(self, named: str = "") -> None:
+    @handles(commands.PAIRS)
+    def choose_pair(self, named: str = "") -> None:
         if named:
             self.run_worker(self._choose_pair(named), group="pair", exclusive=True)
         else:
@@ -407,7 +383,8 @@ class ChatApp(App[None], inherit_bindings=False):
         else:
             await self._change_pair(pair.id)
 
-    def action_accept(self) -> None:
+    @handles(commands.ACCEPT)
+    def accept_offer(self) -> None:
         match self._controller.offer:
             case None:
                 self._chat.say(self._controller.nothing_offered())

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from localspec.chat.commands.command import Action
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.slash import find_command, is_command, matching_commands, refusal
-from localspec.line.commands import COMMANDS, Command
+from localspec.line.commands import LineCommand, commands
 
-COMMANDED = [action for action in ACTIONS if action.command]
+COMMANDED = [action for action in CHAT.commands if action.slash]
 
 
 @pytest.mark.parametrize("action", COMMANDED, ids=lambda action: str(action.id))
-def test_commands_are_found(action: Action) -> None:
+def test_commands_are_found(action: Command) -> None:
     """By their word, whatever the case and the space around."""
-    assert find_command(f"/{action.command}") is action
-    assert find_command(f"/{str(action.command).upper()} ") is action
-    assert action in matching_commands(f"/{str(action.command)[:2]}")
+    assert find_command(f"/{action.slash}") is action
+    assert find_command(f"/{str(action.slash).upper()} ") is action
+    assert action in matching_commands(f"/{str(action.slash)[:2]}")
 
 
 @pytest.mark.parametrize("action", COMMANDED, ids=lambda action: str(action.id))
-def test_a_command_is_done_or_refused_whatever_follows_it(action: Action) -> None:
+def test_a_command_is_done_or_refused_whatever_follows_it(action: Command) -> None:
     """It never goes to the model; what takes nothing says so, and how it would be a message."""
-    for text in (f"/{action.command}", f"/{action.command} some words", f"/{action.command}\nsome words"):
+    for text in (f"/{action.slash}", f"/{action.slash} some words", f"/{action.slash}\nsome words"):
         assert is_command(text)
         assert find_command(text.replace("\n", " ")) is action
-    assert not refusal(f"/{action.command}")
-    refused = refusal(f"/{action.command} some words")
-    assert bool(refused) is not bool(action.takes)
+    assert not refusal(f"/{action.slash}")
+    refused = refusal(f"/{action.slash} some words")
+    assert bool(refused) is not bool(action.argument)
     assert not refused or "takes nothing after it. With a space before the slash" in refused
 
 
@@ -41,22 +41,22 @@ def test_a_slash_and_a_word_are_a_command() -> None:
 
 
 @pytest.mark.parametrize(("name", "action"), [(name, action) for action in COMMANDED for name in action.also])
-def test_what_others_call_a_command_is_understood(name: str, action: Action) -> None:
+def test_what_others_call_a_command_is_understood(name: str, action: Command) -> None:
     """It does what the command does, and stands in for none of ours."""
     assert find_command(f"/{name}") is action
-    assert name not in {each.command for each in ACTIONS}
+    assert name not in {each.slash for each in CHAT.commands}
 
 
 def test_no_two_actions_are_called_the_same() -> None:
-    words = [word for action in ACTIONS for word in (action.command, *action.also) if word]
+    words = [word for action in CHAT.commands for word in (action.slash, *action.also) if word]
     assert len(words) == len(set(words))
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
-def test_commands_of_the_line_mode_are_known(command: Command) -> None:
+@pytest.mark.parametrize("command", commands(), ids=lambda command: str(command.form.name))
+def test_commands_of_the_line_mode_are_known(command: LineCommand) -> None:
     """By each of its names; what the screen has no command for is not taken for another one that is near."""
-    ours = {name for name in (command.name, *command.other_names) if find_command(f"/{name}")}
-    assert ours in (set(), {command.name, *command.other_names})
+    ours = {name for name in command.names if find_command(f"/{name}")}
+    assert ours in (set(), set(command.names))
     assert not ours or len({find_command(f"/{name}") for name in ours}) == 1
 
 
@@ -74,5 +74,5 @@ def test_a_setting_taken_for_a_command_says_how_it_is_set() -> None:
 
 def test_no_two_commands_have_one_title() -> None:
     """In the search of commands they could not be told apart."""
-    titles = [action.title for action in ACTIONS if action.in_palette]
+    titles = [action.title for action in CHAT.commands if action.in_palette]
     assert len(titles) == len(set(titles))

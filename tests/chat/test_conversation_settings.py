@@ -12,11 +12,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from localspec.base.errors import UsageError
+from localspec.chat.commands.chat import PERSONA, SET
 from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import read_config, setting
 from localspec.store import Store
 from tests.config.support import add_persona
-from tests.tui.settings_support import chat_config, details, open_settings, rows, screen
+from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, screen
 from tests.tui.settings_support import said as said_there
 from tests.tui.support import Clock, FakeEngine, chat, make_app, notice_text, send, session, views, wait_until
 from tests.tui.test_conversations import ready, say
@@ -153,8 +154,8 @@ async def test_a_schema_that_is_none_is_refused(store: Store, tmp_path: Path) ->
 def test_the_command_line_beats_the_conversation() -> None:
     """And what it does not name holds."""
     held_desk, held, _ = controller(chat_config("", "--temperature", "0.9"))
-    assert "The command line names temperature" in held_desk.set("temperature 0.2")
-    held_desk.set("top_k 3")
+    assert "The command line names temperature" in answer(SET, held_desk, "temperature 0.2")
+    answer(SET, held_desk, "top_k 3")
     assert (held.chat_config.reply.sampling.temperature, held.chat_config.reply.sampling.top_k) == (0.9, 3)
 
 
@@ -162,8 +163,8 @@ def test_a_system_prompt_takes_the_place_of_a_persona() -> None:
     """Of two settings that exclude each other, the last counts."""
     add_persona("pirate.md", "Talk like a pirate.")
     held_desk, held, _ = controller(chat_config(""))
-    held_desk.choose_persona("pirate")
-    held_desk.set("system Be brief.")
+    answer(PERSONA, held_desk, "pirate")
+    answer(SET, held_desk, "system Be brief.")
     assert held.chat_config.system == held.thread.stored.system == "Be brief."
     assert held_desk.own == {"reply.system": "Be brief."}
 
@@ -171,7 +172,7 @@ def test_a_system_prompt_takes_the_place_of_a_persona() -> None:
 def test_a_change_of_the_file_leaves_it(store: Store) -> None:
     """What the conversation sets goes on to hold."""
     held_desk, held, _ = controller(chat_config("[sampling]\ntop_k = 9\n"))
-    held_desk.set("temperature 0.2")
+    answer(SET, held_desk, "temperature 0.2")
     changed = chat_config("[sampling]\ntop_k = 5\ntemperature = 1\n").settings
     assert changed is not None
     held_desk.apply(changed.config)

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.keymap import resolve_keymap
-from localspec.chat.commands.places import ACTIONS
 from localspec.config import SETTINGS, read_config
 from tests.config.support import add_persona, configure
 from tests.readme import KEYS_PAGE, SETTINGS_PAGE
@@ -18,7 +18,7 @@ TEXT = SETTINGS_PAGE.read_text(encoding="utf-8")
 def test_everything_is_on_the_page() -> None:
     """Every setting and every action, under its name; the generated parts are compared elsewhere."""
     made = TEXT + KEYS_PAGE.read_text(encoding="utf-8")
-    for name in [each.key for each in SETTINGS] + [action.id for action in ACTIONS]:
+    for name in [each.key for each in SETTINGS] + [action.id for action in CHAT.commands]:
         assert f"| `{name}` |" in made
 
 

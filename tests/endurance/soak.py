@@ -20,8 +20,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from localspec.chat.commands.command import Action
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.command import Command
 from tests.benchmarks.long_conversation import cpu_s, resident_mb
 from tests.endurance.app import KEPT_BY
 from tests.endurance.kills import PATIENCE_S, QUIT_KEY, WatchedChat
@@ -91,7 +91,7 @@ class Use:
         self._rng = rng
         self._messages_n = 0
         self._size_now = SIZES[0]
-        self._actions = [action for action in ACTIONS if action.id not in LEFT_OUT]
+        self._actions = [action for action in CHAT.commands if action.id not in LEFT_OUT]
 
     def go_on(self, seconds: float) -> None:
         """Until the time is over."""
@@ -126,14 +126,14 @@ class Use:
         self._chat.type(bytes_of(action.keys.split(",")[0]))
 
     def _command(self) -> None:
-        action = self._rng.choice([action for action in self._actions if action.command])
+        action = self._rng.choice([action for action in self._actions if action.slash])
         self._clear()
-        self._chat.type(f"/{action.command}{self._argument(action)} ")
+        self._chat.type(f"/{action.slash}{self._argument(action)} ")
         self._look(0.05)
         self._chat.type("\r")
 
-    def _argument(self, action: Action) -> str:
-        given = action.takes and self._rng.random() < 0.3
+    def _argument(self, action: Command) -> str:
+        given = action.argument and self._rng.random() < 0.3
         return f" {self._rng.choice(('fox', 'nothing.txt', 'zebra crossing'))}" if given else ""
 
     def _message(self) -> None:

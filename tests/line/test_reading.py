@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from localspec.base.errors import InputError, UsageError
-from localspec.chat.commands.places import ACTIONS
-from localspec.line.commands import COMMANDS, SCREEN_ONLY, Command, find_command, names
+from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.command import LineForm
+from localspec.line.commands import LineCommand, commands, find_command, names, screen_only
 from localspec.line.reading import GOES_ON, INVITATION, InputLine, read_said
 
 
@@ -71,13 +72,19 @@ def test_what_is_no_command(text: str) -> None:
     assert find_command(text) is None
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
-def test_a_command_is_found_or_refused_whatever_follows_it(command: Command) -> None:
+def understood(text: str) -> tuple[LineForm, str]:
+    found = find_command(text)
+    assert found is not None
+    return found[0].form, found[1]
+
+
+@pytest.mark.parametrize("command", commands(), ids=lambda command: str(command.form.name))
+def test_a_command_is_found_or_refused_whatever_follows_it(command: LineCommand) -> None:
     """It never goes to the model; what takes nothing says so, and how it would be a message."""
-    for name in (command.name, *command.other_names):
-        assert find_command(f"/{name}") == (command, "")
-        if command.takes:
-            assert find_command(f"/{name} some words") == (command, "some words")
+    for name in command.names:
+        assert understood(f"/{name}") == (command.form, "")
+        if command.form.argument:
+            assert understood(f"/{name} some words") == (command.form, "some words")
         else:
             with pytest.raises(UsageError, match=r"takes nothing after it\. With a space before the slash"):
                 find_command(f"/{name} some words")
@@ -96,7 +103,7 @@ def test_a_line_that_begins_with_a_space_is_a_message() -> None:
 def test_what_is_a_command(text: str, name: str, argument: str) -> None:
     found = find_command(text.strip())
     assert found is not None
-    assert (found[0].name, found[1]) == (name, argument)
+    assert (found[0].form.name, found[1]) == (name, argument)
 
 
 def test_an_unknown_command_says_the_nearest() -> None:
@@ -110,19 +117,19 @@ def test_an_unknown_command_says_the_nearest() -> None:
 
 def test_every_command_is_explained() -> None:
     """No name twice, and a sentence for each."""
-    every = [name for command in COMMANDS for name in (command.name, *command.other_names)]
+    every = [name for command in commands() for name in command.names]
     assert len(every) == len(set(every))
-    assert names() == [command.name for command in COMMANDS]
-    for command in COMMANDS:
-        assert command.help[0].isupper()
-        assert command.help.endswith(".")
+    assert names() == [command.form.name for command in commands()]
+    for command in commands():
+        assert command.form.help[0].isupper()
+        assert command.form.help.endswith(".")
 
 
 def test_the_commands_are_those_of_the_screen() -> None:
     """Each is here, under its own name or as another, but for those that need a screen; and these say so."""
-    known = {name for command in COMMANDS for name in (command.name, *command.other_names)}
-    on_screen = {action.command for action in ACTIONS if action.command}
-    assert on_screen - known == SCREEN_ONLY
-    for name in SCREEN_ONLY:
+    known = {name for command in commands() for name in command.names}
+    on_screen = {action.slash for action in CHAT.commands if action.slash}
+    assert on_screen - known == screen_only()
+    for name in screen_only():
         with pytest.raises(UsageError, match="on the chat screen only"):
             find_command(f"/{name}")

@@ -7,6 +7,8 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from localspec.chat.commands.command import Command
+from localspec.chat.settings.controller import ScreenFrontEnd, SettingsController
 from localspec.cli.options import overrides
 from localspec.cli.run import run
 from localspec.config import read_config
@@ -24,6 +26,14 @@ def chat_config(text: str | None = None, *arguments: str) -> ChatConfig:
         configure(text)
     with run.make_context("localspec run", [*arguments, "hello"]) as context:
         return SettingsResolver(overrides(context)).resolve(read_config())
+
+
+def answer(command: Command, controller: SettingsController, argument: str = "") -> str:
+    """What the chat screen says to a command that is the same in every front end. Raises what it is refused with."""
+    said: list[str] = []
+    assert command.handler is not None
+    command.handler(ScreenFrontEnd(controller, said.append), argument)
+    return said[-1]
 
 
 def settings_app(engine: FakeEngine, text: str | None = None, *arguments: str) -> Any:

@@ -8,22 +8,33 @@ from textual.command import CommandInput, CommandList
 from textual.events import Paste
 from textual.worker import WorkerFailed
 
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import key_label
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.places import PLACES
 from localspec.config import read_config
 from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
+from localspec.tui.keys.handling import marked_methods
+from localspec.tui.prompt.area import PromptArea
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch
+from localspec.tui.screens.help import HelpScreen
+from localspec.tui.screens.inspector import InspectorScreen
+from localspec.tui.screens.links import LinksScreen
+from localspec.tui.screens.pairs import PairsScreen
+from localspec.tui.screens.race import RaceScreen
+from localspec.tui.screens.search import SearchScreen
+from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.screens.stats import StatsScreen
+from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 
 
 def test_names_and_keys_are_unique() -> None:
     """No two actions share an id, a key or a command."""
-    keys = [key for action in ACTIONS for key in action.keys.split(",")]
-    commands = [action.command for action in ACTIONS if action.command]
-    for names in ([action.id for action in ACTIONS], keys, commands):
+    keys = [key for action in CHAT.commands for key in action.keys.split(",")]
+    commands = [action.slash for action in CHAT.commands if action.slash]
+    for names in ([action.id for action in CHAT.commands], keys, commands):
         assert len(names) == len(set(names))
 
 
@@ -31,18 +42,23 @@ def test_every_action_is_bound_with_id_and_tooltip() -> None:
     """So that keys can be changed by id, and help can be generated."""
     both = (*screen_bindings(), *prompt_bindings())
     bindings = {binding.id: binding for binding in both if isinstance(binding, Binding)}
-    assert set(bindings) == {action.id for action in ACTIONS}
+    assert set(bindings) == {action.id for action in CHAT.commands}
     assert all(binding.tooltip and binding.description for binding in bindings.values())
 
 
-async def test_every_handler_exists() -> None:
-    """Each action of the table leads to a method."""
+async def test_every_command_has_one_handler() -> None:
+    """The chat screen, the app, the prompt or a screen of its own handles it, and nothing handles what is not there."""
     app = make_app(FakeEngine())
     async with app.run_test() as pilot:
-        places = {"screen": chat(pilot), "app": app, "prompt": app.focused}
-        for action in ACTIONS:
-            place, _, method = action.handler.partition("(")[0].partition(".")
-            assert hasattr(places[place], f"action_{method}"), action.handler
+        area = chat(pilot).query_one(Prompt).area
+        handled = [*chat(pilot).handlers, *app.handlers, *area.handlers]
+    assert sorted(handled) == sorted(command.id for command in CHAT.commands)
+    classes = (InspectorScreen, RaceScreen, LinksScreen, Sidebar, PairsScreen, SearchScreen)
+    others = (CommandSearch, StatsScreen, SettingsScreen, HelpScreen)
+    for kind, place in zip((*classes, *others), PLACES[1:], strict=True):
+        assert sorted(name for name, _, _ in marked_methods(kind)) == sorted(
+            command.id for command in place.commands
+        ), place.title
 
 
 async def test_the_palette_of_commands_offers_the_table() -> None:
@@ -50,7 +66,7 @@ async def test_the_palette_of_commands_offers_the_table() -> None:
     app = make_app(FakeEngine())
     async with app.run_test():
         titles = {command.title for command in app.get_system_commands(app.screen)}
-    assert titles == {action.title.capitalize() for action in ACTIONS if action.in_palette}
+    assert titles == {action.title.capitalize() for action in CHAT.commands if action.in_palette}
 
 
 async def test_the_palette_can_be_closed_and_opened_at_once() -> None:
@@ -73,7 +89,7 @@ async def test_above_another_screen_the_palette_offers_what_is_not_the_chats_alo
         await wait_until(pilot, lambda: isinstance(app.screen, StatsScreen))
         offered = {command.title for command in app.get_system_commands(app.screen)}
     assert offered == {
-        action.title.capitalize() for action in ACTIONS if action.in_palette and action.handler.startswith("app.")
+        action.title.capitalize() for action in CHAT.commands if action.in_palette and action.id in app.handlers
     }
 
 
@@ -86,11 +102,12 @@ async def test_an_action_of_the_chat_is_done_by_the_chat_whatever_came_on_top_me
         assert area is not None
         await pilot.press("alt+s")
         await wait_until(pilot, lambda: isinstance(app.screen, StatsScreen))
-        again = next(action for action in ACTIONS if action.id == "again")
+        again = next(action for action in CHAT.commands if action.id == "again")
         await commands[again.title.capitalize()]()
         assert "Nothing has been said yet" in notice_text(pilot)
         chat(pilot).say("")
-        assert await app.run_action(again.handler, area)
+        assert isinstance(area, PromptArea)
+        await area.run_command(again)
         assert "Nothing has been said yet" in notice_text(pilot)
 
 

@@ -18,11 +18,10 @@ from textual.selection import SELECT_ALL
 from textual.widgets import Static
 from textual.widgets.text_area import Selection as TextSelection
 
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.chat import CHAT
 from localspec.tui.app import ChatApp
 from localspec.tui.conversation.turn_notes import copied_note
 from localspec.tui.prompt.prompt import Prompt
-from localspec.tui.screens.chat import COPIED
 from localspec.tui.screens.links import LinksScreen, copied_link
 from localspec.tui.screens.search import SearchScreen
 from localspec.tui.terminal import clipboard as clipboards
@@ -38,7 +37,7 @@ SEAT = {"DISPLAY": ":0", "TERM": "xterm-256color"}
 
 def key_of(action: str) -> str:
     """The first of its keys."""
-    return next(each.keys.split(",")[0] for each in ACTIONS if each.id == action)
+    return next(each.keys.split(",")[0] for each in CHAT.commands if each.id == action)
 
 
 def seen_by(environ: Mapping[str, str], *programs: str, platform: str = "linux") -> Clipboard:
@@ -111,7 +110,7 @@ def test_what_is_said_is_what_is_known() -> None:
     nowhere = copied("It is copied", Arrival.NOWHERE, "try /export")
     assert nowhere.startswith("Nothing is copied")
     assert nowhere.endswith("try /export.")
-    for what in (*COPIED.values(), "text"):
+    for what in ("reply", "code", "text"):
         assert all(len(copied_note("x" * 10**6, arrival, what)) <= 76 for arrival in Arrival), "it fits 80 columns"
     assert "https://a.org" in copied_link("https://a.org", Arrival.NOWHERE)
 

@@ -16,7 +16,8 @@ from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from localspec.chat.commands.command import Action
+from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import (
     AS_OTHERS_IN_BROWSERS,
     KEYMAPS,
@@ -25,9 +26,10 @@ from localspec.chat.commands.keymap import (
     Keymap,
     resolve_keymap,
 )
-from localspec.chat.commands.places import ACTIONS, KNOWN, TABLES
+from localspec.chat.commands.places import PLACES, known
 from localspec.tui.app import ChatApp
 from localspec.tui.keys.bindings import textual_keymap
+from localspec.tui.keys.handling import CommandTarget
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.commands import CommandSearch
 from localspec.tui.screens.help import HelpScreen
@@ -42,7 +44,6 @@ from localspec.tui.widgets.glossary import Glossary
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, send, session, wait_until
 
-STATES = ("prompt", "reading", "turn")
 ELSEWHERE = {
     "inspect": InspectorScreen,
     "race": RaceScreen,
@@ -59,26 +60,20 @@ ELSEWHERE = {
 
 
 @contextmanager
-def spying(monkeypatch: pytest.MonkeyPatch, watched: set[str]) -> Iterator[list[str]]:
-    """Which of these actions are asked for, in place of being done; others are done."""
-    asked: list[str] = []
-    usual = ChatApp.run_action
+def spying(monkeypatch: pytest.MonkeyPatch, *, typing: bool = False) -> Iterator[list[tuple[str, str]]]:
+    """Commands and arguments that are asked for, and not done; while ``typing`` the prompt's are done."""
+    asked: list[tuple[str, str]] = []
+    usual = CommandTarget.run_command
 
-    async def run_action(self: ChatApp, action: Any, *where: Any, **named: Any) -> bool:
-        name = action if isinstance(action, str) else f"{action[0]}.{action[1]}"
-        if _local(name) not in {_local(each) for each in watched}:
-            return await usual(self, action, *where, **named)
-        asked.append(_local(name) if isinstance(action, str) else f"{name}{action[2]}")
-        return True
+    async def run_command(self: CommandTarget, command: Command, argument: str = "") -> None:
+        if typing and command.in_prompt:
+            await usual(self, command, argument)
+        else:
+            asked.append((command.id, argument))
 
     with monkeypatch.context() as patch:
-        patch.setattr(ChatApp, "run_action", run_action)
+        patch.setattr(CommandTarget, "run_command", run_command)
         yield asked
-
-
-def _local(handler: str) -> str:
-    """What the app does has two names, its own and Textual's."""
-    return handler.removeprefix("app.")
 
 
 async def press(pilot: Pilot[Any], key: str) -> None:
@@ -116,15 +111,15 @@ async def test_each_key_reaches_its_action(name: str, monkeypatch: pytest.Monkey
         app._prefer()
         await pilot.pause()
         missed = []
-        with spying(monkeypatch, {_handler(action, state) for action in ACTIONS for state in STATES}) as asked:
-            for action in ACTIONS:
+        with spying(monkeypatch) as asked:
+            for action in CHAT.commands:
                 for key in keys[action.id].split(","):
                     for state in _states(action, key):
                         await _enter(pilot, state)
                         asked.clear()
                         for _ in range(2 if action.twice else 1):
                             await press(pilot, key)
-                        if asked != [_handler(action, state)]:
+                        if asked != [(action.id, "")]:
                             missed.append((action.id, key, state, list(asked)))
         assert not missed
 
@@ -136,13 +131,13 @@ def _with(app: ChatApp, keymap: Keymap) -> Any:
 
 
 def _shipped(name: str) -> dict[str, str]:
-    return {action.id: KEYMAPS[name].get(action.id, action.keys) for action in KNOWN.values()}
+    return {action.id: KEYMAPS[name].get(action.id, action.keys) for action in known().values()}
 
 
-def _states(action: Action, key: str) -> list[str]:
+def _states(action: Command, key: str) -> list[str]:
     if action.in_turn:
         return ["turn"]
-    if action.handler.startswith("prompt."):
+    if action.in_prompt:
         return ["prompt"]
     return ["reading"] if _types(key) else ["prompt", "reading"]
 
@@ -161,27 +156,23 @@ async def _enter(pilot: Pilot[Any], state: str) -> None:
     await pilot.pause()
 
 
-def _handler(action: Action, state: str) -> str:
-    return _local(action.handler.removeprefix("prompt.") if state == "prompt" else action.handler)
-
-
 async def test_each_command_does_what_its_key_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """And hands over what follows it, where it takes something."""
     engine = FakeEngine()
     app = make_app(engine)
     async with app.run_test(size=(80, 24)) as pilot:
         await answered(engine, pilot)
-        with spying(monkeypatch, {action.handler for action in ACTIONS}) as asked:
-            for action in ACTIONS:
-                if action.command is None:
+        with spying(monkeypatch, typing=True) as asked:
+            for action in CHAT.commands:
+                if not action.slash:
                     continue
                 asked.clear()
-                await send(pilot, f"/{action.command}")
-                assert asked == [_local(action.handler)]
-                if action.takes:
+                await send(pilot, f"/{action.slash}")
+                assert asked == [(action.id, "")]
+                if action.argument:
                     asked.clear()
-                    await send(pilot, f"/{action.command} 3 more")
-                    assert asked == [f"{action.handler}('3 more',)"]
+                    await send(pilot, f"/{action.slash} 3 more")
+                    assert asked == [(action.id, "3 more")]
         assert len(engine.prompts) == 1, "no command was sent as a message"
 
 
@@ -193,12 +184,12 @@ async def test_each_key_of_another_screen_reaches_its_action(action: str, monkey
     app = make_app(engine)
     async with app.run_test(size=(80, 24)) as pilot:
         await answered(engine, pilot)
-        await app.run_action(next(each.handler for each in ACTIONS if each.id == action), chat(pilot))
+        await chat(pilot).run_command(known()[action])
         place: Any = app.screen if kind is not Sidebar else None
         await wait_until(pilot, lambda: isinstance(app.screen, kind) or chat(pilot).query(Sidebar))
         place = app.screen if kind is not Sidebar else chat(pilot).query_one(Sidebar)
         missed = []
-        with spying(monkeypatch, {binding.action for binding in place.BINDINGS}) as asked:
+        with spying(monkeypatch) as asked:
             for binding in place.BINDINGS:
                 assert isinstance(binding, Binding)
                 for key in binding.key.split(","):
@@ -206,8 +197,8 @@ async def test_each_key_of_another_screen_reaches_its_action(action: str, monkey
                         continue  # the line keeps it, and tells its screen
                     asked.clear()
                     await press(pilot, key)
-                    if asked != [binding.action]:
-                        missed.append((key, binding.action, list(asked)))
+                    if asked != [(binding.id, "")]:
+                        missed.append((key, binding.id, list(asked)))
         assert not missed
 
 
@@ -232,8 +223,8 @@ def test_every_key_is_in_the_tables() -> None:
         assert isinstance(binding, Binding)
         if binding in Input.BINDINGS or binding.system:
             continue  # editing a line, and leaving as other programs do: Textual's own
-        assert binding.id in KNOWN, (kind, binding)
-        assert binding.key == KNOWN[str(binding.id)].keys
+        assert binding.id in known(), (kind, binding)
+        assert binding.key == known()[str(binding.id)].keys
 
 
 def _ours(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
@@ -288,8 +279,8 @@ def test_the_map_for_browsers_takes_none_of_their_keys(monkeypatch: pytest.Monke
 
 def test_no_key_for_browsers_arrives_as_another_action_s() -> None:
     """What the terminal in the page sends in its place does the same."""
-    for table in TABLES:
-        owners = {key: each.id for each in table.actions for key in _shipped(WEB)[each.id].split(",")}
+    for place in PLACES:
+        owners = {key: each.id for each in place.commands for key in _shipped(WEB)[each.id].split(",")}
         for lost, arrives in AS_OTHERS_IN_BROWSERS.items():
             assert lost not in owners or owners[lost] == owners.get(arrives), lost
 
@@ -303,7 +294,7 @@ async def test_help_has_every_action(name: str) -> None:
         app.push_screen(HelpScreen(app._palette(), keymap))
         await pilot.pause()
         lines = [line.plain for each in app.screen.query(Glossary) for line in each.lines(200)]
-    for action in KNOWN.values():
+    for action in known().values():
         key, said = f"{keymap.label(action)} ", f" {action.help}"
         assert any(line.startswith(key) and line.endswith(said) for line in lines), action.id
-        assert action.command is None or any(line.startswith(f"/{action.command} ") for line in lines)
+        assert not action.slash or any(line.startswith(f"/{action.slash} ") for line in lines)

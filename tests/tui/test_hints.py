@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from localspec.chat.commands.command import key_label
 from localspec.chat.commands.keymap import Keymap, resolve_keymap
-from localspec.chat.commands.places import KNOWN
+from localspec.chat.commands.places import known
 from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Race
 from localspec.chat.text.links import Link
@@ -35,7 +35,7 @@ from tests.tui.settings_support import chat_config
 from tests.tui.stats_support import full_store
 from tests.tui.support import FakeEngine, make_round, notice_text, session, wait_until
 
-OLD = {key_label(key) for action in KNOWN.values() for key in action.keys.split(",")}
+OLD = {key_label(key) for action in known().values() for key in action.keys.split(",")}
 ARROWS = set("←→↑↓")
 
 
@@ -47,7 +47,7 @@ def new_keys() -> Iterator[str]:
         yield f"{modifier}f{number}"
 
 
-NEW = dict(zip(KNOWN, new_keys(), strict=False))
+NEW = dict(zip(known(), new_keys(), strict=False))
 
 
 @pytest.fixture

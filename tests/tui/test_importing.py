@@ -72,7 +72,7 @@ async def test_what_is_imported_is_there_at_once_and_only_once(store: Store, fol
     async with make_app(FakeEngine(), store=store).run_test(size=(140, 30)) as pilot:
         await pilot.press("f7")
         await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
-        chat(pilot).action_bring_in("old.json")
+        chat(pilot).bring_in("old.json")
         await wait_until(pilot, lambda: "2 conversations imported." in notice_text(pilot))
         await pilot.pause()
         rows = chat(pilot).query_one(ConversationList)
@@ -96,7 +96,7 @@ async def test_a_title_being_written_stays(store: Store, folder: Path) -> None:
         await pilot.press("f7")
         await wait_until(pilot, lambda: chat(pilot).query(ConversationList))
         await pilot.press("f2", "!")
-        chat(pilot).action_bring_in("old.json")
+        chat(pilot).bring_in("old.json")
         await wait_until(pilot, lambda: "1 conversation imported." in notice_text(pilot))
         await pilot.press("enter")
         await wait_until(pilot, lambda: chat(pilot).query_one(ConversationList).option_count == 2)
@@ -214,7 +214,7 @@ async def test_a_large_file_is_stored_little_by_little(
         def add(documents: Any, *, copies: bool = False) -> Any:
             sizes.append(len(documents))
             if len(sizes) == 6:
-                pilot.app.call_from_thread(chat(pilot).action_bring_in, "stop")
+                pilot.app.call_from_thread(chat(pilot).bring_in, "stop")
             return usual(documents, copies=copies)
 
         monkeypatch.setattr(store, "add", add)

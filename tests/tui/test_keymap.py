@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.keys import Keys, _character_to_key
 
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.keymap import KEYMAPS, Keymap, resolve_keymap
-from localspec.chat.commands.places import ACTIONS, KNOWN, TABLES
+from localspec.chat.commands.places import IN_RACE, PLACES, known
 from localspec.chat.pair_slot import Phase
 from localspec.chat.race import Race
 from localspec.chat.tokens.marking import ReplyFormat
@@ -22,7 +23,7 @@ from tests.config.support import configure
 from tests.tui.settings_support import chat_config
 from tests.tui.support import Clock, FakeEngine, make_app, make_round, session, wait_until
 
-IDS = set(KNOWN)
+IDS = set(known())
 
 
 def keymap(text: str) -> Keymap:
@@ -41,10 +42,10 @@ def test_a_shipped_set_gives_every_action_keys_of_its_own(name: str) -> None:
     shipped = keymap(f'[screen]\nkeymap = "{name}"\n')
     assert not shipped.problems
     assert set(shipped.keys) == IDS
-    for table in TABLES:
-        keys = [key for action in table.actions for key in shipped.keys[action.id].split(",")]
+    for place in PLACES:
+        keys = [key for action in place.commands for key in shipped.keys[action.id].split(",")]
         assert all(keys)
-        assert len(keys) == len(set(keys)), table.title
+        assert len(keys) == len(set(keys)), place.title
 
 
 @pytest.mark.parametrize("name", KEYMAPS)
@@ -63,7 +64,7 @@ def test_the_files_keys_stand_over_the_set() -> None:
     changed = own('stop = "F21, f22"\nhelp = "?"')
     assert not changed.problems
     assert (changed.keys["stop"], changed.keys["help"]) == ("f21,f22", "question_mark")
-    stop = next(action for action in ACTIONS if action.id == "stop")
+    stop = next(action for action in CHAT.commands if action.id == "stop")
     assert changed.label(stop) == "F21"
     assert textual_keymap(changed) == {"stop": "f21,f22", "help": "question_mark"}
 
@@ -79,14 +80,14 @@ def test_an_action_may_have_no_key() -> None:
     """It stays in the palette, and no key leads to it; its own is free for another."""
     changed = own('new = "none"\nfast = "ctrl+n"')
     assert not changed.problems
-    new = next(action for action in ACTIONS if action.id == "new")
+    new = next(action for action in CHAT.commands if action.id == "new")
     assert changed.label(new) == ""
     assert textual_keymap(changed)["new"].startswith("unbound")
 
 
 def test_keys_can_be_swapped() -> None:
     """A key that its owner gives up is free."""
-    first, second = (next(action.keys for action in ACTIONS if action.id == each) for each in ("new", "fast"))
+    first, second = (next(action.keys for action in CHAT.commands if action.id == each) for each in ("new", "fast"))
     changed = own(f'new = "{second}"\nfast = "{first}"')
     assert not changed.problems
     assert (changed.keys["new"], changed.keys["fast"]) == (second, first)
@@ -116,8 +117,8 @@ def test_what_cannot_be_is_told_and_left_out(lines: str, line: int, what: str) -
     """With its line; the set's own key stays, and nothing ends up with two meanings."""
     changed = own(lines)
     assert (line, True) in [(problem.line, what in problem.what) for problem in changed.problems]
-    for table in TABLES:
-        keys = [key for action in table.actions for key in changed.keys[action.id].split(",") if key]
+    for place in PLACES:
+        keys = [key for action in place.commands for key in changed.keys[action.id].split(",") if key]
         assert len(keys) == len(set(keys))
 
 
@@ -173,7 +174,7 @@ async def test_the_inspector_and_the_race_answer_to_the_files_keys() -> None:
         app.push_screen(screen)
         await pilot.pause()
         assert str(screen.query_one("#race-hints").render()) == "Esc back", "while it runs"
-        screen._hint("race-again", "race-end", "race-close")
+        screen._hint(*IN_RACE.commands)
         assert str(app.screen.query_one("#race-hints").render()) == "x side by side  Space to the end  Esc back"
         await pilot.press("escape")
         turn = Turn("Hello")

@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input
 
 from localspec.base.errors import UsageError
+from localspec.chat.commands.chat import SET, UNSET
 from localspec.chat.pairs.source import LocalPairs
 from localspec.chat.settings.browser import SETTING, SettingsBrowser
 from localspec.config import config_file, read_config, setting
@@ -17,7 +18,7 @@ from localspec.models.pairs.user_pairs import own_file
 from localspec.runtime.chat_config import Layer
 from localspec.store import Store
 from tests.config.support import configure
-from tests.tui.settings_support import chat_config, details, open_settings, rows, said, screen
+from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen
 from tests.tui.support import Clock, FakeEngine, make_app, notice_text, send, session, wait_until
 from tests.tui.test_conversations import ready, say
 from tests.tui.test_settings import controller
@@ -157,44 +158,46 @@ def test_changes_count_for_the_pair_in_use_though_the_file_names_another() -> No
     configure('[model]\npair = "smollm2-1.7b"\n[pair.builtin]\ndepth = 2\n[pair."smollm2-1.7b"]\ndepth = 9\n')
     held_desk.apply(read_config())
     assert (held.chat_config.pair_id, held.chat_config.reply.depth) == ("builtin", 2)
-    assert "0.3" in held_desk.set("temperature 0.3")
+    assert "0.3" in answer(SET, held_desk, "temperature 0.3")
     assert (held.chat_config.pair_id, held.chat_config.reply.sampling.temperature) == ("builtin", 0.3)
 
 
 def test_a_conversation_beats_the_pair() -> None:
     held_desk, held, _ = controller(chat_config(TEXT))
-    held_desk.set("depth 3")
+    answer(SET, held_desk, "depth 3")
     assert held.chat_config.reply.depth == 3
-    assert held_desk.unset("depth") == "Depth is 6 with builtin, from the next reply on."
+    assert answer(UNSET, held_desk, "depth") == "Depth is 6 with builtin, from the next reply on."
     assert held.chat_config.reply.depth == 6
 
 
 def test_a_command_sets_for_the_pair() -> None:
     """It is written to the file; what contradicts the rest is refused, and the file is as it was."""
     held_desk, held, _ = controller(chat_config(TEXT))
-    assert held_desk.set("pair top_k 3") == ("Top k is 3 for builtin, in config.toml; applies with the next reply.")
+    assert answer(SET, held_desk, "pair top_k 3") == (
+        "Top k is 3 for builtin, in config.toml; applies with the next reply."
+    )
     assert held.chat_config.reply.sampling.top_k == 3
     assert not held_desk.own
     before = config_file().read_text()
     with pytest.raises(UsageError, match="stays as it was"):
-        held_desk.set("pair dry_base 2")
+        answer(SET, held_desk, "pair dry_base 2")
     assert config_file().read_text() == before
     for wrong in ("pair theme dark", "pair nothing 3", "pair depth 99", "pair depth"):
         with pytest.raises(UsageError):
-            held_desk.set(wrong)
-    assert "no longer set for builtin" in held_desk.unset("pair top_k")
+            answer(SET, held_desk, wrong)
+    assert "no longer set for builtin" in answer(UNSET, held_desk, "pair top_k")
     assert held.chat_config.reply.sampling.top_k != 3
     with pytest.raises(UsageError, match="Nothing sets"):
-        held_desk.unset("pair top_k")
+        answer(UNSET, held_desk, "pair top_k")
     assert config_file().read_text() == TEXT
-    assert "loaded again" in held_desk.set("pair ctx 512")
+    assert "loaded again" in answer(SET, held_desk, "pair ctx 512")
     assert held_desk.to_load().load.n_ctx == 512
 
 
 def test_files_have_no_table() -> None:
     held_desk, _, _ = controller(chat_config(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
     with pytest.raises(UsageError, match="no pair but files"):
-        held_desk.set("pair depth 3")
+        answer(SET, held_desk, "pair depth 3")
 
 
 # The screen

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Input
 
-from localspec.chat.commands.places import ACTIONS, SETTING_ACTIONS
+from localspec.chat.commands.chat import CHAT, PERSONA
+from localspec.chat.commands.places import IN_SETTINGS
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession
@@ -17,12 +18,13 @@ from localspec.config.table import SOUGHT
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Load
 from localspec.tui.conversation.transcript import Transcript
+from localspec.tui.keys.handling import handlers_of
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
 from localspec.tui.widgets.hints import Hints
 from tests.config.support import add_persona, configure
-from tests.tui.settings_support import chat_config, details, open_settings, rows, said, screen, settings_app
+from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, said, screen, settings_app
 from tests.tui.support import LAUNCH, FakeEngine, chat, notice_text, send, session, wait_until
 
 
@@ -165,15 +167,15 @@ def test_a_persona_is_for_this_conversation() -> None:
     """It beats the file, ends with the conversation, and a wrong name changes nothing."""
     add_persona("pirate.md", "Talk like a pirate.")
     held_desk, held, _ = controller(chat_config("[reply]\nsystem = 'Be brief.'\n"))
-    assert "pirate" in held_desk.choose_persona("pirate")
+    assert "pirate" in answer(PERSONA, held_desk, "pirate")
     assert held.chat_config.system == "Talk like a pirate."
     with pytest.raises(Exception, match="pirat"):
-        held_desk.choose_persona("pirat")
+        answer(PERSONA, held_desk, "pirat")
     assert held.chat_config.system == "Talk like a pirate."
     held.begin_anew()
     held_desk.turn_to(begun=True)
     assert held.chat_config.system == "Be brief."
-    assert "pirate" in held_desk.personas()
+    assert "pirate" in answer(PERSONA, held_desk)
 
 
 def test_without_settings_the_screen_still_has_its_own() -> None:
@@ -370,17 +372,17 @@ async def test_the_palette_and_help_show_the_keys_in_force() -> None:
     async with app.run_test() as pilot:
         commands = {command.title: command.help for command in app.get_system_commands(app.screen)}
         assert commands["New"].endswith("(F21)")
-        pilot.app.action_help()
+        await pilot.press("f1")
         await pilot.pause()
         page = "\n".join(str(widget.render()) for widget in pilot.app.screen.query("Glossary"))
         assert "F21" in page
         assert "Ctrl+N" not in page
 
 
-def test_the_screens_own_actions_are_a_table() -> None:
-    """Each with a method, each key once."""
-    keys = [key for action in SETTING_ACTIONS for key in action.keys.split(",")]
+def test_the_screens_own_commands_are_declared() -> None:
+    """Each with a handler, each key once."""
+    keys = [key for action in IN_SETTINGS.commands for key in action.keys.split(",")]
     assert len(keys) == len(set(keys))
-    for action in SETTING_ACTIONS:
-        assert callable(getattr(SettingsScreen, f"action_{action.handler.partition('(')[0]}"))
-    assert not {action.id for action in SETTING_ACTIONS} & {action.id for action in ACTIONS}
+    screen = SettingsScreen(controller(chat_config(""))[0].open(), lambda config: None, str)
+    assert set(handlers_of(screen)) == {command.id for command in IN_SETTINGS.commands}
+    assert not {action.id for action in IN_SETTINGS.commands} & {action.id for action in CHAT.commands}

@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import OptionList
 
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.places import known
 from localspec.chat.pair_slot import Phase
 from localspec.chat.text.links import Link
 from localspec.config import setting
@@ -152,7 +152,7 @@ async def test_every_piece_of_a_highlighted_row_can_be_read(theme: str, place: s
         if place == "links":
             app.push_screen(LinksScreen([Link("a page", "https://a.org")]))
         else:
-            await app.run_action(next(action.handler for action in ACTIONS if action.id == place))
+            await app._chat.run_command(known()[place])
         await pilot.pause()
         if place == "search":
             word = store.conversations()[0].heading.title.split()[0]

@@ -5,37 +5,35 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Static
 
+from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS
 from localspec.chat.tour import END, QUESTION, STEPS, Tour
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.widgets.tour_line import TourLine
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, wait_until
 
-ACTION = {action.id: action for action in ACTIONS}
-
 
 def at(step: str) -> Tour:
     tour = Tour()
-    while tour.step is None or tour.step.action != step:
+    while tour.step is None or tour.step.command.id != step:
         assert tour.go_on() == ""
     return tour
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.action)
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.command.id)
 def test_each_step_ends_with_its_action_alone(step: object) -> None:
     """Another action changes nothing, and one that should lead to a screen and does not is no step."""
     assert isinstance(step, type(STEPS[0]))
-    tour = at(step.action)
-    for action in ACTIONS:
-        if action.id != step.action:
-            assert tour.did(action.handler, opened=True) == ""
+    tour = at(step.command.id)
+    for action in CHAT.commands:
+        if action.id != step.command.id:
+            assert tour.did(action, opened=True) == ""
     assert tour.step is step
     if step.opens:
-        tour.did(ACTION[step.action].handler, opened=False)
+        tour.did(step.command, opened=False)
         assert tour.step is step
-    tour.did(ACTION[step.action].handler, opened=step.opens)
+    tour.did(step.command, opened=step.opens)
     assert tour.step is not step
 
 
@@ -43,7 +41,7 @@ def test_it_leads_through_all_steps_to_its_end() -> None:
     """And is then over."""
     tour = Tour()
     tour.go_on()
-    said = [tour.did(ACTION[step.action].handler, opened=step.opens) for step in STEPS]
+    said = [tour.did(step.command, opened=step.opens) for step in STEPS]
     assert said == [""] * (len(STEPS) - 1) + [END]
     assert tour.step is None
 
@@ -51,7 +49,7 @@ def test_it_leads_through_all_steps_to_its_end() -> None:
 def test_before_and_after_it_nothing_is_said() -> None:
     """Whatever the reader does."""
     tour = Tour()
-    assert [tour.did(action.handler, opened=True) for action in ACTIONS] == [""] * len(ACTIONS)
+    assert [tour.did(action, opened=True) for action in CHAT.commands] == [""] * len(CHAT.commands)
     assert tour.hint(Keymap({})) == ("", "")
     assert not tour.leave()
 

@@ -1,4 +1,4 @@
-"""Which keys do what: a shipped set, with the keys of the user's file over it, checked for clashes.
+"""Key maps: a shipped set of keys with those of the user's file over it, checked for clashes.
 
 Keys are named as Textual names them; what cannot be told apart in a terminal is one key here.
 """
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from localspec.chat.commands.command import Action, key_label
-from localspec.chat.commands.places import KNOWN, TABLES, types_at
+from localspec.chat.commands.command import Command, key_label
+from localspec.chat.commands.places import PLACES, known, types_at
 from localspec.config import Config, Problem
 from localspec.config.table import KEYS_SECTION
 
 NONE = "none"
-"""In place of keys: the action has none."""
+"""Written in place of keys for a command that is to have none."""
 DEFAULT, VIM, WEB = "default", "vim", "web"
 
 KEYMAPS: Mapping[str, Mapping[str, str]] = {
@@ -79,7 +79,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "setting-reread": "alt+e",
     },
 }
-"""The shipped sets, as far as they differ from the actions' own keys."""
+"""The shipped sets, as far as they differ from the commands' own keys."""
 TAKEN_BY_BROWSERS = frozenset(
     [
         *(f"ctrl+{letter}" for letter in "abcdefghjklnoprstuvwxz"),
@@ -136,21 +136,21 @@ class Keymap:
     """The keys in force."""
 
     keys: Mapping[str, str]
-    """By the action's id; empty for an action that has none."""
+    """By the command's id; empty for a command that has none."""
     problems: tuple[Problem, ...] = ()
 
-    def label(self, action: Action) -> str:
-        """The key that is shown for an action, as people write it; empty if it has none."""
-        keys = self.keys.get(action.id, action.keys)
+    def label(self, command: Command) -> str:
+        """The key that is shown for a command, as people write it; empty if it has none."""
+        keys = self.keys.get(command.id, command.keys)
         return key_label(keys) if keys else ""
 
-    def way(self, action: Action) -> str:
-        """What to press, or where it has no key what to write, or where to look."""
-        return self.label(action) or (f"/{action.command}" if action.command else f"{action.title!r} in the palette")
+    def way(self, command: Command) -> str:
+        """The key of a command; without a key its slash command, without that its title in the palette."""
+        return self.label(command) or (f"/{command.slash}" if command.slash else f"{command.title!r} in the palette")
 
     def worded(self, text: str) -> str:
-        """A sentence of ours with the ways of the actions that it names, as in "{stop} leaves it."."""
-        return _NAMED_ACTION.sub(lambda named: self.way(KNOWN[named[1]]), text)
+        """A sentence with keys in place of the ids of commands, as in "{stop} leaves it."."""
+        return _NAMED_ACTION.sub(lambda named: self.way(known()[named[1]]), text)
 
 
 def usual_set(environ: Mapping[str, str]) -> str:
@@ -178,7 +178,7 @@ def resolve_keymap(config: Config) -> Keymap:
 
 def _shipped(name: str) -> dict[str, str]:
     changed = KEYMAPS[name]
-    return {action.id: changed.get(action.id, action.keys) for action in KNOWN.values()}
+    return {command.id: changed.get(command.id, command.keys) for command in known().values()}
 
 
 class _Refused(Exception):
@@ -187,16 +187,17 @@ class _Refused(Exception):
 
 def _checked(action: str, keys: str) -> str:
     """Keys in Textual's words. Raises _Refused."""
-    if action not in KNOWN:
-        close = get_close_matches(action, KNOWN, n=1)
+    command = known().get(action)
+    if command is None:
+        close = get_close_matches(action, known(), n=1)
         raise _Refused("there is no such action" + (f"; did you mean {close[0]}?" if close else ""))
     if keys.strip().lower() == NONE:
         return ""
     named = ",".join(_name(key) for key in _split(keys))
-    if types_at(KNOWN[action]):
+    if types_at(command):
         for key in named.split(","):
             if _types(key):
-                where = "into the prompt" if KNOWN[action].handler.startswith("prompt.") else "there"
+                where = "into the prompt" if command.in_prompt else "there"
                 raise _Refused(f"{key_label(key)} could no longer be typed {where}")
     return named
 
@@ -240,9 +241,9 @@ def _types(key: str) -> bool:
 
 def _clash(shipped: Mapping[str, str], own: Mapping[str, str], config: Config) -> tuple[str, str] | None:
     """A key of the file's that two actions of a place would have, and what to say of it; of two such, the later."""
-    for table in TABLES:
+    for place in PLACES:
         owners: dict[str, str] = {}
-        for action in sorted((each.id for each in table.actions), key=lambda action: _place(action, own, config)):
+        for action in sorted((each.id for each in place.commands), key=lambda action: _place(action, own, config)):
             for key in _keys(own.get(action, shipped[action])):
                 other = owners.setdefault(key, action)
                 if other != action and (action in own or other in own):

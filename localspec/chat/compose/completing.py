@@ -19,7 +19,7 @@ from localspec.chat.compose.message import WrittenMessage
 
 MAX_CHOICES = 50
 PATHS = ("FILE", "PATH")
-"""How the table of actions says that a command is told a path."""
+"""The arguments of commands that are paths."""
 ABOVE = ("/", "~", "..", "./")
 """How a path begins that does not lie below the current folder, or is meant exactly."""
 
@@ -69,12 +69,12 @@ def command_offer(text: str) -> CompletionOffer | None:
     """The commands that ``text`` may become."""
     choices = tuple(
         Completion(
-            f"/{action.command} " if action.takes else f"/{action.command}",
-            f"/{action.command} {action.takes}".strip(),
-            action.help,
-            final=not action.takes,
+            f"/{command.slash} " if command.argument else f"/{command.slash}",
+            f"/{command.slash} {command.argument}".strip(),
+            command.help,
+            final=not command.argument,
         )
-        for action in matching_commands(text)
+        for command in matching_commands(text)
     )
     return CompletionOffer(CompletionKind.COMMAND, choices) if choices else None
 
@@ -91,8 +91,8 @@ def sent_offer(messages: Sequence[WrittenMessage], query: str) -> CompletionOffe
 def path_told(line: str, column: int) -> Mention | None:
     """The path behind a command, as far as it is written at this place of a line; None for any other command."""
     before = line[:column]
-    action = find_command(before)
-    if action is None or action.takes not in PATHS or " " not in before:
+    command = find_command(before)
+    if command is None or command.argument not in PATHS or " " not in before:
         return None
     path = before.partition(" ")[2].lstrip()
     return Mention(column - len(path), column, path.lstrip("\"'"))

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.browser import SettingsBrowser, SettingsFile
-from localspec.chat.settings.conversation import (
-    Changed,
-    change,
-    describe_own,
-    describe_personas,
-    persona_from,
-    schema_from,
-    set_from,
-    unset_from,
-)
+from localspec.chat.settings.conversation import Changed, change
 from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.lookup import read_typed
@@ -135,44 +126,42 @@ class SettingsController:
         if {"system", "persona"} & set(self.settings.overrides):
             self._session.thread.stored.set_system(self._session.chat_config.system)
 
-    def describe_own(self) -> str:
-        """A sentence about the settings of the conversation."""
-        return describe_own(self.own)
-
-    def set(self, text: str) -> str:
-        """Set ``NAME VALUE`` for this conversation, and return a sentence about it. Raises LocalSpecError."""
-        return self._change(set_from(self.settings, self.own, text))
-
-    def unset(self, text: str) -> str:
-        """Unset ``NAME`` or ``all``, and return a sentence about it. Raises LocalSpecError."""
-        return self._change(unset_from(self.settings, self.own, text))
-
-    def schema(self, text: str) -> str:
-        """Hold replies to the JSON Schema in a file, or to none, and return a sentence. Raises LocalSpecError."""
-        return self._change(schema_from(self.settings, self.own, text))
+    def adopt(self, changed: Changed) -> None:
+        """Store what the conversation sets now, and reply by it from now on."""
+        self._session.thread.stored.set_settings(changed.own)
+        self._adopt(changed.chat_config)
 
     def give(self, setting: Setting, value: Value | None) -> None:
-        """Set a setting for this conversation, or unset it for None. Raises LocalSpecError."""
-        self._change(change(self.settings, self.own, setting, value))
+        """Set something for this conversation, or leave it to the file for None. Raises LocalSpecError."""
+        self.adopt(change(self.settings, self.own, setting, value))
 
     def choose_theme(self, name: str) -> Config:
         """Write the theme into the file. Raises LocalSpecError."""
         return self._file.write(_THEME, read_typed(_THEME, name.lower()), None)
 
-    def choose_persona(self, name: str) -> str:
-        """Choose a persona for this conversation, or none, and return a sentence about it. Raises LocalSpecError."""
-        return self._change(persona_from(self.settings, self.own, name))
-
-    def personas(self) -> str:
-        """A sentence about the personas there are, and the one that speaks here."""
-        return describe_personas(self.settings, self.own)
-
-    def _change(self, changed: Changed) -> str:
-        self._session.thread.stored.set_settings(changed.own)
-        self._adopt(changed.chat_config)
-        return changed.sentence
-
     def _adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
         self._in_force = self.own
         if chat_config.pair_id == self._session.chat_config.pair_id:
             self._session.adopt(chat_config, keep_system=keep_system)
+
+
+class ScreenFrontEnd:
+    """The chat screen as the commands of every front end see it."""
+
+    def __init__(self, controller: SettingsController, say: Callable[[str], None]) -> None:
+        self._controller = controller
+        self._say = say
+
+    @property
+    def settings(self) -> Settings:
+        return self._controller.settings
+
+    @property
+    def own(self) -> Mapping[str, Value]:
+        return self._controller.own
+
+    def adopt(self, changed: Changed) -> None:
+        self._controller.adopt(changed)
+
+    def answer(self, text: str, **data: object) -> None:
+        self._say(text)

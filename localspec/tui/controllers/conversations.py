@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
+from localspec.chat.commands.chat import NEW
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
 from localspec.chat.settings.controller import SettingsController
@@ -13,6 +14,7 @@ from localspec.store import StoredConversation
 from localspec.tui.controllers.focus import FocusController
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.controllers.turns import TurnController
+from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.welcome import Welcome
 
@@ -70,6 +72,7 @@ class ConversationController:
         await self.go_to(conversation)
         self._settings.use_overridden_system()
 
+    @handles(NEW)
     async def begin_anew(self) -> None:
         """Open one in which nothing was said."""
         await self._turn_to(self._session.store.begin(self._session.chat_config.system))

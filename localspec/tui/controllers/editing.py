@@ -10,12 +10,24 @@ from dataclasses import dataclass, replace
 
 from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
+from localspec.chat.commands.chat import (
+    AGAIN,
+    CONTINUE,
+    DELETE,
+    EDIT,
+    REWRITE,
+    UNDO,
+    VERSION_AFTER,
+    VERSION_BEFORE,
+)
+from localspec.chat.commands.command import Command
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.message import WrittenMessage, taken_apart
 from localspec.chat.session import ChatSession
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.turn_notes import leading_n, unfinished
+from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
 
 _EDITING = "{send} asks this as another version; {stop} leaves it."
@@ -49,6 +61,7 @@ class EditingController:
         self._say = turns.say
         self._editing: _Edited | None = None
 
+    @handles(AGAIN)
     async def again(self) -> None:
         """Have the question answered anew."""
         turn = self._free_to_change()
@@ -60,6 +73,7 @@ class EditingController:
         self._turns.transcript.unselect()
         await self._follow(self._session.queue(self._session.thread.again(turn)))
 
+    @handles(CONTINUE)
     async def carry_on(self) -> None:
         """Go on with a reply that ended early, or was edited."""
         turn = self._free_to_change()
@@ -74,6 +88,7 @@ class EditingController:
             self._turns.transcript.unselect()
             await self._follow(self._session.queue(self._session.thread.carry_on(turn)))
 
+    @handles(EDIT)
     def edit(self) -> None:
         """Put the question into the prompt, to be asked in other words."""
         turn = self._free_to_change()
@@ -85,6 +100,7 @@ class EditingController:
             written, besides = taken_apart(turn.prompt)
             self._edit(_Edited(turn, of_reply=False, besides=besides), written)
 
+    @handles(REWRITE)
     def rewrite(self) -> None:
         """Put the reply into the prompt, to be changed by hand."""
         turn = self._free_to_change()
@@ -105,17 +121,17 @@ class EditingController:
         return None if edited is None else leading_n(self._session, edited.turn, of_reply=edited.of_reply)
 
     @property
-    def idle(self) -> frozenset[str]:
-        """Actions that would change nothing about the turn that keys are about."""
+    def unchanging(self) -> frozenset[Command]:
+        """Commands that would change nothing about the chosen turn."""
         turn = self._turns.chosen
         if turn is None:
             return frozenset()
         thread = self._session.thread
         thread.load(turn)
-        ids = set() if turn.answer is not None and _goes_on(turn) else {"continue"}
+        commands = set() if turn.answer is not None and _goes_on(turn) else {CONTINUE}
         if all(of == 1 for _, of in thread.versions(turn)):
-            ids.add("version-before")
-        return frozenset(ids)
+            commands.add(VERSION_BEFORE)
+        return frozenset(commands)
 
     def leave(self) -> bool:
         """Give editing up; whether there was any."""
@@ -154,6 +170,8 @@ class EditingController:
 
     # Versions
 
+    @handles(VERSION_BEFORE, -1)
+    @handles(VERSION_AFTER, 1)
     async def version(self, step: int) -> None:
         """Show the version before or after: of the reply, and past the last of those, of the question."""
         turn = self._free_to_change()
@@ -171,6 +189,7 @@ class EditingController:
             self._say("")
             await self._turns.transcript.reveal(shown)
 
+    @handles(DELETE)
     async def delete(self) -> None:
         """Delete the turn."""
         turn = self._free_to_change()
@@ -181,6 +200,7 @@ class EditingController:
         await self._turns.show()
         self._say("The turn is deleted; /undo brings it back.")
 
+    @handles(UNDO)
     async def undo(self) -> None:
         """Bring back what was deleted or summarised last: turns of this conversation, or another conversation."""
         if not self._session.free:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from textual.events import Key, Paste
 
-from localspec.chat.commands.command import Action, key_label
-from localspec.chat.commands.places import KNOWN
+from localspec.chat.commands.chat import NEXT, PREVIOUS, WRITE
+from localspec.chat.commands.command import Command, key_label
+from localspec.chat.commands.places import known
 from localspec.tui.controllers.editing import EditingController
 from localspec.tui.controllers.reading import ReadingController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_view import TurnView
+from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.hints import Hints
 
@@ -23,7 +25,7 @@ _TWICE = "{key} once more: {title} this turn. Any other letter is written into t
 class _PressedOnce:
     """A key that counts when it is pressed twice, and where it was pressed."""
 
-    action: Action
+    command: Command
     at: TurnView | None
     character: str
     """What it writes; empty for a key that writes nothing."""
@@ -52,6 +54,8 @@ class FocusController:
         """Whether the reader has chosen a turn."""
         return self._transcript.selected is not None
 
+    @handles(PREVIOUS, -1)
+    @handles(NEXT, 1)
     def step(self, step: int) -> None:
         """Go to the turn before or after; past the last, to the prompt."""
         self._pressed = None
@@ -107,6 +111,7 @@ class FocusController:
         self._count(self.at_turn)
         self._transcript.screen.set_focus(None)
 
+    @handles(WRITE)
     def write(self) -> None:
         """Go to the prompt; a turn that is chosen stays so, and its keys write."""
         self._pressed = None
@@ -128,17 +133,17 @@ class FocusController:
             return False
         writes = event.is_printable and not event.key.startswith("alt+")
         bound = screen.active_bindings.get(event.key)
-        action = KNOWN.get(bound.binding.id or "") if bound is not None else None
-        if pressed is not None and action is pressed.action and self._transcript.selected is pressed.at:
+        command = known().get(bound.binding.id or "") if bound is not None else None
+        if pressed is not None and command is pressed.command and self._transcript.selected is pressed.at:
             return False
         if writes and (pressed is not None or bound is None):
             self.write()
             self._prompt.insert(pressed.character if pressed is not None else "")
-        elif action is not None and action.twice:
-            self._pressed = _PressedOnce(action, self._transcript.selected, (event.character or "") if writes else "")
-            say(_TWICE.format(key=key_label(event.key), title=action.title))
+        elif command is not None and command.twice:
+            self._pressed = _PressedOnce(command, self._transcript.selected, (event.character or "") if writes else "")
+            say(_TWICE.format(key=key_label(event.key), title=command.title))
             return True
         return False
 
     def _count(self, chosen: bool) -> None:
-        self._hints.choose(chosen, self._editing.idle if chosen else frozenset())
+        self._hints.choose(chosen, self._editing.unchanging if chosen else frozenset())

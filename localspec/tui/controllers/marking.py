@@ -9,7 +9,8 @@ from dataclasses import replace
 from textual.app import App
 
 from localspec.chat.changes import Change, Ended, Learned, Wrote
-from localspec.chat.commands.places import ACTIONS, KNOWN
+from localspec.chat.commands import chat as commands
+from localspec.chat.commands.command import Command
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession
 from localspec.chat.status import format_note
@@ -18,7 +19,8 @@ from localspec.chat.turn import Turn
 from localspec.runtime.messages import Message, Role
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.keys.bindings import labels_of
+from localspec.tui.keys.bindings import key_of
+from localspec.tui.keys.handling import handles
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.race import RaceScreen
 from localspec.tui.tokens.palette import Palette
@@ -50,11 +52,13 @@ class MarkingController:
     def _app(self) -> App[object]:
         return self._transcript.app
 
+    @handles(commands.VIEW)
     def toggle_view(self) -> str:
         """Between Markdown and tokens."""
         shown = self._transcript.shown
         return self.show(replace(shown, markdown=not shown.markdown))
 
+    @handles(commands.MARKS)
     def next_mode(self) -> str:
         """The next way of marking tokens, for the chosen turn or for all."""
         hidden = self._session.current is None or self._transcript.selected is not None
@@ -74,17 +78,19 @@ class MarkingController:
             return "Nothing here has tokens to mark: no model wrote it in LocalSpec."
         return format_note(reply_format, one=chosen is not None)
 
+    @handles(commands.GHOSTS)
     def next_ghosts(self) -> str:
         """What becomes of rejected guesses."""
         self._transcript.show_ghosts(self._transcript.ghosts.next)
         said = GHOSTS[self._transcript.ghosts]
         if self._transcript.ghosts is GhostMode.KEEP and self._transcript.shown.markdown:
-            return f"{said} Markdown has no place for them; {self._way('view')} shows tokens."
+            return f"{said} Markdown has no place for them; {self._way(commands.VIEW)} shows tokens."
         return said
 
-    def _way(self, action: str) -> str:
-        return labels_of(self._transcript, ACTIONS)[action] or f"/{KNOWN[action].command}"
+    def _way(self, command: Command) -> str:
+        return key_of(self._transcript, command) or f"/{command.slash}"
 
+    @handles(commands.INSPECT)
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
         """Look into the reply of this view, or of the chosen turn, or the latest."""
         turn = self._chosen() if view is None else self._turn_in(view)
@@ -106,6 +112,7 @@ class MarkingController:
         turn.looked_into = False
         self.weigh()
 
+    @handles(commands.RACE)
     def race(self, text: str = "") -> str:
         """Answer this text, or the latest message again, with guesses and without."""
         if self._session.phase is not Phase.IDLE or self._session.current is not None:
@@ -145,7 +152,9 @@ class MarkingController:
             return
         self._new_here = False
         if reply_format.mode is not MarkMode.OFF and reply_format.marks is MarkMode.OFF:
-            self._say(f"The colours make room for reading now; {self._way('marks')} shows them in the text again.")
+            self._say(
+                f"The colours make room for reading now; {self._way(commands.MARKS)} shows them in the text again."
+            )
 
     def weigh(self) -> None:
         """Have the replies on screen weighed that are shown by heat, the newest first."""

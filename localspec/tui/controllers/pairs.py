@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from localspec.chat.commands.chat import ACCEPT, PAIRS
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS
 from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.browser import Browser
 from localspec.chat.pairs.library import PairLibrary
@@ -12,8 +12,6 @@ from localspec.chat.reply_metadata import made_by_another
 from localspec.chat.session import ChatSession
 from localspec.runtime.chat_config import ChatConfig
 from localspec.store import ReplyMetadata
-
-_ACTIONS = {action.id: action for action in ACTIONS}
 
 
 class PairController:
@@ -46,11 +44,11 @@ class PairController:
 
     def welcome(self) -> str:
         """The offer on the first page; empty if there is none."""
-        return welcome_line(self.offer, self._key("accept"))
+        return welcome_line(self.offer, self.keymap.way(ACCEPT))
 
     def news(self) -> str:
         """One quiet line for the chat; empty if there is none."""
-        said = news(self.library, self.offer, self._key("accept"), self._key("pairs"))
+        said = news(self.library, self.offer, self.keymap.way(ACCEPT), self.keymap.way(PAIRS))
         spoken = self._of_conversation
         if said or spoken is None or not self.library.pairs or self.library.find(spoken) is not None:
             return said
@@ -59,12 +57,12 @@ class PairController:
     def way_back(self) -> str:
         """What to do about a pair that cannot be loaded, beside what its error says."""
         on_offer = self.offer
-        back = f"{self._key('accept')} {on_offer.text}; " if on_offer and on_offer.kind is OfferKind.RETURN else ""
-        return f"{back}{self._key('pairs')} lists all pairs."
+        back = f"{self.keymap.way(ACCEPT)} {on_offer.text}; " if on_offer and on_offer.kind is OfferKind.RETURN else ""
+        return f"{back}{self.keymap.way(PAIRS)} lists all pairs."
 
     def nothing_offered(self) -> str:
         """What to say when there is nothing to accept."""
-        return f"Nothing is offered now; {self._key('pairs')} lists all pairs."
+        return f"Nothing is offered now; {self.keymap.way(PAIRS)} lists all pairs."
 
     def begin(self) -> None:
         """The engine is ready, or has refused: time to see what to offer to somebody on the tour."""
@@ -132,6 +130,3 @@ class PairController:
         if chat_config.pair_id is not None:
             self.library.remember(chat_config.pair_id)
         return f"You are talking to {name_of(chat_config)} now."
-
-    def _key(self, action: str) -> str:
-        return self.keymap.way(_ACTIONS[action])

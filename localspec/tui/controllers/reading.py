@@ -10,6 +10,7 @@ from pathlib import Path
 from textual.widget import Widget
 
 from localspec.base.errors import LocalSpecError
+from localspec.chat.commands.chat import EXPORT, FAST, RENAME, THOUGHTS
 from localspec.chat.exporting import export
 from localspec.chat.session import ChatSession
 from localspec.chat.text.fences import code_blocks
@@ -17,6 +18,7 @@ from localspec.chat.text.links import Link, links_of
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.summary_view import SummaryView
+from localspec.tui.keys.handling import handles
 
 
 class ReadingController:
@@ -32,7 +34,8 @@ class ReadingController:
 
     # The conversation as a whole
 
-    def rename(self, title: str) -> str:
+    @handles(RENAME)
+    def rename(self, title: str = "") -> str:
         """Give it a title; what there is to say about it."""
         stored = self._session.thread.stored
         if not title:
@@ -40,14 +43,20 @@ class ReadingController:
         stored.rename(title)
         return f"This conversation is called “{stored.title}”."
 
-    def export(self, folder: Path, name: str = "") -> str:
-        """Write it to a file there, called after its title if no name is given; where that is, or why not."""
+    @handles(EXPORT)
+    def export(self, name: str = "") -> str:
+        """Write it to a file in the current folder, called after its title if no name is given; where, or why not."""
         try:
-            return f"Written to {export(self._session.thread.stored, folder, name)}."
+            return f"Written to {export(self._session.thread.stored, Path.cwd(), name)}."
         except LocalSpecError as error:
             return str(error)
 
     # Reading
+
+    @handles(FAST)
+    def toggle_pace(self) -> str:
+        """Between full speed and a reading pace; what there is to say about it."""
+        return self._session.pacer.toggle()
 
     def text(self) -> str:
         """The reply; empty if there is none, which is said."""
@@ -134,6 +143,7 @@ class ReadingController:
         view = self._turns.transcript.view(self._block[0]) if self._block is not None else None
         return view.reply.fences() if view is not None else []
 
+    @handles(THOUGHTS)
     def unfold(self) -> None:
         """Show what was thought before the answer, or what a summary says, or fold it away."""
         turn = self._turns.chosen

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from textual import events
 from textual.content import Content
 
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.chat import STOP, THOUGHTS
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.keys.bindings import labels_of
+from localspec.tui.keys.bindings import key_of
 from localspec.tui.tokens.palette import Palette
 
 
@@ -40,13 +40,13 @@ class SummaryView(TurnView):
 
     def _asked(self) -> Content:
         n = self.turn.stands_for_n
-        key = labels_of(self, ACTIONS)
+        stop, unfold = key_of(self, STOP), key_of(self, THOUGHTS)
         turns = "1 turn" if n == 1 else f"{n:,} turns"
         if self.turn.summary_request is not None:
-            stops = f"; {key['stop']} stops it, and nothing changes" if key["stop"] else ""
+            stops = f"; {stop} stops it, and nothing changes" if stop else ""
             return Content.assemble(("▾ ", "$accent"), f"summarising {turns}{stops}")
         folded = self.has_class("-folded")
         mark = "▶ " if self.has_class("-selected") else "▸ " if folded else "▾ "
-        ways = f"{key['thoughts']} or a click" if key["thoughts"] else "a click"
+        ways = f"{unfold} or a click" if unfold else "a click"
         hint = "" if not folded else f"  {ways} shows the summary, /undo brings them back"
         return Content.assemble((mark, "$accent"), (f"{turns} summarised", "$foreground bold"), hint)

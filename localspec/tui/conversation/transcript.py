@@ -12,11 +12,13 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
+from localspec.chat.commands.chat import LATEST, NEWER, OLDER
 from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.reading_place import ReadingPlace
 from localspec.tui.conversation.turn_pages import TurnPages
 from localspec.tui.conversation.turn_view import TurnView
+from localspec.tui.keys.handling import handles
 from localspec.tui.textual_fixes.steady import SteadyPane
 
 
@@ -202,6 +204,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self._anchor_released = False  # all of it is in view, the newest text too
         self._moved()
 
+    @handles(LATEST)
     def follow(self) -> None:
         """Go to the newest text and stay there."""
         self._anchor_released = False
@@ -210,6 +213,8 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
             self.scroll_end(animate=False, immediate=True)
         self._moved()
 
+    @handles(OLDER, -1)
+    @handles(NEWER, 1)
     def page(self, direction: int) -> None:
         """Scroll by nearly a page, keeping two lines for the eye."""
         distance = max(1, self.size.height - 2)

@@ -1,66 +1,67 @@
-"""The tables of actions as Textual bindings."""
+"""Commands as Textual's key bindings, and the keys in force as people write them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 
-from localspec.chat.commands.command import Action, key_label
+from localspec.chat.commands.chat import CHAT, HELP, PALETTE, QUIT
+from localspec.chat.commands.command import Command, key_label
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS, KNOWN
+from localspec.chat.commands.places import known
 
 _UNBOUND = "unbound"
-"""Begins the names of keys that no keyboard has, for actions that are to have none."""
+"""Begins the names of keys that no keyboard has, for commands that are to have none."""
+
+
+def bindings_of(commands: Iterable[Command]) -> list[BindingType]:
+    """Bindings for the class of a ``CommandTarget``."""
+    return [_binding(command) for command in commands]
 
 
 def screen_bindings() -> list[BindingType]:
-    """What the chat screen answers to, wherever the focus is."""
-    return [_binding(action, action.handler) for action in ACTIONS if not _belongs_to_prompt(action)]
+    """The chat screen's, which count wherever the focus is."""
+    return bindings_of(command for command in CHAT.commands if not command.in_prompt)
 
 
 def prompt_bindings() -> list[BindingType]:
-    """What the prompt answers to; all other keys are its own too, since a text area would take some of them."""
-    own: list[BindingType] = [_binding(action, _local(action)) for action in ACTIONS if _belongs_to_prompt(action)]
-    others: list[BindingType] = [
-        _binding(action, action.handler) for action in ACTIONS if not _belongs_to_prompt(action) and not action.in_turn
-    ]
-    return own + others
+    """The prompt's: its own, and those of the screen too, since a text area would take some of these keys."""
+    return bindings_of(
+        [
+            *(command for command in CHAT.commands if command.in_prompt),
+            *(command for command in CHAT.commands if not command.in_prompt and not command.in_turn),
+        ]
+    )
 
 
 def app_bindings() -> list[BindingType]:
-    """What every screen answers to, Textual's own under our ids, so that their keys can be changed too.
+    """The app's, which count on every screen.
 
     Help comes after whatever has the focus, which a letter may be typed into.
     """
-    everywhere = {action.id: action.keys for action in ACTIONS if action.id in ("quit", "palette", "help")}
     return [
-        Binding(everywhere["quit"], "quit", id="quit", show=False, priority=True),
-        Binding(everywhere["palette"], "command_palette", id="palette", show=False, priority=True),
-        Binding(everywhere["help"], "help", id="help", show=False),
+        _binding(QUIT, show=False, priority=True),
+        _binding(PALETTE, show=False, priority=True),
+        _binding(HELP, show=False),
         Binding("ctrl+c", "help_quit", show=False, system=True),
     ]
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
-    """What ``App.set_keymap`` takes: the actions whose keys differ from their own."""
+    """The argument of ``App.set_keymap``: the commands whose keys differ from their own."""
     return {
-        action.id: keymap.keys[action.id] or f"{_UNBOUND}_{action.id}"
-        for action in KNOWN.values()
-        if keymap.keys.get(action.id, action.keys) != action.keys
+        command.id: keymap.keys[command.id] or f"{_UNBOUND}_{command.id}"
+        for command in known().values()
+        if keymap.keys.get(command.id, command.keys) != command.keys
     }
 
 
-def bindings_of(actions: Sequence[Action]) -> list[BindingType]:
-    """What a screen of its own answers to."""
-    return [_binding(action, action.handler) for action in actions]
-
-
-def labels_of(node: DOMNode, actions: Sequence[Action]) -> dict[str, str]:
-    """The keys that are in force in the app, as people write them, by id; empty for an action that has none."""
-    keys = {each.id: node.app._keymap.get(each.id, each.keys) for each in actions}
-    return {name: "" if each.startswith(_UNBOUND) else key_label(each) for name, each in keys.items()}
+def key_of(node: DOMNode, command: Command) -> str:
+    """The key in force in the app, as people write it; empty if the command has none."""
+    keys = node.app._keymap.get(command.id, command.keys)
+    return "" if keys.startswith(_UNBOUND) else key_label(keys)
 
 
 def hint_line(hints: Sequence[tuple[str, str]]) -> str:
@@ -73,15 +74,13 @@ def both(one: str, other: str) -> str:
     return "/".join(filter(None, (one, other)))
 
 
-def _belongs_to_prompt(action: Action) -> bool:
-    return action.handler.startswith("prompt.")
-
-
-def _local(action: Action) -> str:
-    return action.handler.removeprefix("prompt.")
-
-
-def _binding(action: Action, handler: str) -> Binding:
+def _binding(command: Command, *, show: bool | None = None, priority: bool = False) -> Binding:
     return Binding(
-        action.keys, handler, action.title.capitalize(), id=action.id, tooltip=action.help, show=action.hinted
+        command.keys,
+        f"command('{command.id}')",
+        command.title.capitalize(),
+        show=command.hinted if show is None else show,
+        priority=priority,
+        id=command.id,
+        tooltip=command.help,
     )

@@ -10,7 +10,9 @@ from textual.binding import BindingType
 from textual.widgets import TextArea
 
 from localspec.base.visible import visible
+from localspec.chat.commands.chat import COMPLETE, EARLIER, LATER, NEWLINE, SEND
 from localspec.tui.keys.bindings import prompt_bindings
+from localspec.tui.keys.handling import CommandTarget, handles
 
 
 class Owner(Protocol):
@@ -41,7 +43,7 @@ class Owner(Protocol):
         ...
 
 
-class PromptArea(TextArea):
+class PromptArea(TextArea, CommandTarget):
     """The text area itself; see ``Prompt``."""
 
     BINDINGS: ClassVar[list[BindingType]] = prompt_bindings()
@@ -99,23 +101,28 @@ class PromptArea(TextArea):
         result = self.replace(text, *places, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
 
-    def action_send(self) -> None:
+    @handles(SEND)
+    def send(self) -> None:
         self._owner.send()
 
-    def action_complete(self) -> None:
+    @handles(COMPLETE)
+    def complete(self) -> None:
         self._owner.complete()
 
-    def action_newline(self) -> None:
+    @handles(NEWLINE)
+    def insert_newline(self) -> None:
         self.insert("\n")
 
-    def action_earlier(self) -> None:
+    @handles(EARLIER)
+    def go_up(self) -> None:
         if self._owner.step_in_list(-1):
             return
         top = self.navigator.is_first_wrapped_line(self.cursor_location)
         if not (top and self._owner.step(-1)):
             self.action_cursor_up()
 
-    def action_later(self) -> None:
+    @handles(LATER)
+    def go_down(self) -> None:
         if self._owner.step_in_list(1):
             return
         bottom = self.navigator.is_last_wrapped_line(self.cursor_location)

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localspec.chat.commands.places import ACTIONS
+from localspec.chat.commands.chat import COMPLETE, SEND
 from localspec.chat.compose.completing import (
     Completion,
     CompletionKind,
@@ -22,7 +22,7 @@ from localspec.chat.compose.completing import (
 )
 from localspec.chat.compose.file_tree import Listing
 from localspec.chat.compose.message import WrittenMessage
-from localspec.tui.keys.bindings import labels_of
+from localspec.tui.keys.bindings import key_of
 from localspec.tui.prompt.completion import CompletionList
 
 if TYPE_CHECKING:
@@ -153,10 +153,10 @@ class Offers:
         place = place_of(sought, self._listings.get(""))
         if place.folder not in self._listings:
             self._look(place)
-        key, listing = labels_of(prompt, ACTIONS), self._listings.get(place.folder)
+        complete, listing = key_of(prompt, COMPLETE), self._listings.get(place.folder)
         if told is not None:
-            return path_offer(told, place, listing, key["complete"])
-        return file_offer(sought, place, listing, (key["send"], key["complete"]))
+            return path_offer(told, place, listing, complete)
+        return file_offer(sought, place, listing, (key_of(prompt, SEND), complete))
 
     def _look(self, place: CompletionPlace) -> None:
         if self._looking != place.folder:

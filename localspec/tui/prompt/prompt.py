@@ -19,12 +19,14 @@ from textual.widgets import Static, TextArea
 from localspec.base.errors import LocalSpecError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible
+from localspec.chat.commands.chat import ATTACH, EDITOR, RECALL
 from localspec.chat.commands.slash import is_command
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
+from localspec.tui.keys.handling import handles
 from localspec.tui.prompt import messages
 from localspec.tui.prompt.after_pause import AfterPause
 from localspec.tui.prompt.area import PromptArea
@@ -327,16 +329,19 @@ class Prompt(Vertical):
         """Attach what lies at ``path``, which the text mentions."""
         self._mentions.attach(path)
 
+    @handles(ATTACH)
     def begin_attaching(self, path: str = "") -> None:
         """Attach what lies at ``path``, or begin to look for a file; a search is left for that."""
         self._offers.leave_search()
         self._mentions.write(path)
 
+    @handles(RECALL)
     def search_sent(self) -> None:
         """Search the messages sent before."""
         self._offers.search()
         self.area.focus()
 
+    @handles(EDITOR)
     def edit_outside(self) -> None:
         """Write on in the reader's own editor."""
         try:

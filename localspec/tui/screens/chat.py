@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from inspect import isawaitable
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.actions import SkipAction
@@ -23,13 +22,15 @@ from textual.message import Message
 
 from localspec.base.errors import LocalSpecError
 from localspec.chat.answer_queue import AnswerQueue
+from localspec.chat.commands import chat as commands
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.history import History
 from localspec.chat.importing import Importing
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
-from localspec.chat.settings.controller import SettingsController
+from localspec.chat.settings.controller import ScreenFrontEnd, SettingsController
 from localspec.chat.settings.preferences import Preferences
 from localspec.chat.tour import QUESTION
 from localspec.store import Hit
@@ -45,6 +46,7 @@ from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.conversation.turn_notes import copied_note
 from localspec.tui.keys.bindings import screen_bindings
+from localspec.tui.keys.handling import CommandTarget, Handler, common_handlers, handlers_of, handles
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
@@ -60,15 +62,15 @@ from localspec.tui.widgets.welcome import Welcome
 if TYPE_CHECKING:
     from textual.widgets import Markdown
 
-COPIED = {"text": "reply", "code": "code"}
-"""What is said to be copied, by the name of what gives it."""
+FRAMES_PER_FIGURES = 3
+"""Figures are drawn at every third frame: faster, nobody could read them."""
 
 
 class EngineSpoke(Message):
     """Answers have arrived while nobody was looking."""
 
 
-class ChatScreen(RowScreen[None]):
+class ChatScreen(RowScreen[None], CommandTarget):
     """Conversation, prompt and live line in one calm column."""
 
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
@@ -180,7 +182,7 @@ class ChatScreen(RowScreen[None]):
             return
         self._quiet.news.read()
         self._quiet.say("")
-        self.did("prompt.send")
+        self.did(commands.SEND)
         await self._transcript.query(Welcome).remove()
         turn = self._pending.ask(event.written)
         await self._transcript.add_turn(turn)
@@ -199,17 +201,15 @@ class ChatScreen(RowScreen[None]):
 
     async def _command(self, written: WrittenMessage) -> None:
         text = written.text
-        action = find_command(text)
-        if action is None or refusal(text):
+        command = find_command(text)
+        if command is None or refusal(text):
             self._prompt.put_back([written])
             self._quiet.say(refusal(text))
-        elif argument := command_parts(text)[1]:
-            where, _, what = action.handler.partition(".")
-            self._obeyed = written
-            await self.app.run_action((where, what, (argument,)), self)
-            self._obeyed = None
         else:
-            await self.app.run_action(action.handler, default_namespace=self)
+            argument = command_parts(text)[1]
+            self._obeyed = written if argument else None
+            await self.run_command(command, argument)
+            self._obeyed = None
 
     def _withdraw(self) -> WrittenMessage | None:
         """Take back the last message that waits."""
@@ -220,41 +220,55 @@ class ChatScreen(RowScreen[None]):
         self.run_worker(self._turns.withdraw([turn]))
         return written
 
-    # Actions, as named in ``chat.commands.command``
+    # Commands
 
-    async def action_stop(self) -> None:
+    @cached_property
+    def handlers(self) -> Mapping[str, Handler]:
+        """Its own and the controllers'."""
+        turns = {name: partial(self._change_turn, each) for name, each in handlers_of(self._editing).items()}
+        own = handlers_of(
+            *(self._marking, self._reading, self._where, self._conversations, self._transcript, self._prompt, self)
+        )
+        return common_handlers(ScreenFrontEnd(self._settings, self.say)) | turns | own
+
+    async def carry_out(self, handler: Handler) -> None:
+        """Call it, say what it returns or why it is refused, and draw."""
+        try:
+            said = handler()
+            if isawaitable(said):
+                said = await said
+        except LocalSpecError as error:
+            self.refuse(error)
+        else:
+            self.say(said) if isinstance(said, str) else self._wake()
+
+    async def _change_turn(self, change: Handler) -> None:
+        done = change()
+        if isawaitable(done):
+            await done
+        for sidebar in self.query(Sidebar):
+            sidebar.read_again()  # a conversation may be back
+        self._where.settle()
+
+    @handles(commands.STOP)
+    async def stop_reply(self) -> None:
         if self._where.leave() or (self._session.free and self._tour.leave()):
-            self._wake()
             return
         withdrawn = self._session.stop()
         await self._turns.withdraw(withdrawn)
         self._conversations.give_back(withdrawn)
-        self._wake()
 
-    def action_toggle_view(self) -> None:
-        self.say(self._marking.toggle_view())
-
-    def action_next_mode(self) -> None:
-        self.say(self._marking.next_mode())
-
-    def action_next_ghosts(self) -> None:
-        self.say(self._marking.next_ghosts())
-
-    def action_inspect(self) -> None:
-        self.say(self._marking.inspect())
-
-    def action_race(self, text: str = "") -> None:
-        self.say(self._marking.race(text))
-
-    def action_tour(self) -> None:
+    @handles(commands.TOUR)
+    def go_on_with_tour(self) -> str:
         begins = self._tour.tour.step is None
-        self.say(self._tour.go_on())
+        said = self._tour.go_on()
         if begins and not self._prompt.area.text:
             self._prompt.set_text(QUESTION)
+        return said
 
-    def did(self, handler: str, *, opened: bool = False) -> None:
-        """The reader has done this; the tour may go on. As ``Tour.did``."""
-        if end := self._tour.did(handler, opened=opened):
+    def did(self, command: Command, *, opened: bool = False) -> None:
+        """Tell the tour that the reader has done this, which ``opened`` a screen or not."""
+        if end := self._tour.did(command, opened=opened):
             self._quiet.say(end)
 
     def on_token_view_picked(self, event: TokenView.Picked) -> None:
@@ -264,10 +278,8 @@ class ChatScreen(RowScreen[None]):
         self._marking.weigh()
         self._wake()
 
-    def action_select(self, step: int) -> None:
-        self._where.step(step)
-
-    async def action_conversations(self) -> None:
+    @handles(commands.CONVERSATIONS)
+    async def list_conversations(self) -> None:
         if self.query(Sidebar):
             self.on_sidebar_closed()
         else:
@@ -279,7 +291,8 @@ class ChatScreen(RowScreen[None]):
 
     async def on_sidebar_deleted(self, event: Sidebar.Deleted) -> None:
         if event.conversation == self._conversations.open_id:
-            await self.action_new_conversation()
+            await self._conversations.begin_anew()
+            self._wake()
             for field in self.query("Sidebar Input"):  # the list may have been closed meanwhile
                 field.focus()
 
@@ -287,7 +300,8 @@ class ChatScreen(RowScreen[None]):
         self.query(Sidebar).remove()
         self._where.write()
 
-    def action_search(self, words: str = "") -> None:
+    @handles(commands.SEARCH)
+    def search(self, words: str = "") -> None:
         self.app.push_screen(SearchScreen(self._session.store, words), self._found)
 
     async def _found(self, hit: Hit | None) -> None:
@@ -303,13 +317,8 @@ class ChatScreen(RowScreen[None]):
         await self._conversations.begin_with(conversation)
         self._wake()
 
-    def action_rename(self, title: str = "") -> None:
-        self.say(self._reading.rename(title))
-
-    def action_export(self, name: str = "") -> None:
-        self.say(self._reading.export(Path.cwd(), name))
-
-    def action_bring_in(self, name: str = "") -> None:
+    @handles(commands.IMPORT)
+    def bring_in(self, name: str = "") -> None:
         self.run_worker(self._bring_in(name))
 
     async def _bring_in(self, name: str) -> None:
@@ -317,26 +326,19 @@ class ChatScreen(RowScreen[None]):
         for sidebar in self.query(Sidebar):
             sidebar.read_again()
 
-    async def action_turn(self, what: str, *values: int) -> None:
-        done = getattr(self._editing, what)(*values)
-        if isawaitable(done):
-            await done
-        for sidebar in self.query(Sidebar):
-            sidebar.read_again()  # a conversation may be back
-        self._where.settle()
-        self._wake()
-
-    async def action_compact(self, kept: str = "") -> None:
+    @handles(commands.COMPACT)
+    async def compact(self, kept: str = "") -> None:
         await self._summaries.begin(kept)
         self._where.go_to_prompt()
-        self._wake()
 
-    async def action_block(self, step: int) -> None:
+    @handles(commands.BLOCK_BEFORE, -1)
+    @handles(commands.BLOCK_AFTER, 1)
+    async def go_to_block(self, step: int) -> None:
         if await self._reading.go_to_block(step):
             self._where.stay_at_turn()
-        self._wake()
 
-    def action_links(self, first: str = "") -> None:
+    @handles(commands.LINKS)
+    def list_links(self, first: str = "") -> None:
         if links := self._reading.links():
             self.app.push_screen(LinksScreen(links, first), lambda said: self.say(said or ""))
 
@@ -344,16 +346,17 @@ class ChatScreen(RowScreen[None]):
         event.stop()
         self._turns.choose_around(event.markdown)
         self._where.turn_chosen()
-        self.action_links(event.href)
+        self.list_links(event.href)
 
-    def action_unfold(self) -> None:
-        self._reading.unfold()
-        self._wake()
+    @handles(commands.COPY)
+    async def copy_reply(self) -> None:
+        if text := self._reading.text():
+            await self._copy(text, "reply")
 
-    async def action_copy(self, what: str) -> None:
-        text: str = getattr(self._reading, what)()
-        if text:
-            await self._copy(text, COPIED[what])
+    @handles(commands.CODE)
+    async def copy_code(self) -> None:
+        if text := self._reading.code():
+            await self._copy(text, "code")
 
     def action_copy_text(self) -> None:
         """What is marked with the mouse, by Textual's own key; as a reply is copied."""
@@ -365,31 +368,10 @@ class ChatScreen(RowScreen[None]):
     async def _copy(self, text: str, what: str) -> None:
         self._quiet.say(copied_note(text, await copy(self.app, text), what))
 
-    def action_toggle_pace(self) -> None:
-        self._quiet.say(self._session.pacer.toggle())
-
-    async def action_new_conversation(self) -> None:
-        await self._conversations.begin_anew()
-        self._wake()
-
-    async def action_prompt(self, what: str) -> None:
-        getattr(self._prompt, what)()
-
-    def action_attach(self, path: str = "") -> None:
-        self._prompt.begin_attaching(path)
-
-    def action_page(self, direction: int) -> None:
-        self._transcript.page(direction)
-
-    def action_latest(self) -> None:
-        self._transcript.follow()
-
-    def action_read(self) -> None:
+    @handles(commands.READ)
+    def read(self) -> str:
         self._where.read()
-        self.say(self._preferences.keymap.worded("{write} goes back to the prompt."))
-
-    def action_write(self) -> None:
-        self._where.write()
+        return self._preferences.keymap.worded("{write} goes back to the prompt.")
 
     def prefer(self, preferences: Preferences) -> None:
         """Look and move as the settings say from now on; what was switched by key and is not set anew stays."""

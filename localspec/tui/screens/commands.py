@@ -13,8 +13,10 @@ from textual.events import Click, Mount
 from textual.system_commands import SystemCommandsProvider
 from textual.worker import ResultType, Worker, WorkerState, WorkType
 
-from localspec.chat.commands.places import ACTIONS, PALETTE_ACTIONS
+from localspec.chat.commands import places
+from localspec.chat.commands.chat import CHAT
 from localspec.tui.keys.bindings import bindings_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.firm_list import FirmList
 
 _LONGEST_QUERY = 200
@@ -22,9 +24,9 @@ _LONGEST_QUERY = 200
 
 
 _WORDS = {
-    action.title.capitalize(): (*filter(None, [action.command]), *action.also)
-    for action in ACTIONS
-    if action.in_palette
+    command.title.capitalize(): (*filter(None, [command.slash]), *command.also)
+    for command in CHAT.commands
+    if command.in_palette
 }
 
 
@@ -47,13 +49,13 @@ class CommandRows(CommandList, FirmList, can_focus=False):
     """What was found, which changes while somebody types."""
 
 
-class CommandSearch(CommandPalette):
+class CommandSearch(CommandPalette, CommandTarget):
     """Textual's own (8.2), but that what comes while it is being taken away, or changes its size, is no mistake.
 
     A search that a last key begins then finds no list any more, and a click may be where there is no screen any more.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PALETTE_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_PALETTE.commands)
 
     def on_mount(self, _: Mount) -> None:
         self.query_one(CommandInput).max_length = _LONGEST_QUERY
@@ -61,6 +63,17 @@ class CommandSearch(CommandPalette):
     def compose(self) -> ComposeResult:
         for widget in super().compose():
             yield CommandRows() if isinstance(widget, CommandList) else widget
+
+    @handles(places.PALETTE_UP, "command_list('cursor_up')")
+    @handles(places.PALETTE_DOWN, "cursor_down")
+    @handles(places.PALETTE_PAGE_UP, "command_list('page_up')")
+    @handles(places.PALETTE_PAGE_DOWN, "command_list('page_down')")
+    @handles(places.PALETTE_FIRST, "command_list('first')")
+    @handles(places.PALETTE_LAST, "command_list('last')")
+    @handles(places.PALETTE_CLOSE, "escape")
+    async def run_textual_action(self, action: str) -> None:
+        """The palette's own actions, by Textual's names."""
+        await self.run_action(action)
 
     def on_click(self, event: Click) -> None:
         try:

@@ -12,11 +12,13 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
-from localspec.chat.commands.command import Action
+from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS, CLOSE, HELP_ACTIONS, TABLES
+from localspec.chat.commands.places import HELP_CLOSE, IN_HELP, PLACES
 from localspec.chat.tokens.marking import MODES
 from localspec.tui.keys.bindings import bindings_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS, Palette
 from localspec.tui.widgets.glossary import Glossary
@@ -39,10 +41,10 @@ INSPECTOR = (
 )
 
 
-class HelpScreen(RowModal[None]):
+class HelpScreen(RowModal[None], CommandTarget):
     """A page to read; any of its closing keys leads back."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(HELP_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_HELP.commands)
 
     DEFAULT_CSS = """
     HelpScreen { background: $background; align: center top; }
@@ -59,14 +61,20 @@ class HelpScreen(RowModal[None]):
         with VerticalScroll():
             yield Glossary("Colours", self._colours(), _WORD_CELLS)
             yield Glossary("Ways of marking tokens", _rows(MODES.items()), _WORD_CELLS)
-            yield Glossary("Keys", self._keys(ACTIONS), _KEY_CELLS)
-            yield Glossary("Commands", _rows((f"/{a.command}", a.help) for a in ACTIONS if a.command), _COMMAND_CELLS)
+            yield Glossary("Keys", self._keys(CHAT.commands), _KEY_CELLS)
+            yield Glossary(
+                "Commands", _rows((f"/{each.slash}", each.help) for each in CHAT.commands if each.slash), _COMMAND_CELLS
+            )
             yield Glossary("The live line", _rows(FIGURES), _WORD_CELLS)
             yield Glossary("The inspector", _rows(INSPECTOR), _WORD_CELLS)
-            for table in TABLES[1:]:
-                yield Glossary(table.title, self._keys(table.actions), _KEY_CELLS)
-            if key := self._keymap.label(CLOSE):
+            for place in PLACES[1:]:
+                yield Glossary(place.title, self._keys(place.commands), _KEY_CELLS)
+            if key := self._keymap.label(HELP_CLOSE):
                 yield Static(Content.styled(f"{key} closes this page.\n", "$quiet"))
+
+    @handles(HELP_CLOSE)
+    def leave(self) -> None:
+        self.dismiss()
 
     def _colours(self) -> list[tuple[Content, str]]:
         rows = [
@@ -74,8 +82,8 @@ class HelpScreen(RowModal[None]):
         ]
         return [*rows, (Content.styled("rejected", Style.from_rich_style(self._palette.ghost)), GHOST_MEANING)]
 
-    def _keys(self, actions: Iterable[Action]) -> list[tuple[Content, str]]:
-        return _rows((self._keymap.label(action), action.help) for action in actions)
+    def _keys(self, commands: Iterable[Command]) -> list[tuple[Content, str]]:
+        return _rows((self._keymap.label(command), command.help) for command in commands)
 
 
 def _rows(rows: Iterable[tuple[str, str]]) -> list[tuple[Content, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -12,21 +13,23 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.places import INSPECTOR_ACTIONS
+from localspec.chat.commands import places
+from localspec.chat.commands.command import Command
 from localspec.chat.token_queries import TokenQueries
 from localspec.chat.tokens.marking import MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
-from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
+from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_panel import TokenPanel
 from localspec.tui.tokens.token_view import TokenView
 
 
-class InspectorScreen(RowScreen[None]):
+class InspectorScreen(RowScreen[None], CommandTarget):
     """One reply and a cursor; the panel stands beside it where there is room, below it elsewhere."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(INSPECTOR_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_INSPECTOR.commands)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012
     DEFAULT_CSS = """
@@ -102,29 +105,45 @@ class InspectorScreen(RowScreen[None]):
         if self._tokens.is_mounted:
             self._show()
 
-    def action_step(self, step: int) -> None:
+    @handles(places.INSPECTOR_LEFT, -1)
+    @handles(places.INSPECTOR_RIGHT, 1)
+    def step(self, step: int) -> None:
         self._go(self._index + step)
 
-    def action_line(self, step: int) -> None:
+    @handles(places.INSPECTOR_UP, -1)
+    @handles(places.INSPECTOR_DOWN, 1)
+    def step_line(self, step: int) -> None:
         self._go(self._tokens.neighbour(self._index, step))
 
-    def action_round(self, step: int) -> None:
+    @handles(places.INSPECTOR_ROUND_BEFORE, -1)
+    @handles(places.INSPECTOR_ROUND_AFTER, 1)
+    def step_round(self, step: int) -> None:
         reply = self._reply
         start = reply.first_of_round(self._index)
         self._go(start if step < 0 and start < self._index else reply.first_of_round(self._index, step))
 
-    def action_rejection(self) -> None:
+    @handles(places.INSPECTOR_REJECTION)
+    def next_rejection(self) -> None:
         found = self._reply.next_rejection(self._index)
         if found is not None:
             self._go(found)
 
-    def action_go(self, index: int) -> None:
+    @handles(places.INSPECTOR_FIRST, 0)
+    @handles(places.INSPECTOR_LAST, -1)
+    def go_to(self, index: int) -> None:
         self._go(index % len(self._reply.tokens))
 
-    def action_panel(self, step: int) -> None:
+    @handles(places.INSPECTOR_PANEL_UP, -1)
+    @handles(places.INSPECTOR_PANEL_DOWN, 1)
+    def scroll_panel(self, step: int) -> None:
         self._panel.scroll_relative(y=3 * step, animate=False)
 
-    def action_next_mode(self) -> None:
+    @handles(places.INSPECTOR_CLOSE)
+    def leave(self) -> None:
+        self.dismiss()
+
+    @handles(places.INSPECTOR_MARKS)
+    def next_mode(self) -> None:
         self._reply_format = ReplyFormat(self._reply_format.mode.next, markdown=False)
         self._tokens.mark(self._reply_format.mode, keep_ghosts=True)
         if self._reply_format.mode is MarkMode.HEAT:
@@ -134,18 +153,18 @@ class InspectorScreen(RowScreen[None]):
 
     def _hint(self, before: str = "") -> None:
         """Say which keys there are."""
-        key = labels_of(self, INSPECTOR_ACTIONS)
+        key = partial(key_of, self)
 
-        def both(first: str, second: str) -> str:
-            return _arrows(key[f"inspector-{first}"] + key[f"inspector-{second}"])
+        def both(first: Command, second: Command) -> str:
+            return _arrows(key(first) + key(second))
 
         hints = (
-            (both("left", "right"), "token"),
-            (both("up", "down"), "line"),
-            (both("round-before", "round-after"), "round"),
-            (key["inspector-rejection"], "rejection"),
-            (key["inspector-marks"], "marks"),
-            (key["inspector-close"], ""),
+            (both(places.INSPECTOR_LEFT, places.INSPECTOR_RIGHT), "token"),
+            (both(places.INSPECTOR_UP, places.INSPECTOR_DOWN), "line"),
+            (both(places.INSPECTOR_ROUND_BEFORE, places.INSPECTOR_ROUND_AFTER), "round"),
+            (key(places.INSPECTOR_REJECTION), "rejection"),
+            (key(places.INSPECTOR_MARKS), "marks"),
+            (key(places.INSPECTOR_CLOSE), ""),
         )
         self.query_one("#inspector-hints", Static).update(Content(before + hint_line(hints)))
 

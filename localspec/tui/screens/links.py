@@ -12,18 +12,19 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import LINK_ACTIONS
+from localspec.chat.commands.places import IN_LINKS, LINK_BACK, LINK_COPY, LINK_DOWN, LINK_OPEN, LINK_UP
 from localspec.chat.text.links import Link
-from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
+from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.terminal.clipboard import Arrival, copied, copy
 from localspec.tui.textual_fixes.compositor import RowModal
 from localspec.tui.widgets.bar import ReadableBar
 
 
-class LinksScreen(RowModal[str]):
+class LinksScreen(RowModal[str], CommandTarget):
     """Dismissed with what there is to say about what was done; empty if nothing was."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(LINK_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_LINKS.commands)
     DEFAULT_CSS = """
     LinksScreen { align: center middle; background: $background 60%; }
     LinksScreen #links { width: 90%; max-width: 92; height: auto; max-height: 80%; background: $surface; padding: 1 2; }
@@ -57,25 +58,29 @@ class LinksScreen(RowModal[str]):
 
     def on_mount(self) -> None:
         self._list.highlighted = self._first
-        key = labels_of(self, LINK_ACTIONS)
-        shown = [action for action in LINK_ACTIONS if not action.handler.startswith("move")]
-        self.query_one(".links-quiet", Static).update(hint_line([(key[each.id], each.title) for each in shown]))
+        shown = (LINK_COPY, LINK_OPEN, LINK_BACK)
+        self.query_one(".links-quiet", Static).update(hint_line([(key_of(self, each), each.title) for each in shown]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.run_worker(self.action_copy(), exclusive=True)
+        self.run_worker(self.copy(), exclusive=True)
 
-    def action_move(self, step: int) -> None:
+    @handles(LINK_UP, -1)
+    @handles(LINK_DOWN, 1)
+    def move(self, step: int) -> None:
         self._list.highlighted = max(0, min(len(self._links) - 1, (self._list.highlighted or 0) + step))
 
-    async def action_copy(self) -> None:
+    @handles(LINK_COPY)
+    async def copy(self) -> None:
         url = self._marked.url
         self.dismiss(copied_link(url, await copy(self.app, url)))
 
-    def action_open(self) -> None:
+    @handles(LINK_OPEN)
+    def open(self) -> None:
         self.app.open_url(self._marked.url)
         self.dismiss(f"{self._marked.url} is opened in the browser.")
 
-    def action_back(self) -> None:
+    @handles(LINK_BACK)
+    def leave(self) -> None:
         self.dismiss("")
 
     @property

@@ -10,11 +10,12 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from localspec.chat.commands.places import PAIR_ACTIONS
+from localspec.chat.commands import places
 from localspec.chat.pairs.browser import Browser, deed_words
 from localspec.chat.pairs.entry import Deed
 from localspec.tui.controllers.pairs import PairController
-from localspec.tui.keys.bindings import bindings_of, labels_of
+from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
@@ -24,10 +25,10 @@ from localspec.tui.widgets.pair_list import PairList
 _FILTER_HINT = "Type to filter: a name, a licence, here, fits, waits"
 
 
-class PairsScreen(RowScreen[str | None]):
+class PairsScreen(RowScreen[str | None], CommandTarget):
     """Ends with the id of the pair to use, or with none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PAIR_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_PAIRS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     PairsScreen { background: $background; color: $foreground; align-horizontal: center; }
@@ -96,15 +97,15 @@ class PairsScreen(RowScreen[str | None]):
         self._empty.update(Content("" if entries else self._browser.empty))
         self._count.update(Content(self._browser.heading))
         self._list.show(entries, marked)
-        key = labels_of(self, PAIR_ACTIONS)
-        question = self._browser.question(key["pair-take"])
+        take = key_of(self, places.PAIR_TAKE)
+        question = self._browser.question(take)
         self._details.show(marked, question)
         deed = deed_words(marked)
-        pairs = [(key["pair-take"], f"once more: {deed}" if question else deed)] if deed else []
+        pairs = [(take, f"once more: {deed}" if question else deed)] if deed else []
         if marked and marked.download and marked.download.active:
-            pairs.append((key["pair-stop"], "stop"))
-        pairs += [(key["pair-details"], "details")] if marked else []
-        pairs.append((key["pair-back"], "back"))
+            pairs.append((key_of(self, places.PAIR_STOP), "stop"))
+        pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if marked else []
+        pairs.append((key_of(self, places.PAIR_BACK), "back"))
         self._keys.update(fitting(pairs, max(20, self.size.width - 4)))
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -115,9 +116,10 @@ class PairsScreen(RowScreen[str | None]):
         self._browser.mark(event.pair_id)
         self.show_pairs()
 
-    # Actions, as named in ``chat.commands.places``
+    # Commands
 
-    def action_take(self) -> None:
+    @handles(places.PAIR_TAKE)
+    def take(self) -> None:
         marked = self._browser.marked
         if marked is None or marked.deed is Deed.NOTHING:
             return
@@ -128,20 +130,27 @@ class PairsScreen(RowScreen[str | None]):
         else:
             self.show_pairs()
 
-    def action_stop(self) -> None:
+    @handles(places.PAIR_STOP)
+    def stop_download(self) -> None:
         if (marked := self._browser.marked) is not None:
             self._controller.library.downloads.stop(marked.pair.id)
 
-    def action_read(self) -> None:
+    @handles(places.PAIR_DETAILS)
+    def read_details(self) -> None:
         reading = self._details.has_focus
         self.set_class(not reading, "-reading")
         (self._filter if reading else self._details).focus()
 
-    def action_move(self, step: int) -> None:
+    @handles(places.PAIR_UP, -1)
+    @handles(places.PAIR_DOWN, 1)
+    def move(self, step: int) -> None:
         self._list.move(step)
 
-    def action_page(self, direction: int) -> None:
+    @handles(places.PAIR_PAGE_UP, -1)
+    @handles(places.PAIR_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
         self._list.move(direction * max(1, self._list.size.height - 1))
 
-    def action_back(self) -> None:
+    @handles(places.PAIR_BACK)
+    def leave(self) -> None:
         self.dismiss(None)

@@ -12,13 +12,15 @@ from textual.containers import Container, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.places import RACE_ACTIONS
+from localspec.chat.commands.command import Command
+from localspec.chat.commands.places import IN_RACE, RACE_AGAIN, RACE_CLOSE, RACE_END
 from localspec.chat.race import Lane, Race, lane_line, lanes, verdict, waiting_line
 from localspec.chat.recorded_race import RECORDED
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import Token
-from localspec.tui.keys.bindings import bindings_of, hint_line, labels_of
+from localspec.tui.keys.bindings import bindings_of, hint_line, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
@@ -102,10 +104,10 @@ class LaneView(Container):
         self._line.update(one if len(one) <= self.size.width else rows)
 
 
-class RaceScreen(RowScreen[None]):
+class RaceScreen(RowScreen[None], CommandTarget):
     """Shows both runs as they write, says which was faster and why, and replays them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(RACE_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_RACE.commands)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (80, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
@@ -153,29 +155,31 @@ class RaceScreen(RowScreen[None]):
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(_FRAME_S, self._frame)
-        self._hint("race-close")
+        self._hint(RACE_CLOSE)
 
-    def action_leave(self) -> None:
+    @handles(RACE_CLOSE)
+    def leave(self) -> None:
         self._race.stop()
         self.dismiss()
 
-    async def action_again(self) -> None:
+    @handles(RACE_AGAIN)
+    async def replay(self) -> None:
         if self._race.ready:
             for lane in self._lanes:
                 await lane.rewind()
             self._verdict.update("")
             self._head.update(REPLAY)
-            self._hint("race-end", "race-close")
+            self._hint(RACE_END, RACE_CLOSE)
             self._replayed_from = self._clock()
             self._timer.resume()
 
-    def action_finish(self) -> None:
+    @handles(RACE_END)
+    def finish(self) -> None:
         if self._replayed_from is not None:
             self._replayed_from = self._clock() - max(lane.took_s for lane in lanes(self._race)) - 1
 
-    def _hint(self, *actions: str) -> None:
-        key = labels_of(self, RACE_ACTIONS)
-        hints = [(key[action.id], action.title) for action in RACE_ACTIONS if action.id in actions]
+    def _hint(self, *commands: Command) -> None:
+        hints = [(key_of(self, command), command.title) for command in commands]
         self._hints.update(Content(hint_line(hints)))
 
     def _frame(self) -> None:
@@ -194,5 +198,5 @@ class RaceScreen(RowScreen[None]):
     def _end(self, said: str) -> None:
         """Nothing moves any more."""
         self._verdict.update(Content(said))
-        self._hint(*(("race-again",) if self._race.ready else ()), "race-close")
+        self._hint(*((RACE_AGAIN,) if self._race.ready else ()), RACE_CLOSE)
         self._timer.pause()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,9 +15,10 @@ from textual.widgets.option_list import Option
 
 from localspec.base.errors import StoreError
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import SEARCH_ACTIONS
+from localspec.chat.commands import places
 from localspec.store import Hit, Store
-from localspec.tui.keys.bindings import bindings_of, both, labels_of
+from localspec.tui.keys.bindings import bindings_of, both, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
@@ -32,10 +34,10 @@ class HitList(QuietList, can_focus=False):
     """What was found."""
 
 
-class SearchScreen(RowScreen[Hit | None]):
+class SearchScreen(RowScreen[Hit | None], CommandTarget):
     """Ends with the hit to go to, or with none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(SEARCH_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_SEARCH.commands)
     DEFAULT_CSS = """
     SearchScreen { background: $background; color: $foreground; align-horizontal: center; }
     SearchScreen > * { width: 100%; max-width: 92; }
@@ -71,15 +73,20 @@ class SearchScreen(RowScreen[Hit | None]):
     def on_mount(self) -> None:
         self._query.focus()
         self._query.value = self._words
-        key = labels_of(self, SEARCH_ACTIONS)
-        moving = both(key["search-up"], key["search-down"])
-        hints = [(key["search-open"], "go there"), (moving, "choose"), (key["search-back"], "back")]
+        key = partial(key_of, self)
+        moving = both(key(places.SEARCH_UP), key(places.SEARCH_DOWN))
+        hints = [(key(places.SEARCH_OPEN), "go there"), (moving, "choose"), (key(places.SEARCH_BACK), "back")]
         self.query_one("#search-keys", Static).update(fitting(hints, 60))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.run_worker(self._search(event.value), group="search", exclusive=True)
 
-    def action_open(self) -> None:
+    @handles(places.SEARCH_BACK)
+    def leave(self) -> None:
+        self.dismiss(None)
+
+    @handles(places.SEARCH_OPEN)
+    def open(self) -> None:
         at = self._list.highlighted
         if at is not None and at < len(self._hits):
             self.dismiss(self._hits[at])
@@ -87,7 +94,11 @@ class SearchScreen(RowScreen[Hit | None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._hits[event.option_index])
 
-    def action_move(self, step: int) -> None:
+    @handles(places.SEARCH_UP, -1)
+    @handles(places.SEARCH_DOWN, 1)
+    @handles(places.SEARCH_PAGE_UP, -5)
+    @handles(places.SEARCH_PAGE_DOWN, 5)
+    def move(self, step: int) -> None:
         if self._list.highlighted is not None:
             self._list.highlighted = max(0, min(self._list.option_count - 1, self._list.highlighted + step))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,12 +13,13 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.commands.places import SETTING_ACTIONS
+from localspec.chat.commands import places
 from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import Config, Setting, Value
 from localspec.config.kinds import RefusedValue
 from localspec.runtime.chat_config import Layer
-from localspec.tui.keys.bindings import bindings_of, labels_of
+from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
@@ -26,10 +28,10 @@ from localspec.tui.widgets.setting_list import LOOKS, SettingList
 _FILTER_HINT = "Type to filter: a name, a word, set"
 
 
-class SettingsScreen(RowScreen[None]):
+class SettingsScreen(RowScreen[None], CommandTarget):
     """Every change is checked, applied and written at once."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(SETTING_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_SETTINGS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
     SettingsScreen { background: $background; color: $foreground; align-horizontal: center; }
@@ -90,7 +92,7 @@ class SettingsScreen(RowScreen[None]):
 
     def on_mount(self) -> None:
         self._filter.focus()
-        self.action_reread(quiet=True)
+        self.read_again(quiet=True)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw)
@@ -106,9 +108,10 @@ class SettingsScreen(RowScreen[None]):
         self._browser.mark(event.row_id)
         self._draw()
 
-    # Actions, as named in ``chat.commands.places``
+    # Commands
 
-    def action_change(self) -> None:
+    @handles(places.SETTING_CHANGE)
+    def change(self) -> None:
         setting = self._browser.marked
         if setting is None:
             return
@@ -117,29 +120,35 @@ class SettingsScreen(RowScreen[None]):
                 self._close_field()
                 self._set(setting, value)
         elif self._browser.steps(setting):
-            self.action_step(1)
+            self.step(1)
         else:
             self._open_field(setting)
 
-    def action_step(self, step: int) -> None:
+    @handles(places.SETTING_BACK_STEP, -1)
+    @handles(places.SETTING_STEP, 1)
+    def step(self, step: int) -> None:
         setting = self._browser.marked
         if setting is not None and self._changing is None and self._browser.steps(setting):
             self._set(setting, self._browser.stepped(setting, step))
 
-    def action_reset(self) -> None:
+    @handles(places.SETTING_RESET)
+    def reset(self) -> None:
         if (setting := self._browser.marked) is not None:
             self._close_field()
             self._set(setting, None)
 
-    def action_scope(self) -> None:
+    @handles(places.SETTING_SCOPE)
+    def change_scope(self) -> None:
         self._close_field()
         self._say(self._browser.turn_scope())
         self._draw()
 
-    def action_load(self) -> None:
+    @handles(places.SETTING_LOAD)
+    def load(self) -> None:
         self._say(self._load())
 
-    def action_reread(self, quiet: bool = False) -> None:
+    @handles(places.SETTING_REREAD)
+    def read_again(self, quiet: bool = False) -> None:
         changed = self._browser.reread()
         try:
             if changed:
@@ -151,14 +160,19 @@ class SettingsScreen(RowScreen[None]):
                 self._say("The file has changed and was read again." if changed else "The file has not changed.")
         self._draw()
 
-    def action_move(self, step: int) -> None:
+    @handles(places.SETTING_UP, -1)
+    @handles(places.SETTING_DOWN, 1)
+    def move(self, step: int) -> None:
         if self._changing is None:
             self._list.move(step)
 
-    def action_page(self, direction: int) -> None:
-        self.action_move(direction * max(1, self._list.size.height - 1))
+    @handles(places.SETTING_PAGE_UP, -1)
+    @handles(places.SETTING_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
+        self.move(direction * max(1, self._list.size.height - 1))
 
-    def action_leave(self) -> None:
+    @handles(places.SETTING_LEAVE)
+    def leave(self) -> None:
         if self._changing is not None:
             self._close_field()
             self._say("")
@@ -205,7 +219,7 @@ class SettingsScreen(RowScreen[None]):
         except LocalSpecError as error:
             self._say(str(error), refused=True)
         else:
-            self._say(self._browser.describe_change(setting, labels_of(self, SETTING_ACTIONS)["setting-load"]))
+            self._say(self._browser.describe_change(setting, key_of(self, places.SETTING_LOAD)))
         self._draw()
 
     # What is shown
@@ -227,18 +241,18 @@ class SettingsScreen(RowScreen[None]):
         self._keys.update(fitting(self._hints(), max(20, self.size.width - 4)))
 
     def _hints(self) -> list[tuple[str, str]]:
-        setting, key = self._browser.marked, labels_of(self, SETTING_ACTIONS)
+        setting, key = self._browser.marked, partial(key_of, self)
         if self._changing is not None:
-            return [(key["setting-change"], "write it"), (key["setting-leave"], "leave it")]
+            return [(key(places.SETTING_CHANGE), "write it"), (key(places.SETTING_LEAVE), "leave it")]
         pairs = []
         if setting is not None:
             few = bool(self._browser.steps(setting))
-            pairs.append((key["setting-change"], "next value" if few else "change"))
+            pairs.append((key(places.SETTING_CHANGE), "next value" if few else "change"))
             if self._browser.is_set(setting):
-                pairs.append((key["setting-reset"], "reset"))
+                pairs.append((key(places.SETTING_RESET), "reset"))
             if self._browser.needs_load(setting):
-                pairs.append((key["setting-load"], "load again"))
+                pairs.append((key(places.SETTING_LOAD), "load again"))
         coming = self._browser.next_scope
-        pairs.append((key["setting-scope"], "for all" if coming is Layer.ALL else f"for {coming}"))
-        pairs += [(key["setting-reread"], "read file"), (key["setting-leave"], "back")]
+        pairs.append((key(places.SETTING_SCOPE), "for all" if coming is Layer.ALL else f"for {coming}"))
+        pairs += [(key(places.SETTING_REREAD), "read file"), (key(places.SETTING_LEAVE), "back")]
         return pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,10 +12,11 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
-from localspec.chat.commands.places import STATS_ACTIONS
+from localspec.chat.commands import places
 from localspec.chat.stats.browser import VIEWS, WATCH, StatsBrowser
 from localspec.insight.stats.page import Sheet
-from localspec.tui.keys.bindings import bindings_of, both, labels_of
+from localspec.tui.keys.bindings import bindings_of, both, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.stats_list import StatsList
@@ -26,10 +28,10 @@ _NEXT = ((60, "next view"), (24, "view"), (0, ""))
 """What the key does that leads on, for screens of at least so many cells; the way back comes first."""
 
 
-class StatsScreen(RowScreen[None]):
+class StatsScreen(RowScreen[None], CommandTarget):
     """Reads in a thread, and shows what has been read so far."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(STATS_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_STATS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012
     DEFAULT_CSS = """
     StatsScreen { background: $background; color: $foreground; align-horizontal: center; }
@@ -107,23 +109,31 @@ class StatsScreen(RowScreen[None]):
         finally:
             self._reading = False
 
-    # Actions, as named in ``chat.commands.places``
+    # Commands
 
-    def action_turn(self, step: int) -> None:
+    @handles(places.STATS_NEXT, 1)
+    @handles(places.STATS_PREVIOUS, -1)
+    def change_view(self, step: int) -> None:
         self._browser.turn(step)
         self._read_on()
 
-    def action_move(self, step: int) -> None:
+    @handles(places.STATS_UP, -1)
+    @handles(places.STATS_DOWN, 1)
+    def move(self, step: int) -> None:
         self._list.move(step)
 
-    def action_page(self, direction: int) -> None:
+    @handles(places.STATS_PAGE_UP, -1)
+    @handles(places.STATS_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
         self._page.page(direction)
 
-    def action_reread(self) -> None:
+    @handles(places.STATS_REREAD)
+    def read_again(self) -> None:
         self._browser.again()
         self._read_on()
 
-    def action_back(self) -> None:
+    @handles(places.STATS_BACK)
+    def leave(self) -> None:
         self.dismiss(None)
 
     # What is shown
@@ -162,13 +172,16 @@ class StatsScreen(RowScreen[None]):
         return view == WATCH and self._browser.notices_n > 0
 
     def _hints(self, rows_n: int) -> list[tuple[str, str]]:
-        key = labels_of(self, STATS_ACTIONS)
-        pairs = [(key["stats-next"], next(word for least, word in _NEXT if self.size.width >= least))]
+        key = partial(key_of, self)
+        pairs = [(key(places.STATS_NEXT), next(word for least, word in _NEXT if self.size.width >= least))]
         if rows_n > 1:
             pairs.append(
-                (both(key["stats-up"], key["stats-down"]), "group" if self._browser.view != WATCH else "choose")
+                (
+                    both(key(places.STATS_UP), key(places.STATS_DOWN)),
+                    "group" if self._browser.view != WATCH else "choose",
+                )
             )
         if not self._browser.empty:
-            pairs.append((key["stats-page-down"], "scroll"))
-        pairs.append((key["stats-reread"], "read again"))
-        return [*pairs, (key["stats-back"], "back")]
+            pairs.append((key(places.STATS_PAGE_DOWN), "scroll"))
+        pairs.append((key(places.STATS_REREAD), "read again"))
+        return [*pairs, (key(places.STATS_BACK), "back")]

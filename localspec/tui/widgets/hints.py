@@ -5,11 +5,10 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.chat.commands.chat import CHAT, STOP
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS
 
-_STOP = next(action for action in ACTIONS if action.id == "stop")
-"""Leaves a turn that is chosen, too."""
 _GAPS = ("   ", "  ")
 _WEIGHT_WIDTH = 17
 """Room for "~123,456 tokens", whatever the number, so that nothing moves while it changes."""
@@ -26,7 +25,7 @@ class Hints(Static):
         super().__init__("")
         self._weight = ""
         self._chosen = False
-        self._without: frozenset[str] = frozenset()
+        self._without: frozenset[Command] = frozenset()
         self._keymap = Keymap({})
 
     def use(self, keymap: Keymap) -> None:
@@ -39,8 +38,8 @@ class Hints(Static):
         """Whether the keys of a turn are shown."""
         return self._chosen
 
-    def choose(self, chosen: bool, without: frozenset[str] = frozenset()) -> None:
-        """Whether a turn is chosen, whose keys count then; ``without`` are actions that would change nothing there."""
+    def choose(self, chosen: bool, without: frozenset[Command] = frozenset()) -> None:
+        """Show the keys of a turn if one is ``chosen``, but those of commands that would change nothing there."""
         if (chosen, without) != (self._chosen, self._without):
             self._chosen, self._without = chosen, without
             self._draw()
@@ -56,15 +55,15 @@ class Hints(Static):
 
     def _draw(self) -> None:
         pairs = [
-            (label, action.title)
-            for action in ACTIONS
-            if action.hinted
-            and action.in_turn is self._chosen
-            and action.id not in self._without
-            and (label := self._keymap.label(action))
+            (label, command.title)
+            for command in CHAT.commands
+            if command.hinted
+            and command.in_turn is self._chosen
+            and command not in self._without
+            and (label := self._keymap.label(command))
         ]
         if self._chosen:
-            pairs.append((self._keymap.label(_STOP), "leave"))
+            pairs.append((self._keymap.label(STOP), "leave"))
         width = self.size.width
         if self._weight and width > _WEIGHT_WIDTH:
             hints = fitting(pairs, width, width - _WEIGHT_WIDTH)

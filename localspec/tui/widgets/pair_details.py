@@ -8,10 +8,10 @@ from textual.content import Content
 from textual.widgets import Static
 
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import PAIR_ACTIONS
+from localspec.chat.commands.places import PAIR_TAKE
 from localspec.chat.pairs.browser import ERROR, FACT, NEWS, STRONG, details, line_text
 from localspec.chat.pairs.entry import Entry
-from localspec.tui.keys.bindings import labels_of
+from localspec.tui.keys.bindings import key_of
 
 _LOOKS = {FACT: "", NEWS: "", ERROR: "$error", STRONG: "bold"}
 
@@ -45,7 +45,7 @@ class PairDetails(VerticalScroll):
             return
         before, _, _ = self._shown
         self._shown = state
-        take = labels_of(self, PAIR_ACTIONS)["pair-take"]
+        take = key_of(self, PAIR_TAKE)
         lines = details(entry, max(30, self.size.width - 1), take, question) if entry else []
         parts = []
         for line in lines:

@@ -17,9 +17,11 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from localspec.base.visible import visible_line
-from localspec.chat.commands.places import ACTIONS, HISTORY_ACTIONS
+from localspec.chat.commands import places
+from localspec.chat.commands.chat import SEARCH
 from localspec.chat.history import History, HistoryRow, age
-from localspec.tui.keys.bindings import bindings_of, labels_of
+from localspec.tui.keys.bindings import bindings_of, key_of
+from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.widgets.bar import ReadableBar
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.hints import fitting
@@ -49,10 +51,10 @@ class ConversationList(ReadableBar, can_focus=False):
     """
 
 
-class Sidebar(Vertical):
+class Sidebar(Vertical, CommandTarget):
     """Over the conversation where it is narrow, beside it where there is room."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(HISTORY_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_HISTORY.commands)
     DEFAULT_CSS = """
     Sidebar { dock: left; width: 38; max-width: 90%; height: 100%; background: $surface; padding: 0 0 0 1; }
     Sidebar #sidebar-filter { height: 1; margin: 1 0; }
@@ -142,49 +144,59 @@ class Sidebar(Vertical):
         event.stop()
         if event.option_id is not None:
             self._history.mark(event.option_id)
-            self.action_open()
+            self.open()
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
 
-    # Actions, as named in ``chat.commands.places``
+    # Commands
 
-    def action_open(self) -> None:
+    @handles(places.HISTORY_OPEN)
+    def open(self) -> None:
         if self._renaming is not None:
             self._end_renaming(keep=True)
         elif (row := self._history.marked) is not None:
             self.post_message(self.Chosen(row.id))
 
-    def action_rename(self) -> None:
+    @handles(places.HISTORY_RENAME)
+    def rename(self) -> None:
         row = self._history.marked
         if row is not None and self._renaming is None:
             self._history.mark(row.id)
             self._renaming = row.id
             self._filter.value = row.heading.title
             self._filter.cursor_position = len(row.heading.title)
-            key = labels_of(self, HISTORY_ACTIONS)["history-open"] or "Enter"
+            key = key_of(self, places.HISTORY_OPEN) or "Enter"
             self._draw(f"{key} keeps this title. Empty, it is made from the first question.")
 
-    def action_pin(self) -> None:
+    @handles(places.HISTORY_PIN)
+    def pin(self) -> None:
         self._draw(self._history.pin())
 
-    def action_delete(self) -> None:
+    @handles(places.HISTORY_DELETE)
+    def delete(self) -> None:
         row = self._history.marked
-        self._draw(self._history.delete(labels_of(self, HISTORY_ACTIONS)["history-undo"]))
+        self._draw(self._history.delete(key_of(self, places.HISTORY_UNDO)))
         if row is not None and all(row.id != each.id for each in self._history.rows):
             self.post_message(self.Deleted(row.id))
 
-    def action_undo(self) -> None:
+    @handles(places.HISTORY_UNDO)
+    def undo(self) -> None:
         self._draw(self._history.undo())
 
-    def action_move(self, step: int) -> None:
+    @handles(places.HISTORY_UP, -1)
+    @handles(places.HISTORY_DOWN, 1)
+    def move(self, step: int) -> None:
         self._history.move(step)
         self._draw()
 
-    def action_page(self, direction: int) -> None:
-        self.action_move(direction * max(1, self._list.size.height - 1))
+    @handles(places.HISTORY_PAGE_UP, -1)
+    @handles(places.HISTORY_PAGE_DOWN, 1)
+    def page(self, direction: int) -> None:
+        self.move(direction * max(1, self._list.size.height - 1))
 
-    def action_close(self) -> None:
+    @handles(places.HISTORY_CLOSE)
+    def close(self) -> None:
         if self._renaming is not None:
             self._end_renaming(keep=False)
         else:
@@ -206,12 +218,9 @@ class Sidebar(Vertical):
             return
         rows, marked = self._history.rows, self._history.marked
         self.set_class(not rows, "-empty")
-        self._empty.update(
-            Content("" if rows else self._history.empty(labels_of(self, ACTIONS)["search"] or "/search"))
-        )
+        self._empty.update(Content("" if rows else self._history.empty(key_of(self, SEARCH) or "/search")))
         self._said.update(Content(said))
-        key = labels_of(self, HISTORY_ACTIONS)
-        pairs = [(key[action.id], action.title) for action in HISTORY_ACTIONS if action.hinted]
+        pairs = [(key_of(self, each), each.title) for each in places.IN_HISTORY.commands if each.hinted]
         self._keys.update(fitting(pairs[:3], 36) + Content("\n") + fitting(pairs[3:], 36))
         self._filling = True
         self._list.set_options(_options(rows, self._current, max(12, self._list.size.width - 3), utc_now()))

@@ -7,8 +7,9 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from localspec.chat.commands.chat import TOUR
+from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
-from localspec.chat.commands.places import ACTIONS
 from localspec.chat.tour import Tour
 
 
@@ -40,11 +41,11 @@ class TourLine(Horizontal):
         self.draw()
         return said
 
-    def did(self, handler: str, *, opened: bool) -> str:
+    def did(self, command: Command, *, opened: bool) -> str:
         """As ``Tour.did``."""
         if self.tour.step is None:
             return ""
-        said = self.tour.did(handler, opened=opened)
+        said = self.tour.did(command, opened=opened)
         self.draw()
         return said
 
@@ -65,5 +66,4 @@ class TourLine(Horizontal):
         key, hint = self.tour.hint(self._keymap)
         self.set_class(bool(self.tour.place), "-on")
         self._hint.update(Content.assemble((self.tour.place, "$accent"), "  ", (key, "$foreground bold"), f" {hint}"))
-        onward = next(action for action in ACTIONS if action.id == "tour")
-        self._ways.update(Content.assemble((self._keymap.way(onward), "$foreground"), " next"))
+        self._ways.update(Content.assemble((self._keymap.way(TOUR), "$foreground"), " next"))
