@@ -65,8 +65,6 @@ class Client(Protocol):
     def close(self) -> None: ...
 
 
-cast_net()
-
 ClientFactory = Callable[[Callable[[Answer], None]], Client]
 
 PAIRS_REDRAW_S = 0.2
@@ -159,6 +157,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
         ``new_here`` says that somebody has their first conversation.
         """
+        cast_net()
         super().__init__()
         self._tending = gc_scheduler.GcScheduler(clock) if tends_heap else None
         self.failure: Exception | None = None

@@ -1,4 +1,9 @@
-"""What is drawn of each widget when a part of the screen changes, what the mouse finds, and the screens drawn so."""
+"""A compositor that draws only the rows that changed, and screens that use it.
+
+Needed with Textual 8.2.8. Corrects: every visible widget is asked for all of its rows whatever changed; a frame or a
+click between a widget's removal and the next layout ends the app; ``Screen.get_selected_text`` fails where the
+selection begins in the empty row that ends a text. Not reported upstream yet.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +18,18 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
 from textual.widget import Widget
 
-from localspec.tui.textual_fixes.net import cast_net
-
-cast_net()
-
 
 class RowCompositor(Compositor):
-    """Asks widgets for the rows to be drawn alone, and those that have been taken away for nothing.
+    """Asks each widget for the rows to be drawn alone, and removed widgets for nothing.
 
-    Textual's (8.2) asks every widget on the screen for all that can be seen of it, and a word at the end of a reply
-    changes one row. And it ends the app where a frame or a click falls between a widget's going and the next
-    arrangement.
+    Textual's own asks every widget for all of its visible rows; a word at the end of a reply changes one row.
     """
 
     def get_widget_at(self, x: int, y: int) -> tuple[Widget, Region]:
-        """As Textual's, but where a widget has just been taken away there is none, as past the edge of the screen."""
+        """As Textual's, but raises NoWidget for one that has just been removed, as past the edge of the screen."""
         widget, region = super().get_widget_at(x, y)
         if widget.parent is None:
-            raise NoWidget(f"What was at column {x} of row {y} is gone.")
+            raise NoWidget(f"The widget at column {x} of row {y} has been removed.")
         return widget, region
 
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
@@ -41,7 +40,7 @@ class RowCompositor(Compositor):
                 try:
                     strips = widget.render_lines(shown.translate(-region.offset))
                 except NoScreen:
-                    # Taken away since the last arrangement; the next, already asked for, has something in its place.
+                    # Removed since the last layout; the next, already asked for, has something in its place.
                     strips = [Strip.blank(shown.width)] * shown.height
                 yield shown, shown, strips
 
@@ -54,7 +53,7 @@ class RowScreen(Screen[ScreenResultType]):
         self._compositor = RowCompositor()
 
     def get_selected_text(self) -> str | None:
-        """As Textual's (8.2), which fails where the marking begins in the empty row that ends a text."""
+        """As Textual's, which fails where the selection begins in the empty row that ends a text."""
         parts: list[str] = []
         for widget, selection in self.selections.items():
             if widget.is_attached:
@@ -64,4 +63,4 @@ class RowScreen(Screen[ScreenResultType]):
 
 
 class RowModal(ModalScreen[ScreenResultType], RowScreen[ScreenResultType]):
-    """One that lets the screen below shine through, and leaves the app's keys to itself."""
+    """A modal screen that is drawn by a ``RowCompositor``."""

@@ -1,7 +1,8 @@
-"""The terminal on Unix: bytes that are no UTF-8 do no harm, a long paste costs what a key does, a frame is one write.
+"""A driver for Unix terminals: survives bytes that are not UTF-8, takes a long paste whole, writes a frame at once.
 
-Textual's own loop decodes strictly, and a single such byte ends the app. What it draws between the signs by which a
-terminal shows a frame at once, it gives to its writing thread in three parts, which may wake that thread three times.
+Needed with Textual 8.2.8. Corrects: the input loop decodes strictly, so that one invalid byte ends the app; a paste is
+parsed character by character; a frame goes to the writing thread in three parts, which may wake it three times; a
+terminal that is gone ends the writing thread and leaves the app waiting for it. Not reported upstream yet.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _TICK_S = 0.1
 
 
 class Display:
-    """The terminal as the file that is drawn to; once it is gone, what is drawn goes nowhere.
+    """The terminal as a file; once it is gone, writes are dropped.
 
-    The writing thread would end by the error, and leave the app waiting for it.
+    An error would end the writing thread, and leave the app waiting for it.
     """
 
     def __init__(self, file: IO[str]) -> None:
@@ -54,10 +55,10 @@ class Display:
 
 
 class TerminalDriver(LinuxDriver):
-    """As Textual's, with another input loop, and frames that are written as one."""
+    """As Textual's, with another input loop, and each frame written as one."""
 
     _frame: list[str] | None = None
-    """What has come of a frame that is not at its end."""
+    """The parts of a frame that has not ended yet."""
 
     def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Size | None = None) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
@@ -83,8 +84,8 @@ class TerminalDriver(LinuxDriver):
             while not self.exit_event.is_set():
                 data = _read(self.fileno) if selector.select(_TICK_S) else None
                 if data == b"":
-                    # Nobody is at the other end any more. Where the system's own signal for that is ignored, as under
-                    # nohup, the app would go on for ever; what was said is stored.
+                    # The terminal is gone. Where the system's signal for that is ignored, as under nohup, the app would
+                    # go on for ever; the conversation is stored.
                     discard_terminal_output()
                     os.kill(os.getpid(), signal.SIGTERM)
                     return
@@ -93,7 +94,7 @@ class TerminalDriver(LinuxDriver):
 
 
 def _read(source: int) -> bytes:
-    """What was typed; nothing if the terminal is gone."""
+    """The bytes that were typed; none if the terminal is gone."""
     try:
         return os.read(source, _READ_BYTES)
     except OSError:
@@ -101,7 +102,7 @@ def _read(source: int) -> bytes:
 
 
 class _Messages:
-    """From bytes to what happened."""
+    """Turns bytes into Textual's messages."""
 
     def __init__(self, parser: XTermParser) -> None:
         self._parser = parser
@@ -109,7 +110,7 @@ class _Messages:
         self._decode = getincrementaldecoder("utf-8")(errors="replace").decode
 
     def take(self, data: bytes) -> Iterator[Message]:
-        """What these bytes say."""
+        """The messages of these bytes."""
         for piece in self._gate.feed(self._decode(data), more=len(data) == _READ_BYTES):
             if isinstance(piece, Pasted):
                 yield events.Paste(piece.text)
@@ -118,7 +119,7 @@ class _Messages:
         yield from self._parser.tick()
 
     def tick(self) -> Iterator[Message]:
-        """What it means that nothing came."""
+        """The messages that are due when nothing came: a lone Escape is a key then."""
         yield from self._feed(self._gate.flush())
         yield from self._parser.tick()
 

@@ -1,4 +1,9 @@
-"""A list that bears what comes at a bad moment."""
+"""An option list that ignores clicks on rows that are gone.
+
+Needed with Textual 8.2.8. Corrects: a click names its row by number as it is made, and ends the app if the list has
+fewer rows when the click is handled; so does a page up or down in a list without a visible line. Not reported upstream
+yet.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,7 @@ from textual.widgets import OptionList
 
 
 class FirmList(OptionList, can_focus=False):
-    """Textual's (8.2), but that a click at a row which has just gone, and a page in a list without a line, do nothing.
-
-    A click knows its row by number from the moment it was made, and by the time it is heard the list may be shorter.
-    """
+    """An OptionList in which a click on a row that is gone, and a page where no line is visible, do nothing."""
 
     def on_click(self, event: Click) -> None:
         row = event.style.meta.get("option")

@@ -1,7 +1,8 @@
-"""Text of strangers on the screen: made harmless as it enters what is shown, and netted where the screen leaves.
+"""Text from models and files made harmless: control characters become visible signs before a terminal gets them.
 
-Textual (8.2) takes only five control characters out of a ``Content``, and that after the places of its styles were
-reckoned, so that they no longer fit and drawing ends the app. All others it writes to the terminal as they are.
+Needed with Textual 8.2.8. Corrects: five control characters are taken out of a ``Content`` after the places of its
+styles were computed, so that these no longer fit and drawing ends the app; all others are written to the terminal as
+they are. Not reported upstream yet.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ _written = Strip.render
 
 
 def cast_net() -> None:
-    """From now on each text that becomes a ``Content`` is visible, and so is each strip that is written.
+    """Patch Textual, once a process: from now on every ``Content`` and every written ``Strip`` is made visible.
 
-    Both lie in Textual itself, so that its own widgets, and those of ours that are still to come, cannot go round them.
+    Both lie in Textual itself, so that no widget, its own or ours, can bypass them.
     """
     setattr(content, "_strip_control_codes", visible)  # noqa: B010 -- a private name
     setattr(Strip, "render", _render)  # noqa: B010 -- a method
 
 
 def _render(strip: Strip, console: Console) -> str:
-    """The escape sequences of a row; with text that steers, they would be no longer only those of its styles."""
+    """A row as escape sequences: those of its styles alone, none from its text."""
     if strip._render_cache is None and not all(map(_is_safe, strip)):
         safe = Strip(map(_made_safe, strip)).adjust_cell_length(strip.cell_length)
         strip._render_cache = _written(safe, console)
@@ -40,7 +41,7 @@ def _is_safe(segment: Segment) -> bool:
 
 
 def _made_safe(segment: Segment) -> Segment:
-    """The link of a style is written as it is as well."""
+    """Text made visible; a link that is not printable is dropped, since it is written as it is too."""
     style = segment.style
     if style is not None and style.link is not None and not style.link.isprintable():
         style = style.update_link(None)

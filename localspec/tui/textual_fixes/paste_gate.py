@@ -1,6 +1,7 @@
-"""Takes bracketed pastes out of what a terminal sends, whole (xterm's mode 2004).
+"""Bracketed pastes (xterm's mode 2004) taken out of a terminal's input, whole.
 
-Textual looks at every character of a paste by itself, which takes a second for a megabyte.
+Needed with Textual 8.2.8, by the driver here. Corrects: every character of a paste is parsed by itself, which takes a
+second for a megabyte. Not reported upstream yet.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class PasteGate:
 
     def __init__(self) -> None:
         self._held = ""
-        """What may be the beginning of a paste."""
+        """Input that may be the beginning of a paste."""
         self._paste: list[str] | None = None
 
     def feed(self, text: str, *, more: bool = False) -> Iterator[str | Pasted]:
@@ -48,7 +49,7 @@ class PasteGate:
                     self._paste = None
 
     def flush(self) -> str:
-        """What was held, when nothing has followed."""
+        """The held input, when nothing has followed."""
         held, self._held = self._held, ""
         return held
 

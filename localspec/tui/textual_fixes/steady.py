@@ -1,4 +1,9 @@
-"""Containers that grow with a streaming reply at half the usual price."""
+"""Containers that are laid out once when they grow.
+
+Needed with Textual 8.2.8. Corrects: after every change of a widget's virtual size the screen is laid out a second
+time, which for a growing reply finds nothing to change; and a container composes its background line by line. Not
+reported upstream yet.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,7 @@ from textual.widget import Widget
 class Steady(Widget):
     """A widget whose growth lays the screen out once.
 
-    Textual (8.2) lays the screen out a second time after every change of a widget's virtual size, which
-    for these finds nothing to change. Name it last among the bases: Textual takes its default styles
-    from the first.
+    Name it last among the bases: Textual takes a widget's default styles from the first.
     """
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
@@ -20,7 +23,7 @@ class Steady(Widget):
 
 
 class SteadyPane(Steady):
-    """A steady container, with nothing but background behind its children, so that no line of it is composed."""
+    """A container with nothing but background behind its children: one blank strip serves for every line."""
 
     _blank: Strip | None = None
 
