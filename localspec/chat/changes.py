@@ -1,4 +1,4 @@
-"""What becomes of a session, as facts for whoever draws."""
+"""Changes of a chat session, for whoever draws it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localspec.runtime.pair_info import PairInfo
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A message that waited is being answered."""
+    """The reply of a turn has begun."""
 
     turn: Turn
 
@@ -24,7 +24,7 @@ class Wrote:
 
     turn: Turn
     rejected: tuple[Proposal, ...]
-    """What the last round threw away, as long as it is news."""
+    """The tokens that the last round rejected, while the reply goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class LoadFailed:
-    """There is no pair to talk to; messages are kept."""
+    """The pair could not be loaded. Messages that wait are kept."""
 
     error: LocalSpecError
 
@@ -57,7 +57,7 @@ class TokenCountAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """More is known about the tokens of a reply, or it cannot be known: see ``Session.token_queries``."""
+    """A query about tokens of a reply was answered or failed; see ``ChatSession.token_queries``."""
 
     turn: Turn
 

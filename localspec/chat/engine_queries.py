@@ -1,14 +1,11 @@
-"""What the engine is asked beside the conversation, while it has nothing else to do: looks into replies, and races.
-
-A plain object beside the session, which says when the engine is free.
-"""
+"""Requests to the engine beside the conversation, while it is idle: queries about tokens, and races."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from localspec.chat.race import Race
-from localspec.chat.token_queries import Looked, TokenQueries
+from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
 from localspec.runtime.messages import Message, ReplyOptions
@@ -16,13 +13,13 @@ from localspec.runtime.worker.messages import Failed, Request
 
 
 class EngineQueries:
-    """A race keeps the engine to itself; looks wait for it, and are asked again when they are cut short."""
+    """A race has the engine to itself; queries about tokens wait for it, and are sent again if they are cancelled."""
 
     def __init__(self, send: Callable[[Request], None], new_id: Callable[[], int]) -> None:
         self.token_queries = TokenQueries(send, new_id)
-        """What is asked about replies that are complete."""
+        """Queries about replies that are complete."""
         self.race: Race | None = None
-        """The latest, under way or over."""
+        """The latest race, under way or over."""
         self._send = send
         self._new_id = new_id
 
@@ -30,31 +27,31 @@ class EngineQueries:
     def racing(self) -> bool:
         return self.race is not None and self.race.running is not None
 
-    def wanted(self, *, idle: bool) -> bool:
-        """Whether answers are expected, or are to be asked for, now that the engine is idle or is not."""
-        return self.racing or self.token_queries.busy or (idle and self.token_queries.wishes)
+    def pending(self, *, idle: bool) -> bool:
+        """True if an answer is due, or if there is a request to send to an engine that is idle."""
+        return self.racing or self.token_queries.busy or (idle and self.token_queries.waiting)
 
     def ask(self) -> None:
-        """The engine is idle: go on with what is wished for."""
+        """Send the next query, unless a race is under way. The engine is idle."""
         if not self.racing:
             self.token_queries.ask()
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
-        """Have a message answered twice."""
+        """Have a message answered with and without speculation."""
         self.token_queries.withdraw()
         self.race = Race(self._send, self._new_id, prompt, options, seed)
         self.race.start()
         return self.race
 
     def hear(self, request_id: int, event: Event) -> None:
-        """An event that is not the conversation's."""
+        """Take in an event that is not of the conversation."""
         if self.race is not None:
             self.race.receive(request_id, event)
 
-    def learn(self, answer: Looked) -> Turn | None:
-        """Take in what the engine knows; returns the reply that it is about, if that was asked here."""
+    def learn(self, answer: QueryAnswer) -> Turn | None:
+        """Take in the answer to a query; returns the turn it is about, or None if it was not asked here."""
         return self.token_queries.receive(answer)
 
     def fail(self, failure: Failed) -> bool:
-        """The engine could not do something; returns whether that was a race."""
+        """Take in a failure; True if it ends a race."""
         return self.race is not None and self.race.fail(failure.request_id, f"{failure.message} {failure.hint}")

@@ -1,4 +1,4 @@
-"""Writing the conversation that is open to a file of its own."""
+"""Export of the open conversation to a new file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from localspec.store import StoredConversation
 from localspec.store.files import write_new
 
 KINDS = {"markdown": ".md", "md": ".md", "json": ".json", "ndjson": ".ndjson"}
-"""Words for what is written, and how such files end."""
+"""Kinds of files by the words for them, with their suffixes."""
 _MAX_NAME = 60
 
 
 def export(conversation: StoredConversation, folder: Path, name: str = "") -> Path:
-    """Write it to a file that is not there yet; ``name`` is that of the file, or only of its kind.
+    """Write a conversation to a new file and return its path; ``name`` is that of the file, or of a kind of files.
 
-    What could not be stored is written, too. Raises NotFoundError if nothing was said, UsageError if the file is there,
-    StoreError if it cannot be written.
+    Messages that could not be stored are written, too. Raises NotFoundError if nothing was said, UsageError if the file
+    exists, StoreError if it cannot be written.
     """
     if not conversation.path:
         raise NotFoundError("There is nothing to export: nothing has been said yet.", "Write a message first.")
@@ -36,7 +36,7 @@ def export(conversation: StoredConversation, folder: Path, name: str = "") -> Pa
 
 
 def file_name(title: str) -> str:
-    """A title as a name that every system takes.
+    """A title as a file name that every system accepts.
 
     >>> file_name("Why is the sky blue?")
     'why-is-the-sky-blue'

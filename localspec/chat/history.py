@@ -1,6 +1,6 @@
-"""The list of conversations: what of it is shown, and what is done to one of them.
+"""The list of conversations: its rows, the filter, and changes of the marked row.
 
-A plain object over the store. What is done returns a sentence for the reader; what the disk refuses, too.
+Each change returns a sentence for the reader, also if the disk refuses it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class HistoryRow:
     heading: Heading
     messages_n: int
     positions: tuple[int, ...] = ()
-    """Letters of the title that the filter found."""
+    """Indexes of the letters of the title that match the filter."""
 
     @property
     def id(self) -> str:
@@ -33,10 +33,10 @@ class HistoryRow:
 
 
 class History:
-    """Pinned conversations first, then the latest; with a filter, the best match first."""
+    """The conversations of a store: pinned ones first, then the latest; with a filter, the best match first."""
 
     def __init__(self, store: Store, deleted: DeletedConversations | None = None) -> None:
-        """``deleted`` takes what is deleted here, so that others can bring it back too."""
+        """``deleted`` takes the conversations deleted here, so that ``ChatCore.undo`` brings them back, too."""
         self._store = store
         self._deleted = deleted or DeletedConversations(store)
         self._summaries: list[Summary] = []
@@ -45,7 +45,7 @@ class History:
         self.refresh()
 
     def refresh(self) -> str:
-        """Read what there is; a sentence if that fails."""
+        """Read the list anew; returns a sentence if that fails."""
         try:
             self._summaries = self._store.conversations()
         except StoreError as error:
@@ -54,7 +54,7 @@ class History:
 
     @property
     def rows(self) -> list[HistoryRow]:
-        """What is shown."""
+        """The rows that are shown."""
         if not self._text.strip():
             return [HistoryRow(summary.heading, summary.messages_n) for summary in self._summaries]
         found = fuzzy(self._text, [summary.heading.title for summary in self._summaries])
@@ -62,17 +62,17 @@ class History:
         return [HistoryRow(summary.heading, summary.messages_n, positions) for summary, positions in hits]
 
     def empty(self, search: str) -> str:
-        """Why nothing is listed, and what to do next; ``search`` is the key that searches."""
+        """The text in place of an empty list; ``search`` is the key that searches."""
         return f"{NO_MATCH} {search} searches what was said." if self._summaries else EMPTY
 
     @property
     def marked(self) -> HistoryRow | None:
-        """The conversation that keys are about: the first, unless the reader went to another."""
+        """The row that keys act on: the first, unless the reader went to another."""
         rows = self.rows
         return next((row for row in rows if row.id == self._marked), rows[0] if rows else None)
 
     def filter(self, text: str) -> None:
-        """Show those whose titles have these letters; the best is marked."""
+        """Show the conversations whose titles have these letters, and mark the best."""
         if text != self._text:
             self._text, self._marked = text, None
 
@@ -80,18 +80,18 @@ class History:
         self._marked = conversation
 
     def move(self, step: int) -> None:
-        """Mark another one, and stay at the ends."""
+        """Move the mark by some rows, at most to an end."""
         rows = self.rows
         if rows:
             at = next((n for n, row in enumerate(rows) if row.id == self._marked), 0)
             self._marked = rows[max(0, min(len(rows) - 1, at + step))].id
 
     def rename(self, conversation: str, title: str) -> str:
-        """Give a title; an empty one is made from the first question again."""
+        """Set a title; an empty one is made from the first question again."""
         return self._do(lambda: self._store.rename(conversation, title), "")
 
     def pin(self) -> str:
-        """Keep the marked one at the top, or no more."""
+        """Pin the marked conversation to the top, or unpin it."""
         row = self.marked
         if row is None:
             return ""
@@ -100,7 +100,7 @@ class History:
         return self._do(lambda: self._store.pin(row.id, pinned), "Pinned." if pinned else "No longer pinned.")
 
     def delete(self, undo: str) -> str:
-        """Delete the marked one; the next takes its place. ``undo`` is the key that brings it back, if any does."""
+        """Delete the marked conversation and mark the next. ``undo`` is the key that brings it back, or empty."""
         row, rows = self.marked, self.rows
         if row is None:
             return ""
@@ -112,7 +112,7 @@ class History:
         return said
 
     def undo(self) -> str:
-        """Bring back the one deleted last."""
+        """Bring back the conversation deleted last."""
         try:
             conversation = self._deleted.restore()
         except StoreError as error:
@@ -137,7 +137,7 @@ def _deleted(undo: str) -> str:
 
 
 def age(then: datetime, now: datetime) -> str:
-    """How long ago, in at most four characters; a date where that is long.
+    """The time since a moment as "2 h" or "3 d"; after a week its date.
 
     >>> age(datetime(2026, 5, 1, 12), datetime(2026, 5, 1, 14))
     '2 h'

@@ -1,7 +1,7 @@
-"""Bringing in conversations from a file, beside whatever else goes on.
+"""Import of conversations from a file, in the background.
 
-The file is read in a process of its own, and what is in it stored a little at a time: neither the screen nor the reply
-being written waits for it. A file of which anything cannot be read adds nothing.
+Another process reads the file, and its conversations are stored a few at a time, so that neither the screen nor the
+reply under way waits. A file of which any part cannot be read adds nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from localspec.store.files import import_process
 from localspec.store.files.importing import file_meant, imported
 
 STOP = "stop"
-"""In place of a file: ends the import that is under way."""
+"""The argument that ends the import under way."""
 SLICE_BYTES = 128_000
-"""About how much is stored at once, meanwhile nobody else can store anything: some 30 ms."""
+"""About as much is stored at once. Nothing else can be stored meanwhile, for some 30 ms."""
 
 
 class Importing:
-    """One file at a time. Belongs to the screen's thread."""
+    """Imports one file at a time. For the thread of the screen."""
 
     def __init__(self, store: Store, say: Callable[[str], None]) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class Importing:
         self._all_n: int | None = None
 
     async def obey(self, argument: str) -> None:
-        """Import the file that is named, and say what became of it; or say how far the one under way is, or end it."""
+        """Import a file and report the result. While an import is under way: report its progress, or end it."""
         if self._file is not None:
             self._say(self._stop(self._file) if argument == STOP else self._progress(self._file))
             return
@@ -69,7 +69,7 @@ class Importing:
         return f"{done_n} of {self._all_n} conversations of {file.name} are done; /import stop ends it."
 
     async def _bring_in(self, file: Path) -> None:
-        """Raises StoreError, or what the file is refused with."""
+        """Read and store a file. Raises StoreError or InputError."""
         await asyncio.to_thread(self._store.add, ())  # where nothing can be stored, nothing need be read
         try:
             process = await asyncio.create_subprocess_exec(

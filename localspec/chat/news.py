@@ -1,4 +1,4 @@
-"""What those who follow replies have to say, on the quiet line until the reader goes on."""
+"""News of the observers, for a line of the screen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from localspec.insight.observers import Observer
 
 
 class NewsLine:
-    """The latest news, with how many came before it since the reader last sent something."""
+    """The latest news, with the number of those before it since the reader last sent something."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -14,7 +14,7 @@ class NewsLine:
 
     @property
     def note(self) -> str:
-        """Empty if there is none."""
+        """The text of the line; empty without news."""
         self._lines += [news.line for news in self._observer.news()]
         if not self._lines:
             return ""
@@ -22,5 +22,5 @@ class NewsLine:
         return self._lines[-1] + (f" (and {more_n} more)" if more_n else "")
 
     def read(self) -> None:
-        """The reader has seen what there was."""
+        """Forget the news so far: the reader has seen it."""
         self._lines.clear()

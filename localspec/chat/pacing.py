@@ -1,7 +1,6 @@
-"""Showing rounds no faster than a person can follow, without touching a single figure.
+"""A speed limit for showing rounds, so that a person can follow. No figure changes by it.
 
-Knows nothing of screens: events go in as the engine makes them and come out, in order and complete,
-when they are due.
+Events go in as the engine makes them and come out when they are due, all of them and in order.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from localspec.engine.events import Event, Round
 
 FRAME_TOKENS = 400
-"""The most tokens handed out at once, at any speed: what a frame can draw."""
+"""The most tokens handed out at once, at any speed: as many as a frame can draw."""
 
 
 class Pacer:
@@ -26,7 +25,7 @@ class Pacer:
     def __init__(self, tokens_per_second: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.tokens_per_second = tokens_per_second
         self.full_speed = False
-        """Whether the limit is lifted for now."""
+        """True while the reader has lifted the limit."""
         self._clock = clock
         self._waiting: deque[Event] = deque()
         self._credit = 1.0
@@ -34,11 +33,11 @@ class Pacer:
 
     @property
     def limited(self) -> bool:
-        """Whether a limit is in force."""
+        """True if a limit is in force."""
         return self.tokens_per_second is not None and not self.full_speed
 
     def toggle(self) -> str:
-        """Lift the limit, or put it back in force; what there is to say about it."""
+        """Lift the limit or restore it; returns a sentence for the reader."""
         if self.tokens_per_second is None:
             return "This pair is shown at full speed anyway."
         self.full_speed = not self.full_speed
@@ -47,11 +46,11 @@ class Pacer:
 
     @property
     def waiting(self) -> bool:
-        """Whether events are still held."""
+        """True while events are held."""
         return bool(self._waiting)
 
     def push(self, event: Event) -> None:
-        """Take the next event of the reply."""
+        """Add the next event of the reply."""
         self._waiting.append(event)
 
     def due(self) -> list[Event]:
@@ -68,20 +67,20 @@ class Pacer:
         return ready
 
     def take_all(self) -> list[Event]:
-        """Everything held, due or not, for a reply that will get no more."""
+        """Hand out everything held, due or not: the reply gets no more."""
         events = list(self._waiting)
         self.drop()
         return events
 
     def drop(self) -> None:
-        """Forget everything held, for a reply that was stopped."""
+        """Forget everything held: the reply was stopped."""
         self._waiting.clear()
 
     def _must_wait(self) -> bool:
         return isinstance(self._waiting[0], Round) and self._credit <= 0
 
     def _earn(self) -> None:
-        """Add what the time since the last call is worth; idle time earns one frame, never a burst."""
+        """Credit the time since the last call; idle time earns one frame, never a burst."""
         now = self._clock()
         elapsed = now - self._asked_at if self._asked_at is not None else 0.0
         self._asked_at = now

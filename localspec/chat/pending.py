@@ -1,4 +1,4 @@
-"""What waits to be answered, as it was written: so that it can go back to where it was written."""
+"""Messages that wait for their reply, as they were written: to go back into the prompt if they are withdrawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localspec.chat.turn import Turn
 
 
 class PendingMessages:
-    """Messages from when they are sent until their reply begins."""
+    """The written form of every message from when it is sent until its reply begins."""
 
     def __init__(self, session: ChatSession) -> None:
         self._session = session
@@ -24,18 +24,18 @@ class PendingMessages:
         return turn
 
     def waits(self, turn: Turn) -> bool:
-        """Whether another reply comes first."""
+        """True while another reply comes first."""
         return self._session.current is not None and turn in self._session.waiting
 
     def begun(self, turn: Turn) -> None:
-        """It is being answered."""
+        """The reply of a turn has begun."""
         self._written.pop(turn, None)
 
     def withdraw(self) -> tuple[Turn, WrittenMessage] | None:
-        """Take back the message that was sent last, if it still waits."""
+        """Take back the latest message, if it still waits."""
         turn = self._session.withdraw()
         return None if turn is None else (turn, self._written.pop(turn, WrittenMessage(turn.prompt)))
 
     def taken_back(self, turns: Iterable[Turn]) -> list[WrittenMessage]:
-        """As they were written; what was not written as a message of its own is left out."""
+        """The written form of turns that were withdrawn; those not written as a message are left out."""
         return [self._written.pop(turn) for turn in turns if turn in self._written]

@@ -1,4 +1,4 @@
-"""What a reply is made with, put down with it for those who read it later."""
+"""The metadata stored with a reply: models, options, plain speed, and the side of a trial."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localspec.store import Arm, ModelFileRecord, ReplyMetadata
 def reply_about(
     chat_config: ChatConfig, info: PairInfo | None, *, trial: str | None = None, arm: Arm | None = None
 ) -> ReplyMetadata:
-    """``info`` is None while no pair is loaded; ``trial`` and ``arm`` where the reply counts for a trial."""
+    """The metadata of a reply to be made. ``info`` is None while no pair is loaded; ``trial`` is the id of a trial."""
     if info is None:
         return ReplyMetadata(chat_config.reply, pair_id=chat_config.pair_id, trial=trial, arm=arm)
     target = ModelFileRecord(info.target.name, info.target_sha256, info.target_size_bytes, info.target_sample)
@@ -26,7 +26,7 @@ def reply_about(
 
 
 def made_by_another(about: ReplyMetadata | None, chat_config: ChatConfig) -> bool:
-    """Whether a reply was made by another pair than this one; not where a trial had another speak once."""
+    """True if a reply was made by another pair than this one, and not as the candidate of a trial."""
     if about is None or about.arm is Arm.CANDIDATE:
         return False
     if about.pair_id is not None and chat_config.pair_id is not None:

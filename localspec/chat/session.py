@@ -1,8 +1,7 @@
-"""One conversation with one engine: what was asked, what waits, what the engine is doing.
+"""A conversation with the engine process, for a front end that draws: nothing here waits for the engine.
 
-A plain object. Requests go out through ``EngineHandle.send``; answers come in through ``receive``, and
-``advance`` hands out what became of them as facts for whoever draws. Knows nothing of widgets or time
-(the pacer has the clock).
+Requests go out through ``EngineHandle.send``, answers come in through ``receive``, and ``advance`` gives the changes
+since the last frame. Time is the pacer's alone.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from localspec.chat.engine_queries import EngineQueries
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
 from localspec.chat.race import Race
-from localspec.chat.token_queries import Looked, TokenQueries
+from localspec.chat.token_queries import QueryAnswer, TokenQueries
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event
 from localspec.insight.observers import Observer
@@ -46,7 +45,7 @@ from localspec.store import Store, StoredConversation
 
 
 class ChatSession(ChatCore):
-    """Messages in, requests out; answers in, changes out."""
+    """Queues messages, sends one request at a time, and turns the answers into changes."""
 
     def __init__(
         self,
@@ -57,12 +56,12 @@ class ChatSession(ChatCore):
         observer: Observer | None = None,
         trials: Trials | None = None,
     ) -> None:
-        """The engine is loading the pair already. As ``ChatCore``."""
+        """As ``ChatCore``. The engine is loading the pair already."""
         self._slot: EnginePairSlot = EnginePairSlot(chat_config, engine)
         super().__init__(self._slot, store, observer=observer, trials=trials)
         self.pacer = pacer
         self.waiting: deque[Turn] = deque()
-        """Messages not yet answered, oldest first."""
+        """Turns to be answered, oldest first."""
         self._active_reply: ActiveReply | None = None
         self._engine = engine
         self._ids = count(1)
@@ -71,23 +70,23 @@ class ChatSession(ChatCore):
 
     @property
     def busy(self) -> bool:
-        """Whether answers are expected or changes are still to be shown."""
-        at_work = self.current is not None or self._engine_queries.wanted(idle=self.phase is Phase.IDLE)
+        """True while answers are due or changes are not yet handed out."""
+        at_work = self.current is not None or self._engine_queries.pending(idle=self.phase is Phase.IDLE)
         return self.phase is Phase.LOADING or at_work or bool(self._changes)
 
     @property
     def token_queries(self) -> TokenQueries:
-        """What is asked about replies that are complete."""
+        """Queries about replies that are complete."""
         return self._engine_queries.token_queries
 
     @property
     def race(self) -> Race | None:
-        """The latest, under way or over."""
+        """The latest race, under way or over."""
         return self._engine_queries.race
 
     @property
     def phase(self) -> Phase:
-        """What the engine is doing for the conversation."""
+        """The work of the engine for the conversation."""
         return self._active_reply.phase if self._active_reply is not None else self._slot.phase
 
     @property
@@ -97,7 +96,7 @@ class ChatSession(ChatCore):
 
     @property
     def info(self) -> PairInfo | None:
-        """About the pair that is loaded."""
+        """The loaded pair; None while there is none."""
         return self._slot.info
 
     @property
@@ -106,29 +105,29 @@ class ChatSession(ChatCore):
 
     @property
     def coming(self) -> ChatConfig | None:
-        """The pair that is loaded once the reply under way is done."""
+        """The configuration of the pair to load once the reply under way is over; None if it stays."""
         return self._slot.next
 
     @property
     def former(self) -> ChatConfig | None:
-        """What was in use before a pair that cannot be loaded; None if nothing is wrong."""
+        """The configuration in use before a pair that could not be loaded; None if all is well."""
         return self._slot.former
 
     def ask(self, prompt: str) -> Turn:
-        """Queue a message; it is sent as soon as the pair is loaded and the replies before it are done."""
+        """Queue a message. It is sent when the pair is loaded and the replies before it are over."""
         return self.queue(Turn(prompt))
 
     @property
     def free(self) -> bool:
-        """Whether no reply is being written or waited for, so that what was said can be changed."""
+        """True if no reply is under way or waited for, so that the conversation can be changed."""
         return self.current is None and not self.waiting
 
     def recall(self, turn: Turn) -> None:
-        """Before looking into a reply. As ``Thread.recall``."""
+        """Prepare queries about a restored reply; see ``Thread.recall``."""
         self.thread.recall(turn, self.chat_config, self.info)
 
     def queue(self, turn: Turn) -> Turn:
-        """Have it answered, or continued, after those before it: as ``Thread`` made it, or a summary of old turns."""
+        """Queue a turn made by ``Thread`` or by ``summary``, to be answered or gone on with."""
         self.waiting.append(turn)
         if self.phase is Phase.BROKEN:
             self._slot.retry()
@@ -136,25 +135,25 @@ class ChatSession(ChatCore):
         return turn
 
     def switch(self, chat_config: ChatConfig) -> None:
-        """Go on with another pair, as soon as the reply under way is done; messages that wait are for that one."""
+        """Go on with another pair once the reply under way is over. Messages that wait are answered by that pair."""
         if chat_config.system != (self.coming or self.chat_config).system:
             self.stored.set_system(chat_config.system)
         self._slot.choose(chat_config)
         self._change_pair()
 
     def count_tokens(self, text: str) -> bool:
-        """Have the engine count a text, unless it has something else to do; ``TokenCountAnswered`` is the answer."""
+        """Ask for the number of tokens of a text, answered by ``TokenCountAnswered``; False if the engine is busy."""
         if self.phase is not Phase.IDLE:
             return False
         self._engine.send(CountTokens(text))
         return True
 
     def withdraw(self) -> Turn | None:
-        """Take back the message that was sent last, if it still waits."""
+        """Take back the latest message, if it still waits."""
         return self.waiting.pop() if self.waiting and self.waiting[-1].question is None else None
 
     def stop(self) -> list[Turn]:
-        """End the reply under way, its text stays; gives back the messages that waited behind it."""
+        """End the reply under way; its text stays. Returns the turns that waited behind it."""
         withdrawn = list(self.waiting)
         self.waiting.clear()
         if self._active_reply is not None:
@@ -164,11 +163,11 @@ class ChatSession(ChatCore):
         return withdrawn
 
     def begin_anew(self) -> list[Turn]:
-        """Leave the conversation for a new one; the pair stays loaded. Gives back the messages that waited."""
+        """Leave the conversation for a new one. Returns the turns that waited."""
         return self.turn_to(self.store.begin(self.chat_config.system))
 
     def turn_to(self, conversation: StoredConversation) -> list[Turn]:
-        """Leave the conversation for another; a reply under way ends. Gives back the messages that waited."""
+        """Leave the conversation for another, ending a reply under way. Returns the turns that waited."""
         withdrawn = self.stop()
         if self._active_reply is not None:
             self._cut_short(self._active_reply)
@@ -178,7 +177,7 @@ class ChatSession(ChatCore):
         return withdrawn
 
     def receive(self, answer: Answer) -> None:
-        """Take in what the engine said."""
+        """Take in an answer of the engine."""
         match answer:
             case LoadProgress() if self._active_reply is None:
                 self._slot.hear(answer)
@@ -196,7 +195,7 @@ class ChatSession(ChatCore):
                 self._learn(answer)
 
     def advance(self) -> list[Change]:
-        """Feed what is due into the reply, and hand out everything that changed since the last call."""
+        """Give the reply the events that are due, and return all changes since the last call."""
         self._feed(self.pacer.due())
         if self._active_reply is not None:
             self._active_reply.tick()
@@ -206,17 +205,17 @@ class ChatSession(ChatCore):
         return changes
 
     def begin_race(self, prompt: tuple[Message, ...] | str, options: ReplyOptions, seed: int) -> Race:
-        """Have a message answered twice, outside the conversation; the engine has to be idle."""
+        """Have a message answered twice, outside the conversation. The engine must be idle."""
         return self._engine_queries.begin_race(prompt, options, seed)
 
     def _heard(self, request_id: int, event: Event) -> None:
-        """An event of the reply under way, or of a race."""
+        """Pass an event on to the reply under way, or to a race."""
         if self._active_reply is not None and request_id == self._active_reply.asked.request_id:
             self.pacer.push(event)
         else:
             self._engine_queries.hear(request_id, event)
 
-    def _learn(self, answer: Looked) -> None:
+    def _learn(self, answer: QueryAnswer) -> None:
         subject = self._engine_queries.learn(answer)
         if isinstance(subject, Turn):
             self._changes.append(Learned(subject))
@@ -225,7 +224,7 @@ class ChatSession(ChatCore):
             self._fail(answer, aside=racing or subject is not None)
 
     def _feed(self, events: Sequence[Event]) -> None:
-        """Give events to the current reply."""
+        """Give events to the reply under way, if there is one."""
         active_reply = self._active_reply
         if active_reply is None:
             return
@@ -236,7 +235,7 @@ class ChatSession(ChatCore):
             self._end(active_reply)
 
     def _end(self, active_reply: ActiveReply) -> None:
-        """The current turn is over."""
+        """The reply is over: change the pair if that waits, then send the next message."""
         self._changes.append(Ended(active_reply.turn))
         self._active_reply = None
         self._ended(active_reply.turn)
@@ -245,12 +244,12 @@ class ChatSession(ChatCore):
         self._send_next()
 
     def _cut_short(self, active_reply: ActiveReply) -> None:
-        """What the engine has made beyond what the reader saw does not count."""
+        """End a reply at the last event that was shown."""
         active_reply.cut_short()
         self._end(active_reply)
 
     def _send_next(self) -> None:
-        """Send the oldest message, if the engine is free for it."""
+        """Send the oldest message that waits, if the engine is idle."""
         if not self.waiting or self.phase is not Phase.IDLE:
             return
         tried = self._tried()
@@ -264,7 +263,7 @@ class ChatSession(ChatCore):
         self._changes.append(Began(turn))
 
     def _change_pair(self) -> None:
-        """Load the pair that is to come, if there is one and no reply is being written."""
+        """Load the next pair, if there is one and no reply is under way."""
         if self._active_reply is None and self._slot.change():
             self.pacer.tokens_per_second = self.chat_config.pace_tokens_per_second
 
@@ -280,7 +279,7 @@ class ChatSession(ChatCore):
             self._break(error)
 
     def _break_off(self, active_reply: ActiveReply, error: LocalSpecError, *, died: bool) -> None:
-        """The current reply ends here; what the engine had said before counts."""
+        """Fail the reply under way, after the events that the pacer still holds."""
         self._feed(self.pacer.take_all())
         if self._active_reply is active_reply:
             active_reply.fail(error)
@@ -293,7 +292,7 @@ class ChatSession(ChatCore):
             self._break(error)
 
     def _break(self, error: LocalSpecError) -> None:
-        """There is no engine, or nothing loaded; the next message tries again."""
+        """Nothing is loaded: go back to the incumbent of a trial, or report the failure."""
         self._slot.break_down()
         incumbent = self.trials.instead_of(self.chat_config, error)
         if incumbent is not None:

@@ -1,7 +1,7 @@
-"""What the engine says about tokens that are already written: asked for when it is idle, kept once known.
+"""Questions to the engine about tokens that are already written; sent while it is idle, answers are kept.
 
-A plain object beside the session. What the reader looks at comes first; how likely all tokens of a reply were
-is asked in pieces, so that a look or the next message never waits long.
+The token that the reader inspects comes first. The probabilities of all tokens of a reply are asked for in pieces, so
+that an inspection or the next message never waits long.
 """
 
 from __future__ import annotations
@@ -15,70 +15,70 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Cancel, Dropped, Failed, Inspect, Inspected, Request, Weigh, Weighed
 
 PIECE_N = 68
-"""Tokens weighed at a time: four full batches of the engine's."""
+"""Tokens in a request for probabilities: four full batches of the engine."""
 
-Looked = Inspected | Weighed | Dropped | Failed
+QueryAnswer = Inspected | Weighed | Dropped | Failed
 
 
 @dataclass(slots=True)
 class TokenQueries:
-    """Wishes in, requests out; answers in, knowledge out, kept in the replies' traces."""
+    """Sends one request at a time, and puts the answers into the replies they are about."""
 
     send: Callable[[Request], None]
     new_id: Callable[[], int]
     pair: LoadOptions | None = None
     """The pair that is loaded."""
     failure: str = ""
-    """Why what was asked last cannot be known, if it cannot."""
-    _look: tuple[Turn, int] | None = None
+    """A sentence, if the latest question cannot be answered."""
+    _inspected: tuple[Turn, int] | None = None
     _weighing: list[Turn] = field(default_factory=list)
     _open: tuple[Inspect | Weigh, Turn, int] | None = None
-    """The request under way, the reply it is about, and the first token it is about."""
+    """The request under way, the turn it is about, and the index of its first token."""
 
     @property
     def busy(self) -> bool:
-        """Whether the engine is at it."""
+        """True while a request is under way."""
         return self._open is not None
 
     @property
-    def wishes(self) -> bool:
-        """Whether there is something to ask."""
-        return self._look is not None or bool(self._weighing)
+    def waiting(self) -> bool:
+        """True if there is a request to send."""
+        return self._inspected is not None or bool(self._weighing)
 
-    def look(self, subject: Turn, index: int) -> None:
-        """The reader looks at this token, and no longer at another."""
-        self.failure, self._look = "", None
+    def inspect(self, subject: Turn, index: int) -> None:
+        """Ask for the inspection of one token, in place of another that was asked for."""
+        self.failure, self._inspected = "", None
         if index not in subject.reply.inspections and self._source(subject, index):
-            self._look = (subject, index)
+            self._inspected = (subject, index)
 
     def weigh(self, subjects: Iterable[Turn]) -> None:
-        """The reader sees these replies by probability, the most important first, and no others."""
+        """Ask for the probabilities of all tokens of these replies, the most important first, and of no others."""
         self._weighing = [subject for subject in subjects if self._weighable(subject)]
 
     def forget(self) -> None:
-        """Nobody looks any more."""
-        self._look, self._weighing = None, []
+        """Ask for nothing more."""
+        self._inspected, self._weighing = None, []
 
     def ask(self) -> None:
-        """The engine is idle: send the next request, if there is any and none is under way."""
+        """Send the next request, if there is one and none is under way. The engine is idle."""
         if self._open is None and (request := self._next()) is not None:
             self.send(request)
 
     def withdraw(self) -> None:
-        """The engine is needed for something else; what was wished for is asked again later."""
+        """Cancel the request under way, since the engine is needed otherwise; it is sent again later."""
         if self._open is not None:
             self.send(Cancel())
 
-    def receive(self, answer: Looked) -> Turn | None:
-        """Take in what the engine said; returns the reply if that was an answer to a request of ours."""
+    def receive(self, answer: QueryAnswer) -> Turn | None:
+        """Take in an answer; returns the turn it is about, or None if it answers no request of ours."""
         if self._open is None or self._open[0].request_id != answer.request_id:
             return None
         (_, subject, start), self._open = self._open, None
         match answer:
             case Inspected(_, inspection):
                 subject.reply.inspections[start] = inspection
-                if self._look == (subject, start):
-                    self._look = None
+                if self._inspected == (subject, start):
+                    self._inspected = None
             case Weighed(_, probs):
                 subject.reply.learn(start, probs)
             case Failed(message=message, hint=hint):
@@ -87,9 +87,9 @@ class TokenQueries:
         return subject
 
     def _next(self) -> Inspect | Weigh | None:
-        if self._look is not None and (request := self._inspect(*self._look)) is not None:
+        if self._inspected is not None and (request := self._inspect(*self._inspected)) is not None:
             return request
-        self._look = None
+        self._inspected = None
         while self._weighing and not self._weighable(self._weighing[0]):
             del self._weighing[0]
         return self._weigh(self._weighing[0]) if self._weighing else None
@@ -122,10 +122,10 @@ class TokenQueries:
         return unknown and self._source(subject, known_n) is not None
 
     def _source(self, subject: Turn, index: int) -> TokenSource | None:
-        """What was asked for a token, if the pair that is loaded was asked; otherwise ``failure`` says why not."""
+        """The request that a token answers, if it was to the loaded pair; otherwise None and a ``failure``."""
         source = subject.reply.source(index)
         if source is None:
-            self.failure = "This reply is of another time: what it was asked with is no longer known."
+            self.failure = "This reply was made earlier, and its request is no longer known."
         elif source.pair != self.pair:
             self.failure = "Another pair wrote this reply; load that one to ask it."
             return None

@@ -1,4 +1,4 @@
-"""``localspec run --explain``: round by round, what was proposed, what became of it, and why no more."""
+"""``localspec run --explain``: each round with its proposals, their acceptance, times, and the reason for its depth."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from localspec.engine.wire import why_text
 
 
 def print_explanation(rounds: Iterable[Round]) -> None:
-    """One line a round on standard error."""
+    """Write one line a round to standard error."""
     for round_ in rounds:
         print(explained(round_), file=sys.stderr)
 
 
 def explained(round_: Round) -> str:
-    """A round in a line."""
+    """One round as a line."""
     what = f"{round_.accepted_n}/{round_.proposed_n} of {round_.drafter}" if round_.drafter else "plain"
     spent = f"{round_.total_s * 1e3:.1f} ms, {round_.draft_s * 1e3:.1f} of it drafting"
     why = f": {why}" if (why := why_text(round_)) else ""

@@ -1,4 +1,4 @@
-"""One reply on standard output, as text or as NDJSON, and its figures on standard error."""
+"""The output of ``localspec run``: a reply on standard output, as text or NDJSON, its figures on standard error."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from localspec.runtime.pair_info import PairInfo
 
 
 class Output(Protocol):
-    """Where the events of a reply go."""
+    """Writes the events of a reply."""
 
     def show(self, event: Event) -> None:
-        """Write what an event says, at once."""
+        """Write an event, at once."""
         ...
 
 
 class TextOutput:
-    """The text as rounds arrive, marked by origin if wanted."""
+    """Writes the text as rounds arrive, marked by origin if wanted."""
 
     def __init__(self, marks: Marks, status: Status) -> None:
         self._marks = marks
@@ -57,7 +57,7 @@ class TextOutput:
 
 
 class JsonOutput:
-    """One object a line: ``start``, ``round``..., ``done``. ``context`` goes into ``start``."""
+    """Writes one object a line: ``start``, ``round``..., ``done``. ``context`` goes into ``start``."""
 
     def __init__(self, context: Mapping[str, Any]) -> None:
         self._context = dict(context)
@@ -73,7 +73,7 @@ class JsonOutput:
 
 
 def describe(chat_config: ChatConfig, info: PairInfo, *, raw: bool) -> dict[str, Any]:
-    """What ``start`` says about the pair and the options; ``spec`` and ``depth`` are null for auto."""
+    """The pair and the options for the ``start`` record; ``spec`` and ``depth`` are null for auto."""
     reply, sampling = chat_config.reply, chat_config.reply.sampling
     return {
         "pair": chat_config.pair_id,
@@ -96,9 +96,9 @@ def describe(chat_config: ChatConfig, info: PairInfo, *, raw: bool) -> dict[str,
 
 
 def print_summary(reply: Reply, chat_config: ChatConfig) -> None:
-    """The line of figures that ends ``localspec run``, and begins with why the reply ended early, if it did.
+    """Write the last line of ``localspec run``: figures, with the reason in front if the reply ended early.
 
-    Before it comes a line about drafters that failed.
+    A line about drafters that failed comes before it.
     """
     if reply.rounds and (failed := failure_note(reply.rounds[-1])):
         remark(f"{failed}.")
@@ -108,7 +108,7 @@ def print_summary(reply: Reply, chat_config: ChatConfig) -> None:
 
 
 def fitting_marks(marks: Marks | None) -> Marks:
-    """The marks asked for; on auto (None) colours on a terminal, none elsewhere."""
+    """The marks asked for; for auto (None) colours on a terminal, and none elsewhere."""
     if marks is not None:
         return marks
     return Marks.ANSI if wants_ansi(sys.stdout) else Marks.NEVER

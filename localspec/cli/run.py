@@ -75,7 +75,7 @@ def _reply(
     explain: bool,
     marks: Marks | None,
 ) -> bool:
-    """Load, reply, print; whether Ctrl-C ended it."""
+    """Load, reply and print. Returns True if Ctrl-C ended it."""
     from localspec.chat.active_reply import ActiveReply
     from localspec.chat.pair_slot import InProcessPair
     from localspec.chat.reply_metadata import reply_about

@@ -1,8 +1,8 @@
 """Models in this process, with Ctrl-C ending the reply instead of the program.
 
-Everything that touches a model runs in one thread of its own; the main thread waits for it, and so is
-free to take a signal. The first Ctrl-C asks the work under way to stop; the second ends the process at
-once. SIGTERM and SIGHUP stop it too, and then the program leaves. Knows nothing of what is done with the events.
+Everything that touches a model runs in one thread. The main thread waits for it, and so is free to take a signal. The
+first Ctrl-C asks the work under way to stop; the second ends the process at once. SIGTERM and SIGHUP stop the work,
+too, and then end the program.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from localspec.runtime.pair_info import PairInfo
 T = TypeVar("T")
 
 GRACE_S = 5.0
-"""How long the work under way may take to end after SIGTERM."""
+"""Seconds that the work under way may take to end after SIGTERM."""
 
 Opener = Callable[[LoadOptions, Cancellation, Progress | None], OpenPair]
-"""``load.open_pair``, or what stands in for it."""
+"""``load.open_pair``, or a stand-in for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class _Ended:
 
 @dataclass(slots=True)
 class _Job(Generic[T]):
-    """Work for the thread, and where its results go."""
+    """Work for the thread, and the queue of its results."""
 
     work: Callable[[], Iterator[T]]
     results: SimpleQueue[T | _Ended]
@@ -62,13 +62,13 @@ class _Job(Generic[T]):
 
 
 class InterruptibleThread:
-    """Does one piece of work after another; use it as a context, from the main thread."""
+    """A thread that does one piece of work after another. A context, entered from the main thread."""
 
     def __init__(self) -> None:
         self.cancel = Cancellation()
-        """Hand this to the work; it is set by Ctrl-C and cleared before each piece of work."""
+        """For the work to obey; set by Ctrl-C, cleared before each piece of work."""
         self.interrupted = False
-        """Whether Ctrl-C came during the latest piece of work."""
+        """True if Ctrl-C came during the latest piece of work."""
         self.leaving: int | None = None
         """The exit code to leave with, once SIGTERM or SIGHUP came."""
         self._force: threading.Timer | None = None
@@ -76,24 +76,24 @@ class InterruptibleThread:
         self._previous_handlers: dict[int, Any] = {}
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._current: _Job[Any] | None = None
-        self._nudge = SignalWakeup()
+        self._wakeup = SignalWakeup()
         self._thread = threading.Thread(target=self._serve, name="localspec-engine", daemon=True)
 
     def __enter__(self) -> InterruptibleThread:
         self._previous_handlers = {signal.SIGINT: signal.signal(signal.SIGINT, self._on_interrupt)}
         for number in ending_signals():
             self._previous_handlers[number] = signal.signal(number, self._on_end)
-        self._nudge.__enter__()
+        self._wakeup.__enter__()
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._settle()
+        self._abandon()
         self._jobs.put(None)
         self._thread.join()
-        self._nudge.__exit__(kind, error, trace)
+        self._wakeup.__exit__(kind, error, trace)
         for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
         if self._force is not None:
@@ -109,12 +109,12 @@ class InterruptibleThread:
         return result
 
     def stream(self, work: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """What ``work`` yields, as it comes; raises what it raises.
+        """The results that ``work`` yields, as they come; raises what it raises.
 
         Work that was left half-way through is stopped before the next begins. Raises SystemExit at the end of work
         that SIGTERM or SIGHUP stopped.
         """
-        self._settle()
+        self._abandon()
         if self.leaving is None:
             self.cancel.clear()
         self.interrupted = False
@@ -129,8 +129,8 @@ class InterruptibleThread:
         if result.error is not None:
             raise result.error
 
-    def _settle(self) -> None:
-        """Stop the work that nobody waits for any more, and wait until it has stopped."""
+    def _abandon(self) -> None:
+        """Stop work that was abandoned half-way, and wait until it has stopped."""
         if self._current is None:
             return
         self.cancel.set()
@@ -174,7 +174,7 @@ class InterruptiblePair:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C came during the latest reply."""
+        """True if Ctrl-C came during the latest reply."""
         return self._thread.interrupted
 
     def reply(self, prompt: Sequence[Message] | str, options: ReplyOptions, prefix: str = "") -> Iterator[Event]:
@@ -183,7 +183,7 @@ class InterruptiblePair:
 
 
 def _close(pair: OpenPair, thread: InterruptibleThread) -> None:
-    """With Ctrl-C, without what is kept on disk."""
+    """Close a pair. Ctrl-C leaves out keeping its caches on disk."""
     with told_if_long(KEEPING_HERE):
         try:
             thread.call(lambda: pair.close(thread.cancel))

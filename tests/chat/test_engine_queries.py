@@ -30,12 +30,12 @@ def finish(made: EngineQueries, sent: list[Request]) -> None:
 
 def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
     made, sent = engine_queries()
-    made.token_queries.look(Answered().grow(3), 1)
+    made.token_queries.inspect(Answered().grow(3), 1)
     made.begin_race("Hello", ReplyOptions(), 1)
     for _ in range(2):
         made.ask()
         assert made.racing
-        assert made.wanted(idle=False)
+        assert made.pending(idle=False)
         finish(made, sent)
     assert not made.racing
     made.ask()
@@ -45,21 +45,21 @@ def test_looks_wait_until_both_runs_of_a_race_are_over() -> None:
 def test_a_race_cuts_a_look_short_and_it_is_asked_again() -> None:
     made, sent = engine_queries()
     subject = Answered().grow(3)
-    made.token_queries.look(subject, 1)
+    made.token_queries.inspect(subject, 1)
     made.ask()
     made.begin_race("Hello", ReplyOptions(), 1)
     assert [type(request) for request in sent] == [Inspect, Cancel, Generate]
     assert made.learn(Dropped(1)) is subject
     finish(made, sent)
     finish(made, sent)
-    assert not made.wanted(idle=False)
-    assert made.wanted(idle=True)
+    assert not made.pending(idle=False)
+    assert made.pending(idle=True)
     made.ask()
     looked = sent[-1]
     assert isinstance(looked, Inspect)
     opinion = Opinion(0.5, 1, 0.5, ())
     assert made.learn(Inspected(looked.request_id, Inspection(1, opinion, None))) is subject
-    assert not made.wanted(idle=True)
+    assert not made.pending(idle=True)
 
 
 def test_a_failure_is_the_races_only_while_that_run_is_under_way() -> None:

@@ -103,8 +103,8 @@ def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
     answered = Answered().grow(3 * PIECE_N)
     bench.token_queries.weigh([answered])
     bench.token_queries.ask()
-    bench.token_queries.look(answered, 7)
-    bench.token_queries.look(answered, 8)
+    bench.token_queries.inspect(answered, 7)
+    bench.token_queries.inspect(answered, 8)
     bench.run()
     kinds = [(type(r), r.position if isinstance(r, Inspect) else None) for r in bench.sent]
     assert kinds == [(Weigh, None), (Inspect, 8), (Weigh, None), (Weigh, None)]
@@ -114,12 +114,12 @@ def test_a_look_comes_before_the_next_piece(bench: Bench) -> None:
 def test_one_request_at_a_time_and_none_twice(bench: Bench) -> None:
     """Asking again while one is under way, or about what is known, sends nothing."""
     answered = Answered().grow(3)
-    bench.token_queries.look(answered, 1)
+    bench.token_queries.inspect(answered, 1)
     bench.token_queries.ask()
     bench.token_queries.ask()
     assert len(bench.sent) == 1
     bench.run()
-    bench.token_queries.look(answered, 1)
+    bench.token_queries.inspect(answered, 1)
     bench.run()
     assert len(bench.sent) == 1
 
@@ -127,7 +127,7 @@ def test_one_request_at_a_time_and_none_twice(bench: Bench) -> None:
 def test_the_next_message_goes_first(bench: Bench) -> None:
     """What is under way is cancelled; the wish stands and is asked again."""
     answered = Answered().grow(3)
-    bench.token_queries.look(answered, 1)
+    bench.token_queries.inspect(answered, 1)
     bench.token_queries.ask()
     bench.token_queries.withdraw()
     assert bench.sent[-1] == Cancel()
@@ -141,7 +141,7 @@ def test_the_next_message_goes_first(bench: Bench) -> None:
 def test_a_reply_that_was_gone_on_with_is_asked_about_as_it_was_made(bench: Bench) -> None:
     """Each part with its own prompt, counted from its own beginning."""
     answered = Answered().grow(4, request_id=1).grow(3, request_id=2)
-    bench.token_queries.look(answered, 5)
+    bench.token_queries.inspect(answered, 5)
     bench.token_queries.weigh([answered])
     bench.run()
     look, first, second = bench.sent
@@ -156,18 +156,18 @@ def test_a_reply_that_was_gone_on_with_is_asked_about_as_it_was_made(bench: Benc
 
 
 def test_what_cannot_be_asked_says_why(bench: Bench) -> None:
-    """A reply of another pair, one of another time, and what the engine refuses."""
+    """A reply of another pair, one that was made earlier, and what the engine refuses."""
     foreign = Answered().grow(3, pair=LoadOptions(Path("other.gguf")))
-    bench.token_queries.look(foreign, 1)
+    bench.token_queries.inspect(foreign, 1)
     assert "Another pair" in bench.token_queries.failure
     old = Answered()
     old.reply.receive(Round(0, None, 0, (Token(1, "x", Origin.PLAIN),), (), (), 0.0, 0.0, 0.0))
-    bench.token_queries.look(old, 0)
-    assert "another time" in bench.token_queries.failure
+    bench.token_queries.inspect(old, 0)
+    assert "made earlier" in bench.token_queries.failure
     bench.run()
     assert bench.sent == []
     own = Answered().grow(3)
-    bench.token_queries.look(own, 0)
+    bench.token_queries.inspect(own, 0)
     assert bench.token_queries.failure == ""
     bench.token_queries.ask()
     bench.token_queries.receive(Failed(100, 7, "It is too long.", "Shorten it."))
@@ -188,7 +188,7 @@ def test_a_reply_being_written_is_not_weighed(bench: Bench) -> None:
 def test_answers_to_others_are_left_alone(bench: Bench) -> None:
     """Numbers are the session's, and a reply's failure is not ours."""
     answered = Answered().grow(3)
-    bench.token_queries.look(answered, 1)
+    bench.token_queries.inspect(answered, 1)
     bench.token_queries.ask()
     assert bench.token_queries.receive(Failed(7, 1, "no", "")) is None
     assert bench.token_queries.receive(Failed(None, 1, "no", "")) is None

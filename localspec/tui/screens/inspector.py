@@ -178,7 +178,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._index = max(0, min(index, len(self._reply.tokens) - 1))
         y = self._tokens.move_cursor(self._index)
         self.query_one("#inspector-text", VerticalScroll).scroll_to(y=max(0, y - 3), animate=False)
-        self._token_queries.look(self._subject, self._index)
+        self._token_queries.inspect(self._subject, self._index)
         self._wake()
         self._show()
 
