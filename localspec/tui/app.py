@@ -52,7 +52,7 @@ from localspec.tui.terminal.clipboard import Copier
 from localspec.tui.textual_fixes import gone_widgets
 from localspec.tui.textual_fixes.net import cast_net
 from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
-from localspec.tui.tokens.palettes import Palettes
+from localspec.tui.tokens.palette import Palettes
 
 
 class Client(Protocol):

@@ -1,8 +1,8 @@
-"""Which pages of a conversation are there as widgets: those near what the reader sees, and the last.
+"""The pages of a conversation near the visible part, and the last: they alone are in the layout.
 
-Pages further away are folded, those far away lose their turns. Folded pages next to each other take their room as
-one, so that neither opening a long conversation nor drawing it costs more than a short one does. Where a page
-begins is reckoned here: to ask Textual about what cannot be seen has it lay out everything.
+Pages further away are folded, and pages far away lose their widgets. Neighbouring folded pages take their room as
+one, so that opening or drawing a long conversation costs no more than a short one. The rows of pages are computed
+here: Textual would lay out everything to find the place of a widget that cannot be seen.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from localspec.tui.conversation.reading_place import ReadingPlace
 from localspec.tui.conversation.turn_view import TurnView
 
 FAR_SCREENS = 8
-"""Pages further away than this let go of their turns."""
+"""Pages further away than this lose their widgets."""
 
 
 class NearPages:
-    """Folds and opens the pages of one pane."""
+    """Folds and unfolds the pages of a pane."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class NearPages:
         let_go: Callable[[TurnView], None],
         place: Callable[[], ReadingPlace | None],
     ) -> None:
-        """``fill`` mounts and draws a page's turns; ``let_go`` hears of each that goes; ``place`` is to be kept."""
+        """``fill`` mounts the widgets of a page; ``let_go`` is called for each one removed; ``place`` is kept."""
         self._pane = pane
         self._fill = fill
         self._let_go = let_go
@@ -43,17 +43,17 @@ class NearPages:
 
     @property
     def pages(self) -> list[Page]:
-        """All of them, near or far."""
+        """All pages, near or far."""
         return [child for child in self._pane.children if isinstance(child, Page)]
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """While no page gets its turns or loses them: for whoever mounts, draws or removes turns."""
+        """Keep pages from being filled or emptied, while widgets are mounted, drawn or removed."""
         async with self._lock:
             yield
 
     def look(self) -> None:
-        """See which pages are near now: fold the others, except the last, and bring back those that come near."""
+        """Fold the pages that are no longer near, except the last, and begin to open those that have come near."""
         height = self._pane.size.height
         if height and self._laid_out:
             for page, distance in list(self._distances())[:-1]:
@@ -68,7 +68,7 @@ class NearPages:
 
     @property
     def wanted(self) -> Page | None:
-        """The nearest page that is to be there and is not."""
+        """The nearest folded page that should be open."""
         if not self._laid_out:
             return None
         near = [(distance, page) for page, distance in self._distances() if page.folded]
@@ -76,7 +76,7 @@ class NearPages:
         return page if distance < self._pane.size.height else None
 
     async def open(self, page: Page) -> None:
-        """Have a page's turns drawn and in the layout."""
+        """Draw a page's turns and put them into the layout."""
         async with self.held():
             if page.is_attached:
                 await self._fill(page)
@@ -85,12 +85,12 @@ class NearPages:
 
     @property
     def _laid_out(self) -> bool:
-        """Whether rows are where they are reckoned to be, or nearly."""
+        """True if the computed rows agree, nearly, with the layout."""
         rows = sum(_rows(child) for child in self._pane.children)
         return abs(rows - self._pane.virtual_size.height) <= max(self._pane.size.height, 1)
 
     def _distances(self) -> Iterator[tuple[Page, int]]:
-        """Each page, and the rows between it and what can be seen."""
+        """Each page and its distance from the visible part, in rows."""
         top = int(self._pane.scroll_y)
         bottom = top + self._pane.size.height
         at = 0
@@ -100,7 +100,7 @@ class NearPages:
                 yield child, max(begin - bottom, top - at, 0)
 
     def _stand_in(self) -> None:
-        """Let the first of neighbouring folded pages take the room of all."""
+        """Give the first of neighbouring folded pages the height of all."""
         for folded, run in groupby(self._pane.children, key=lambda child: isinstance(child, Page) and child.folded):
             pages = [page for page in run if folded and isinstance(page, Page)]
             for page in pages[1:]:
@@ -109,7 +109,7 @@ class NearPages:
                 page.stand_for(max(1, sum(each.rows for each in pages)))
 
     async def _open_near(self) -> None:
-        """Bring pages back, one at a time, with a frame drawn after each."""
+        """Open pages one at a time, with a frame drawn after each."""
         try:
             while (page := self.wanted) is not None:
                 place = self._place()
@@ -132,7 +132,7 @@ class NearPages:
 
 
 def _may_go(page: Page) -> bool:
-    """Whether there are turns, and the reader has chosen none of them."""
+    """True if the page has widgets and none of them is chosen."""
     return bool(page.views) and not any(view.has_class("-selected") for view in page.views)
 
 

@@ -1,4 +1,4 @@
-"""The quiet rows under a reply, which are broken between the things they say and not within one."""
+"""The note under a reply, broken into rows between its parts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _BETWEEN = " · "
 
 
 class Note(Static):
-    """Says several things, as many in a row as fit; nothing is seen while there is nothing to say."""
+    """Several parts, as many in a row as fit; hidden while it is empty."""
 
     def __init__(self) -> None:
         super().__init__("", classes="note")
         self._said = ""
 
     def say(self, text: str) -> None:
-        """Say this instead; " · " stands between one thing and the next."""
+        """Show this text; its parts are separated by " · "."""
         self._said = text
         self.display = bool(text)
         self.refresh(layout=True)
@@ -31,7 +31,7 @@ class Note(Static):
         return Content("\n".join(self.rows(self.content_size.width or len(self._said))))
 
     def rows(self, width: int) -> list[str]:
-        """The whole of it, for so many cells."""
+        """The whole text in rows of at most ``width`` cells."""
         rows: list[str] = []
         for line in self._said.split("\n"):
             row = ""

@@ -1,6 +1,6 @@
-"""A few turns that fold away together while nobody can see them, so that old turns cost nothing.
+"""A few turns that are folded together while they cannot be seen, so that old turns cost nothing.
 
-A page that is far away has no turns at all, only their height: a guess before they were ever drawn.
+A page that is far away has no widgets, only a height: an estimate until it was drawn once.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from localspec.tui.textual_fixes.steady import SteadyPane
 
 TURNS_PER_PAGE = 5
 CHARACTERS_PER_PAGE = 6_000
-"""What a page holds at most, unless a single turn is longer: so much is drawn at once."""
+"""The most that a page holds, and so the most that is drawn at once; a single turn may be longer."""
 
 
 class Page(Vertical, SteadyPane):
-    """Turns below one another; folded, an empty area of the same height, or no part of the layout."""
+    """Turns below one another; folded, an empty area of the same height or no part of the layout."""
 
     DEFAULT_CSS = "Page { height: auto; }"
 
     def __init__(self, turns: Iterable[Turn] = (), rows: int | None = None) -> None:
-        """With a height, folded and without turns; ``NearPages`` brings them."""
+        """With ``rows``, folded and without widgets until ``NearPages`` opens it."""
         super().__init__()
         self.turns = list(turns)
-        """What the page shows or will show."""
+        """The turns of the page, with or without widgets."""
         self.rows = rows or 0
-        """Its height when it was last drawn, or a guess."""
+        """Its height when it was last drawn, or an estimate."""
         self._folded = rows is not None
         self._room = 0
         self.display = not self._folded
@@ -41,22 +41,22 @@ class Page(Vertical, SteadyPane):
 
     @property
     def empty(self) -> bool:
-        """Whether turns are missing that belong here."""
+        """True while turns of the page lack their widgets."""
         return len(self.views) < len(self.turns)
 
     @property
     def views(self) -> list[TurnView]:
-        """The turns on this page, oldest first; none while it is far away."""
+        """The widgets on this page, oldest first; none while it is far away."""
         return [child for child in self.children if isinstance(child, TurnView)]
 
     def fold(self) -> None:
-        """Take the turns out of the layout; ``stand_for`` says what room is left in their place."""
+        """Take the turns out of the layout; ``stand_for`` sets the height that is left in their place."""
         self._folded, self._room = True, -1
         for view in self.views:
             view.display = False
 
     def unfold(self) -> None:
-        """Bring the turns back."""
+        """Put the turns back into the layout."""
         self._folded = False
         self.styles.height = "auto"
         for view in self.views:
@@ -64,14 +64,14 @@ class Page(Vertical, SteadyPane):
         self.display = True
 
     def stand_for(self, rows: int) -> None:
-        """While folded, take so much room; none at all, and the page is no part of the layout."""
+        """While folded, take this height; with 0 the page is no part of the layout."""
         if rows != self._room:
             self._room = rows
             self.display = rows > 0
             self.styles.height = rows
 
     async def clear(self) -> None:
-        """Let go of the turns."""
+        """Remove the widgets."""
         await self.remove_children()
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
@@ -81,7 +81,7 @@ class Page(Vertical, SteadyPane):
 
 
 def grouped(sizes: Sequence[int]) -> list[slice]:
-    """Turns of these sizes, in characters, as pages.
+    """Group turns of these sizes, in characters, into pages.
 
     >>> grouped([10, 10, 20_000, 10])
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]

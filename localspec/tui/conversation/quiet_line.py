@@ -1,4 +1,4 @@
-"""What the quiet line says: first what was just done, then what goes on by itself."""
+"""The line of notices above the prompt: first about the last action, then about the conversation and the pairs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from localspec.tui.conversation.turn_notes import storage_note
 
 
 class QuietLine:
-    """One sentence at a time; ``show`` puts it where it is read."""
+    """One notice at a time; ``show`` draws it."""
 
     def __init__(self, session: ChatSession, controller: PairController, show: Callable[[str], None]) -> None:
         self.said = ""
-        """What was just done; empty once the reader has gone on."""
+        """The notice about the last action; empty once the reader has gone on."""
         self.news = NewsLine(session.observer)
         self._session = session
         self._controller = controller
@@ -24,12 +24,12 @@ class QuietLine:
         self._fetched = frozenset[str]()
 
     def say(self, text: str) -> None:
-        """Say it until something else is said; nothing if empty."""
+        """Show this notice until the next one; an empty one ends it."""
         self.said = text
         self.draw()
 
     def draw(self) -> None:
-        """Say what there is to say now; a download that has just begun is what the reader has gone on to."""
+        """Show the notice that is due now. A download that has just begun ends the notice about the last action."""
         fetched = frozenset(download.pair_id for download in self._controller.library.downloads.active)
         if fetched - self._fetched:
             self.said = ""

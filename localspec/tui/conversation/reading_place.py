@@ -1,4 +1,4 @@
-"""Where in a conversation the reader is, so that it stays in place while what is above grows or shrinks."""
+"""The reader's place in a conversation, kept while the turns above it grow or shrink."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from localspec.tui.conversation.turn_view import TurnView
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlace:
-    """A turn that can be seen, and the row it begins at."""
+    """A visible turn and the row it begins at."""
 
     view: TurnView
     row: int
 
     @staticmethod
     def find(pane: VerticalScroll, views: Iterable[TurnView]) -> ReadingPlace | None:
-        """At the first of the turns that is in view."""
+        """The place of the first turn in view."""
         for view in views:
             if view.display and (row := _row(view)) + view.size.height > pane.scroll_y:
                 return ReadingPlace(view, row) if row < pane.scroll_y + pane.size.height else None
         return None
 
     def keep(self, pane: VerticalScroll) -> None:
-        """Scroll by as much as the turn has moved."""
+        """Scroll by as many rows as the turn has moved."""
         moved = _row(self.view) - self.row if self.view.is_attached else 0
         if moved:
             pane.scroll_relative(y=moved, animate=False, immediate=True)
 
 
 def _row(view: TurnView) -> int:
-    """Where a turn begins, in rows from the very top; 0 if it is on no page."""
+    """The row at which a turn begins, from the top of the conversation; 0 if it is on no page."""
     page = view.parent
     return page.virtual_region.y + view.virtual_region.y if isinstance(page, Page) else 0

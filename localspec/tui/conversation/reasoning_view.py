@@ -1,4 +1,4 @@
-"""What the model thought before it answered: a quiet row, and the thoughts themselves once asked for."""
+"""The reasoning before an answer: one row, and the text itself once it is unfolded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localspec.chat.text.reasoning import Reasoning
 
 
 class ReasoningView(Static):
-    """Folded until the reader wants to see it."""
+    """Folded at first."""
 
     DEFAULT_CSS = "Thought { height: auto; color: $quiet; margin: 0 0 1 0; }"
 
@@ -22,16 +22,16 @@ class ReasoningView(Static):
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to show."""
+        """True if there is reasoning to show."""
         return self._reasoning is not None
 
     def tell(self, reasoning: Reasoning, tokens_n: int) -> None:
-        """Take in what was thought, and in how many tokens; 0 if nobody knows."""
+        """Show this reasoning and its number of tokens; 0 if that is not known."""
         self._reasoning, self._tokens_n = reasoning, tokens_n
         self._draw()
 
     def turn(self) -> bool:
-        """Unfold, or fold; whether there is anything to show."""
+        """Unfold or fold; returns False if there is nothing to show."""
         self._unfolded = not self._unfolded
         self._draw()
         return self.known

@@ -1,4 +1,4 @@
-"""One reply: marked tokens while it is written, Markdown once it is complete, marked or not; either on request."""
+"""The widget of a reply: marked tokens while it is written, then Markdown or tokens, marked or not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from localspec.tui.tokens.marked_markdown import MarkedMarkdown
 
 MARKDOWN_CHARACTERS = 40_000
-"""Longer replies stay tokens: as Markdown they would take the screen seconds."""
+"""Longer replies stay tokens: to lay them out as Markdown takes seconds."""
 
 
 class ReplyView(Vertical, SteadyPane):
@@ -53,7 +53,7 @@ class ReplyView(Vertical, SteadyPane):
     """
 
     def __init__(self, palette: Callable[[], Palette], turn: Turn) -> None:
-        """``turn`` may have a reply already: it is drawn as far as it has got."""
+        """``turn`` may have a reply already; it is drawn as far as it has got."""
         super().__init__()
         self.tokens = TokenView(palette, turn.reply)
         self._palette = palette
@@ -76,42 +76,42 @@ class ReplyView(Vertical, SteadyPane):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will come."""
+        """True once the reply is complete."""
         return self._finished
 
     def finish(self) -> None:
-        """Nothing more will come; the token view stays until ``show`` says otherwise."""
+        """Take the reply as complete; it stays tokens until ``show`` sets its format."""
         self._finished = True
         if self.tokens.tokens_n == len(self._turn.reply.tokens):
             self.tokens.finish()
 
     def fences(self) -> list[Widget]:
-        """The blocks of code as they are drawn, in order; empty where the reply is shown as tokens."""
+        """The widgets of the blocks of code, in order; empty while the reply is shown as tokens."""
         from textual.widgets.markdown import MarkdownFence
 
         return list(self._markdown.query(MarkdownFence)) if self._markdown and self._markdown.display else []
 
     def unfold(self) -> bool:
-        """Show the thoughts before the answer, or fold them away; whether there are any."""
+        """Unfold the reasoning, or fold it; returns False if there is none."""
         return self._thought.display and self._thought.turn()
 
     def learned(self) -> None:
-        """More may be known about the tokens than when they were marked."""
+        """Draw the marks again: more may be known about the tokens."""
         self.tokens.learned()
         if self._markdown is not None:
             self._markdown.learned()
 
     def on_click(self, event: events.Click) -> None:
-        """As on a token, where Markdown is marked; a link keeps its clicks to itself."""
+        """Pick the token that was clicked in marked Markdown; a link handles its own clicks."""
         token = self._markdown.picked(event) if self._markdown is not None else None
         if token is not None:
             event.stop()
             self.post_message(TokenView.Picked(self.tokens, token))
 
     async def show(self, reply_format: ReplyFormat, ghosts: GhostMode) -> None:
-        """Mark tokens so; a finished reply may also be Markdown, which is made the first time it is asked for.
+        """Set the format. Markdown is made the first time that it is needed, for a finished reply alone.
 
-        Where too little of marked Markdown would be marked, tokens are shown in its place.
+        Where too little of the Markdown could be marked, tokens are shown in its place.
         """
         text = self._turn.text
         markdown = reply_format.markdown and len(text) <= MARKDOWN_CHARACTERS
@@ -151,7 +151,7 @@ class ReplyView(Vertical, SteadyPane):
         self._markdown = markdown
 
     def _draw(self) -> None:
-        """Lay out the tokens of before, which Markdown stood for so far."""
+        """Lay out the tokens that are not laid out yet."""
         if self.tokens.tokens_n < len(self._turn.reply.tokens):
             self.tokens.extend()
             if self._finished:

@@ -1,4 +1,4 @@
-"""Which turn the reader has chosen."""
+"""The turn that the reader has chosen."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Choosable(Protocol):
-    """What can show that it is chosen."""
+    """A widget that can show that it is chosen."""
 
     def choose(self, chosen: bool) -> None:
-        """Show that it is, or is no longer."""
+        """Show that it is chosen, or no longer."""
         ...
 
 
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Choosable)
 
 
 class Selection(Generic[T]):
-    """One turn, or none; the turn shows it."""
+    """At most one widget; it shows that it is chosen."""
 
     def __init__(self) -> None:
         self._view: T | None = None
@@ -28,23 +28,23 @@ class Selection(Generic[T]):
         return self._view
 
     def choose(self, view: T) -> None:
-        """Choose it, and no other."""
+        """Choose this one and no other."""
         self.clear()
         self._view = view
         view.choose(True)
 
     def clear(self) -> None:
-        """None."""
+        """Choose none."""
         if self._view is not None:
             self._view.choose(False)
             self._view = None
 
     def forget(self) -> None:
-        """The turns are gone, and need not show anything any more."""
+        """Choose none, without drawing: the widgets are gone."""
         self._view = None
 
     def step(self, views: Sequence[T], step: int) -> T | None:
-        """The turn before or after the one chosen, at first the last; past the end none is."""
+        """Choose the previous or next widget, at first the last; past the end, none."""
         at = views.index(self._view) if self._view in views else len(views)
         at = max(0, at + step)
         self.clear()

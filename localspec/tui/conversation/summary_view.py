@@ -1,4 +1,4 @@
-"""Turns that are told in short: one quiet row in their place, and the summary itself once asked for."""
+"""The widget of a summary: one row in place of the turns, and the summary itself once it is unfolded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localspec.tui.tokens.palette import Palette
 
 
 class SummaryView(TurnView):
-    """Open while it is written, folded once it stands for the turns."""
+    """Unfolded while it is written, then folded."""
 
     DEFAULT_CSS = """
     SummaryView .prompt { text-style: none; color: $quiet; }
@@ -29,7 +29,7 @@ class SummaryView(TurnView):
         self.draw_question()
 
     def unfold(self) -> None:
-        """Show the summary, or fold it away."""
+        """Unfold the summary, or fold it."""
         self.toggle_class("-folded")
         self.draw_question()
 

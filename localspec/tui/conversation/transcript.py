@@ -1,6 +1,6 @@
-"""The conversation on screen: turns below one another, following the newest unless the reader looks back.
+"""The conversation on screen: turns below one another, following the newest unless the reader scrolls back.
 
-Only what is near is there as widgets: see ``near_pages``.
+Only turns near the visible part are widgets: see ``near_pages``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from localspec.tui.textual_fixes.steady import SteadyPane
 
 
 class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children=False):
-    """Turns in order. While it follows, the newest text stays in view; otherwise the view stays put.
+    """The turns in order. While it follows, the newest text stays in view; otherwise the view does not move.
 
-    The scroll bar shows only when the reader looks back, where it means something.
+    The scroll bar shows only while the reader has scrolled back.
     """
 
     DEFAULT_CSS = """
@@ -39,24 +39,24 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     """
 
     class Followed(Message):
-        """The reader came back to the newest text, or left it."""
+        """The reader has come back to the newest text, or has left it."""
 
         def __init__(self, following: bool) -> None:
             super().__init__()
             self.following = following
 
     class Shown(Message):
-        """Turns have come on screen, or look different."""
+        """Turns have come on screen, or have another format."""
 
     class LetGo(Message):
-        """A turn is far away and has no widget any more."""
+        """A turn is far away and has lost its widget."""
 
         def __init__(self, turn: Turn) -> None:
             super().__init__()
             self.turn = turn
 
     def __init__(self, make: Callable[[Turn], TurnView]) -> None:
-        """``make`` draws a turn as it stands."""
+        """``make`` makes the widget of a turn as it is now."""
         super().__init__()
         self._following = True
         self._pages = TurnPages(
@@ -72,21 +72,21 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     @property
     def following(self) -> bool:
-        """Whether the newest text is kept in view."""
+        """True while the newest text is kept in view."""
         return self._following
 
     @property
     def views(self) -> list[TurnView]:
-        """The turns that are there as widgets, oldest first."""
+        """The widgets that exist, oldest first."""
         return self._pages.views
 
     @property
     def turns(self) -> list[Turn]:
-        """All that is shown, near or far."""
+        """All turns of the conversation, with or without a widget."""
         return self._pages.turns
 
     def view(self, turn: Turn) -> TurnView | None:
-        """The widget of a turn, while there is one."""
+        """The turn's widget, if it has one."""
         return self._pages.view(turn)
 
     # What is shown
@@ -98,7 +98,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         return view
 
     async def add(self, widget: Widget) -> None:
-        """Append something that is no turn, and go to it."""
+        """Append a widget that is no turn, and go to it."""
         await self.mount(widget)
         self.follow()
 
@@ -107,21 +107,21 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         await self._pages.clear()
 
     async def sync(self, turns: Sequence[Turn]) -> None:
-        """Show these and no others, and go to the newest; those that stand at the front already stay as they are."""
+        """Show these turns and no others, and go to the newest. Turns that stay in place keep their widgets."""
         await self._pages.sync(turns)
         self.follow()
         self.call_after_refresh(self.near.look)
 
     async def remake(self, turn: Turn) -> None:
-        """Draw a turn anew."""
+        """Make the turn's widget again."""
         await self._pages.remake(turn)
 
     async def discard(self, turn: Turn) -> None:
-        """Take one away, for example a message that was withdrawn."""
+        """Remove a turn, such as a message that was withdrawn."""
         await self._pages.discard(turn)
 
     async def reveal(self, turn: Turn) -> None:
-        """Choose a turn, however far away, and go to it."""
+        """Choose a turn, near or far, and go to it."""
         if turn in self.turns:
             self._anchor_released = True
             view = await self._pages.open(turn)
@@ -133,21 +133,21 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     @property
     def reply_format(self) -> ReplyFormat:
-        """How replies are shown that have no way of their own."""
+        """The format of replies that have none of their own."""
         return self._formats.reply_format
 
     @property
     def ghosts(self) -> GhostMode:
-        """What becomes of rejected proposals."""
+        """The way rejected proposals are shown."""
         return self._formats.ghosts
 
     @property
     def shown(self) -> ReplyFormat:
-        """How the selected turn is shown, or else the others."""
+        """The format of the chosen turn, or else the common one."""
         return self._formats.of(self.selected) if self.selected else self.reply_format
 
     def show(self, reply_format: ReplyFormat) -> None:
-        """Show the selected turn so, or else all, and forget what single turns had for themselves."""
+        """Set the format of the chosen turn, or else of all turns."""
         if self.selected is not None:
             self.selected.own_format = reply_format
         else:
@@ -155,12 +155,12 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         self._reformat()
 
     def show_ghosts(self, ghosts: GhostMode) -> None:
-        """Show rejected proposals so, in all turns."""
+        """Set the way rejected proposals are shown, in all turns."""
         self._formats.ghosts = ghosts
         self._reformat()
 
     def finish(self, view: TurnView) -> None:
-        """Give a finished reply its final look, as soon as that cannot move what the reader looks at."""
+        """Apply the format to a finished reply, as soon as that cannot move the text the reader looks at."""
         self._formats.defer(view)
         if self._following:
             self.run_worker(self._formats.apply_deferred())
@@ -169,7 +169,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         self.run_worker(self._show(), group="view", exclusive=True)
 
     async def _show(self) -> None:
-        """Give all replies the view in force; what the reader looks at stays where it is."""
+        """Apply the format to all replies; the text the reader looks at stays in place."""
         place = self._place()
         await self._formats.apply_near()
         self.call_after_refresh(self._keep, place)
@@ -179,11 +179,11 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     @property
     def selected(self) -> TurnView | None:
-        """The turn that the reader has chosen, if one."""
+        """The turn that the reader has chosen, if any."""
         return self._selection.view
 
     def select(self, step: int) -> TurnView | None:
-        """Choose the turn before or after the one chosen, at first the newest; past the last none is."""
+        """Choose the previous or next turn, at first the newest; past the last, none."""
         view = self._selection.step(self.views, step)
         if view is not None:
             self.scroll_to_widget(view, animate=False)
@@ -191,7 +191,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         return view
 
     def choose(self, view: TurnView) -> None:
-        """Choose a turn that is there; the view stays where it is."""
+        """Choose a turn that has a widget, without scrolling."""
         self._selection.choose(view)
 
     def unselect(self) -> None:
@@ -206,7 +206,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
 
     @handles(LATEST)
     def follow(self) -> None:
-        """Go to the newest text and stay there."""
+        """Go to the newest text and follow it."""
         self._anchor_released = False
         self._hold_on()
         if self._anchored:
@@ -216,14 +216,14 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
     @handles(OLDER, -1)
     @handles(NEWER, 1)
     def page(self, direction: int) -> None:
-        """Scroll by nearly a page, keeping two lines for the eye."""
+        """Scroll by a page less two lines."""
         distance = max(1, self.size.height - 2)
         self.scroll_relative(y=direction * distance, animate=False)
 
     # Where the reader is
 
     def _place(self) -> ReadingPlace | None:
-        """None while the newest text is followed."""
+        """The place to keep in view; None while the newest text is followed."""
         return None if self._following else ReadingPlace.find(self, self.views)
 
     def _keep(self, place: ReadingPlace | None) -> None:
@@ -237,7 +237,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         return changed
 
     def _scroll_update(self, virtual_size: Size) -> None:
-        """A hidden scroll bar that is told of another size has Textual (8.2) arrange the whole screen once more."""
+        """Avoid a layout of the whole screen, which Textual (8.2) does when a hidden scroll bar gets another size."""
         if not self._following:
             super()._scroll_update(virtual_size)
             return
@@ -249,7 +249,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         self.near.look()
 
     def _hold_on(self) -> None:
-        """Anchor to the bottom once there are more turns than fit: before that, text starts at the top."""
+        """Anchor to the bottom once the turns overflow; before that, text starts at the top."""
         overflows = bool(self._pages.pages) and self.virtual_size.height > self.container_size.height
         if overflows != self._anchored:
             self.anchor(overflows)
@@ -260,7 +260,7 @@ class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children
         self._moved()
 
     def _moved(self) -> None:
-        """See what the new position means: following or not, and which pages can be seen."""
+        """Take in the new scroll position: following or not, and the pages near it."""
         self.near.look()
         following = not self._anchor_released
         if following != self._following:

@@ -1,4 +1,4 @@
-"""The quiet line under a reply: what there is to say about it, and how it may go on."""
+"""Notes on a turn and on the conversation: the line under a reply, and the use of the context."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localspec.tui.terminal.clipboard import Arrival, copied
 
 
 def turn_note(turn: Turn, replies: tuple[int, int], *, toy: bool = False) -> str:
-    """``replies`` is which version of how many; empty while the reply is being written. As ``closing_note``."""
+    """The note under a reply. ``replies`` is (version, number of versions); ``toy`` as for ``closing_note``."""
     reply = turn.reply
     if turn.answer is None:
         others_n = replies[1] - 1
@@ -28,7 +28,7 @@ def turn_note(turn: Turn, replies: tuple[int, int], *, toy: bool = False) -> str
 
 
 def by_toy(turn: Turn, session: ChatSession) -> bool:
-    """Whether the built-in pair wrote the reply."""
+    """True if the built-in pair wrote the reply."""
     if turn.about is not None:
         return turn.about.pair_id == BUILTIN_ID
     source = turn.reply.source(0)
@@ -36,23 +36,22 @@ def by_toy(turn: Turn, session: ChatSession) -> bool:
 
 
 def unfinished(turn: Turn) -> bool:
-    """Whether the reply ended before its end, and can be gone on with."""
+    """True if the reply was cut off or stopped and can be continued."""
     ended_early = turn.reply.done and not turn.complete
     return bool(turn.text) and (turn.cut_off or ended_early)
 
 
 def storage_note(session: ChatSession) -> str:
-    """Why something that was said is not stored yet; empty while all is."""
+    """The reason why something is not stored yet; empty while everything is."""
     trouble = session.thread.stored.trouble
     return f"{trouble.message} {trouble.hint}" if trouble is not None else ""
 
 
 def context_note(session: ChatSession, written_n: int = 0, leads_n: int | None = None) -> str:
-    """What the next turn will use and what the context holds, as wide for any number; empty while that is nothing.
+    """The tokens that the next turn uses and the size of the context, always as wide; empty while it uses none.
 
-    With a sign for about where a message of so many tokens is being written, which the chat template adds to, and where
-    turns were deleted or told in short since: the next reply will count anew. ``leads_n`` is about how many tokens lead
-    to something said earlier, while that is edited.
+    With "~" while a message of ``written_n`` tokens is being written, since the chat template adds to it, and where
+    turns were deleted or summarised since. ``leads_n``: tokens above an earlier message while that is edited.
     """
     if session.info is None:
         return ""
@@ -72,7 +71,7 @@ def context_note(session: ChatSession, written_n: int = 0, leads_n: int | None =
 
 
 def leading_n(session: ChatSession, turn: Turn, *, of_reply: bool) -> int:
-    """About how many tokens lead to a question, or to its reply: what was counted last before it, and what followed."""
+    """The estimated tokens above a question, or above its reply: the last count before it and the text since."""
     thread = session.thread
     if turn not in thread.turns:
         return 0
@@ -89,12 +88,12 @@ def leading_n(session: ChatSession, turn: Turn, *, of_reply: bool) -> int:
 
 
 def _counted_n(turn: Turn) -> int:
-    """Tokens of a reply and all that led to it, as the engine counted them."""
+    """The tokens of a reply and of its prompt, as the engine counted them."""
     return turn.reply.timings.predicted_n + (turn.reply.prompt.prompt_n if turn.reply.prompt else 0)
 
 
 def _latest(session: ChatSession) -> Turn | None:
-    """The reply that the next one goes on from: the last of what is shown, whatever was replied in other versions."""
+    """The reply above the next one: the last that is shown, whatever was replied in other versions."""
     turns = session.thread.turns
     if session.current is not None or not turns:
         return session.current
@@ -105,12 +104,12 @@ def _latest(session: ChatSession) -> Turn | None:
 
 
 def _saved_n(thread: Thread, turn: Turn) -> int:
-    """About how many tokens less there are before this reply than when it was made."""
+    """The estimated number of tokens removed above this reply since it was made."""
     return _saved_by_summary_n(thread, turn) + _deleted_n(thread, turn)
 
 
 def _deleted_n(thread: Thread, turn: Turn) -> int:
-    """About how many tokens the turns had that led to this reply and were deleted since; 0 if none were."""
+    """The estimated tokens of the turns above this reply that were deleted since; 0 if none were."""
     chars_n = thread.deleted_since(turn)
     if not chars_n or turn.reply.prompt is None:
         return 0
@@ -119,7 +118,7 @@ def _deleted_n(thread: Thread, turn: Turn) -> int:
 
 
 def _saved_by_summary_n(thread: Thread, turn: Turn) -> int:
-    """About how many tokens a summary saves that was made after this reply; 0 if none was."""
+    """The estimated tokens saved by a summary made after this reply; 0 if there is none."""
     summary = thread.turns[0] if thread.turns else turn
     if not summary.is_summary or turn.is_summary or not thread.came_later(summary, turn):
         return 0
@@ -132,12 +131,12 @@ def _saved_by_summary_n(thread: Thread, turn: Turn) -> int:
 
 
 def copied_note(text: str, arrival: Arrival, what: str) -> str:
-    """What became of a text that was copied, and how else it is had."""
+    """A sentence on a text that was copied, and on another way to get it."""
     lines_n = text.rstrip("\n").count("\n") + 1
     length = f"{lines_n} lines" if lines_n > 1 else f"{len(text.rstrip())} characters"
     return copied(f"The {what} is copied, {length}", arrival, "try /export")
 
 
 def version_note(position: tuple[int, int]) -> str:
-    """As in 2/3; empty for the only one."""
+    """The version as 2/3; empty for the only one."""
     return f"{position[0]}/{position[1]}" if position[1] > 1 else ""

@@ -1,4 +1,4 @@
-"""The turns of a conversation on their pages: which turns are shown, and which of them have a widget."""
+"""The pages of a conversation: its turns, and the widgets of those that have one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localspec.tui.conversation.turn_view import TurnView
 
 
 class TurnPages:
-    """Mounts turns, draws them anew and takes them away, never while pages are being filled or emptied."""
+    """Mounts, remakes and removes turns, never while pages are being filled or emptied."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class TurnPages:
         shown: Callable[[], object],
         let_go: Callable[[Turn], object],
     ) -> None:
-        """``make`` draws a turn as it stands; ``shown`` hears that turns have come, ``let_go`` which one went."""
+        """``make`` makes a turn's widget; ``shown`` is called when widgets have come, ``let_go`` for each that went."""
         self.near = NearPages(pane, self._fill, self._release, place)
         self.formats = ReplyFormats(self.near)
         self.selection: Selection[TurnView] = Selection()
@@ -42,20 +42,20 @@ class TurnPages:
 
     @property
     def views(self) -> list[TurnView]:
-        """Those that are there as widgets, oldest first."""
+        """The widgets that exist, oldest first."""
         return [view for page in self.pages for view in page.views]
 
     @property
     def turns(self) -> list[Turn]:
-        """All that is shown, near or far."""
+        """All turns, with or without a widget."""
         return [turn for page in self.pages for turn in page.turns]
 
     def view(self, turn: Turn) -> TurnView | None:
-        """The widget of a turn, while there is one."""
+        """The turn's widget, if it has one."""
         return self._views.get(turn)
 
     async def add(self, turn: Turn) -> TurnView:
-        """Append a turn, on a page of its own: what grows with its reply is arranged anew with every line."""
+        """Append a turn on a page of its own: a page is laid out again with every line that a reply grows."""
         async with self.near.held():
             page = Page()
             page.turns.append(turn)
@@ -66,7 +66,7 @@ class TurnPages:
         return view
 
     async def clear(self) -> None:
-        """Remove everything that stands on the pane."""
+        """Remove everything on the pane."""
         async with self.near.held():
             self.formats.forget()
             self.selection.forget()
@@ -74,7 +74,7 @@ class TurnPages:
             await self._pane.remove_children()
 
     async def sync(self, turns: Sequence[Turn]) -> None:
-        """Show these and no others; those that stand at the front already stay as they are."""
+        """Show these turns and no others. Turns in the same place as before keep their widgets."""
         shown = self.turns
         same = (a is b for a, b in zip(shown, turns, strict=False))
         kept_n = next((n for n, equal in enumerate(same) if not equal), min(len(shown), len(turns)))
@@ -92,7 +92,7 @@ class TurnPages:
             await self.near.open(last[0])
 
     async def remake(self, turn: Turn) -> None:
-        """Draw a turn anew."""
+        """Make the turn's widget again."""
         async with self.near.held():
             old = self._views.get(turn)
             if old is None or not isinstance(old.parent, Page):
@@ -106,7 +106,7 @@ class TurnPages:
             self.selection.choose(view)
 
     async def discard(self, turn: Turn) -> None:
-        """Take one away, for example a message that was withdrawn."""
+        """Remove a turn, such as a message that was withdrawn."""
         async with self.near.held():
             view = self._views.pop(turn, None)
             for page in self.pages:
@@ -116,7 +116,7 @@ class TurnPages:
                 await view.remove()
 
     async def open(self, turn: Turn) -> TurnView:
-        """Have a turn there, however far away it is."""
+        """Give a turn its widget, however far away it is."""
         await self.near.open(next(page for page in self.pages if turn in page.turns))
         return self._views[turn]
 
@@ -125,7 +125,7 @@ class TurnPages:
         return view
 
     async def _cut(self, kept_n: int) -> None:
-        """Remove what comes after the first ``kept_n`` turns."""
+        """Remove all turns after the first ``kept_n``."""
         for page in self.pages:
             gone, page.turns = page.turns[max(0, kept_n) :], page.turns[: max(0, kept_n)]
             kept_n -= len(page.turns) + len(gone)
@@ -139,7 +139,7 @@ class TurnPages:
                 await page.remove()
 
     async def _fill(self, page: Page) -> None:
-        """Give a page its turns."""
+        """Mount the widgets that a page lacks."""
         missing = [turn for turn in page.turns if turn not in self._views]
         await page.mount_all([self._view_for(turn) for turn in missing])
         for view in page.views:
@@ -147,6 +147,6 @@ class TurnPages:
         self._shown()
 
     def _release(self, view: TurnView) -> None:
-        """A turn is about to have no widget any more."""
+        """Drop a widget that is about to be removed."""
         self._views.pop(view.turn, None)
         self._let_go(view.turn)

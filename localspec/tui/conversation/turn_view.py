@@ -1,4 +1,4 @@
-"""A message, its reply, and one quiet line about how the reply came to be."""
+"""The widget of a turn: the message, the reply, and one line about the reply."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from localspec.tui.textual_fixes.steady import SteadyPane
 from localspec.tui.tokens.palette import Palette
 
 PROMPT_ROWS = 20
-"""So many lines of a message are shown."""
+"""The longest message that is shown whole, in lines."""
 
 
 class TurnView(Vertical, SteadyPane):
-    """What one turn looks like; made as the turn stands, and changed as it goes on."""
+    """A turn on screen, made as the turn is now and changed as it goes on."""
 
     DEFAULT_CSS = """
     TurnView { height: auto; padding: 0 2; margin: 1 0 0 0; }
@@ -43,7 +43,7 @@ class TurnView(Vertical, SteadyPane):
         self.set_class(not turn.prompt, "-unasked")
         self.reply = ReplyView(palette, turn)
         self.own_format: ReplyFormat | None = None
-        """How this turn is shown, if otherwise than the rest."""
+        """The format of this turn, if it has one of its own."""
         self._version = ""
         self._question = Static(self._asked(), classes="prompt")
         self._note = Note()
@@ -57,30 +57,30 @@ class TurnView(Vertical, SteadyPane):
 
     @property
     def prompt_row(self) -> Static:
-        """Where the message stands."""
+        """The widget of the message."""
         return self._question
 
     def begin(self) -> None:
-        """The message is being answered."""
+        """Show that the message is being answered."""
         self.remove_class("-queued")
         self.draw_question()
 
     def choose(self, chosen: bool) -> None:
-        """Show that the reader has chosen it, or no longer."""
+        """Show that the reader has chosen it, or no longer has."""
         self.set_class(chosen, "-selected")
         self.draw_question()
 
     def draw_question(self, version: str | None = None) -> None:
-        """Write the message, with which version of it this is (2/3) if there are others."""
+        """Draw the message, with its version (as 2/3) if there are others."""
         self._version = self._version if version is None else version
         self._question.update(self._asked())
 
     def note(self, text: str) -> None:
-        """Say something quietly under the reply; nothing if empty."""
+        """Show a note under the reply; none if empty."""
         self._note.say(text)
 
     def fail(self, error: LocalSpecError) -> None:
-        """Say what went wrong and what to do next, where the text stopped."""
+        """Show the error and what to do next, where the text stopped."""
         self._error.update(
             Content.assemble(visible_line(error.message), " ", (visible_line(error.hint), "$foreground"))
         )

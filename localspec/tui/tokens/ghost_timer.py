@@ -1,4 +1,4 @@
-"""How long rejected proposals are in sight: for a moment, or until more text comes."""
+"""The time for which rejected proposals stay on screen: a moment, or until more text comes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GHOST_S = 0.3
 
 
 class GhostTimer:
-    """Of the latest round alone."""
+    """A timer that is read, not waited for."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -16,19 +16,19 @@ class GhostTimer:
 
     @property
     def lasts(self) -> bool:
-        """Whether there is still something to take away."""
+        """True while there is something on screen to take away."""
         return self._until is not None
 
     def begin(self) -> None:
-        """Something is in sight from now on."""
+        """Start: something is on screen from now on."""
         self._until = self._clock() + GHOST_S
 
     def end(self) -> None:
-        """Nothing is in sight any more."""
+        """Stop: nothing is on screen any more."""
         self._until = None
 
     def over(self) -> bool:
-        """Whether the moment has passed; told once."""
+        """True, once, when the moment has passed."""
         if self._until is None or self._clock() < self._until:
             return False
         self._until = None

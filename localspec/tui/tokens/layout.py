@@ -1,8 +1,7 @@
-"""From tokens to lines of marked text: which token a piece of screen belongs to, and where lines break.
+"""The lines of a reply: where they break, and the token of each piece of them.
 
-Pure and incremental: appending lays out the last visual line again and nothing before it. Knows nothing
-of colours or widgets. A character is never cut: where several tokens make up one character (or one emoji
-joined from several), it is drawn as the last of them and all of them are counted.
+Incremental: appending lays out the last visual line again and nothing before it. No colours, no widgets. A character
+is never cut: one that several tokens make up (or an emoji joined from several) is drawn as the last of them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from localspec.engine.events import Origin, Proposal
 
 TAB_CELLS = 4
 END_MARK = "∎"
-"""Stands for tokens that end the reply without text: the end-of-turn token, a stop string."""
+"""The sign for tokens without text that end the reply: the end-of-turn token, a stop string."""
 
 _BELONGS = attrgetter("token", "origin", "is_end", "is_ghost")
 
@@ -37,9 +36,9 @@ class TokenSpan:
     token: int
     """Index of the token in the reply."""
     is_end: bool = False
-    """Whether this is the mark for the end of the reply, which is no part of its text."""
+    """True for the mark of the end of the reply, which is no part of its text."""
     is_ghost: bool = False
-    """Whether this was proposed before the token and thrown away, and so is no part of the text either."""
+    """True for a rejected proposal in place of which the token stands; no part of the text either."""
 
 
 @dataclass(slots=True)
@@ -50,13 +49,13 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The reply's text on this line, end mark and ghosts left out."""
+        """The reply's text on this line, without end mark and ghosts."""
         return "".join(run.text for run in self.runs if not (run.is_end or run.is_ghost))
 
 
 @dataclass(slots=True)
 class _Cell:
-    """One character and how wide it is. Never changed; to be frozen would take each three times as long to make."""
+    """One character and its width. Never changed; a frozen class would take three times as long to make."""
 
     text: str
     cells: int
@@ -80,11 +79,11 @@ class TokenLayout:
         self._ended = False
         self._lines: list[Line] = [Line()]
         self._wrapper = _Wrapper(self._width)
-        """Has the last line, the only one that can still change."""
+        """Holds the last line, the only one that can still change."""
 
     @property
     def lines(self) -> list[Line]:
-        """At least one line; to be read, not changed."""
+        """At least one line. Read only."""
         return self._lines
 
     @property
@@ -127,13 +126,13 @@ class TokenLayout:
         return self._tokens_n > 0
 
     def lines_of(self, token: int) -> range:
-        """The lines that a token stands on; one without text is drawn with the next that has some."""
+        """The lines that a token is on; one without text is drawn with the next that has some."""
         last = len(self._lines) - 1
         first = bisect_left(self._lines, token, hi=last, key=_last_token)
         return range(first, bisect_left(self._lines, token + 1, lo=first, hi=last, key=_last_token) + 1)
 
     def owner_of(self, token: int) -> int:
-        """The token as part of which a token is drawn: itself, unless it has no text of its own."""
+        """The token that a token is drawn as: itself, unless it has no text of its own."""
         owners = [run.token for y in self.lines_of(token) for run in self._lines[y].runs if not run.is_ghost]
         return next((owner for owner in owners if owner >= token), owners[-1] if owners else token)
 
@@ -158,7 +157,7 @@ class TokenLayout:
         return _Cell(END_MARK, 1, self._reply.tokens[last].origin, last, is_end=True)
 
     def _extend(self, pieces: Iterable[_Cell]) -> int:
-        """Go on with ``pieces`` behind the last line; where the two may make one character, lay that out again."""
+        """Append ``pieces`` to the last line; where the two may join to one character, lay the line out again."""
         first, new = len(self._lines) - 1, list(pieces)
         seam = [*self._wrapper.line[-1:], *new[:1]]
         if not all(map(_stays_apart, seam)):
@@ -171,7 +170,7 @@ class TokenLayout:
 
 
 class _Wrapper:
-    """Greedy word wrap: white space hangs over the edge, a word too long for a line is cut between characters."""
+    """Greedy word wrap: white space hangs over the edge, and a word longer than a line is cut between characters."""
 
     def __init__(self, width: int) -> None:
         self.line: list[_Cell] = []
@@ -179,10 +178,10 @@ class _Wrapper:
         self._width = width
         self._column = 0
         self._break = 0
-        """Index in ``line`` after the last white space: where it may be broken."""
+        """The index in ``line`` after the last white space, where it may be broken."""
 
     def take_done(self) -> list[list[_Cell]]:
-        """The lines that are whole, but for those that were taken before."""
+        """The complete lines that were not taken before."""
         done, self._done = self._done, []
         return done
 
@@ -201,7 +200,7 @@ class _Wrapper:
             self._column += cell.cells
 
     def _wrap(self) -> None:
-        """Begin a new line with the word that does not fit, or in the middle of a word as long as a line."""
+        """Start a line with the word that does not fit, or in the middle of a word as long as a line."""
         word = self.line[self._break :] if self._break else []
         del self.line[len(self.line) - len(word) :]
         self._start_line(word)
@@ -214,24 +213,24 @@ class _Wrapper:
 
 
 def cell_width(text: str, cells: int, column: int) -> int:
-    """Columns that a character takes when it begins at ``column``."""
+    """The columns that a character takes when it begins at ``column``."""
     return TAB_CELLS - column % TAB_CELLS if text == "\t" else cells
 
 
 def ghost_text(rejected: Iterable[Proposal]) -> str:
-    """Proposals that were thrown away, as they are shown: on one line, none of their characters one with others."""
+    """Rejected proposals as they are shown: on one line, not joined with the characters around them."""
     text = "".join(proposal.text for proposal in rejected).replace("\n", "⏎").replace("\t", " ")
     before, behind = (" " if _may_merge(character) else "" for character in (text[:1], text[-1:]))
     return visible(before + text + behind)
 
 
 def _stays_apart(cell: _Cell) -> bool:
-    """Whether neither of its ends makes one character with what stands there."""
+    """True if neither end of the cell can join with its neighbours to one character."""
     return cell.text == "\n" or (cell.text.isascii() and cell.text.isprintable())
 
 
 def _may_merge(character: str) -> bool:
-    """Whether it may make one character with what stands beside it, as accents, joiners and pictures do."""
+    """True if the character may join with its neighbours, as accents, joiners and emoji do."""
     return not (character.isascii() or character.isalnum())
 
 
@@ -240,7 +239,7 @@ def _last_token(line: Line) -> int:
 
 
 def _join(pieces: Iterable[_Cell]) -> Iterator[_Cell]:
-    """The pieces' characters, measured; one made of several pieces belongs to the last of them."""
+    """The characters of the pieces with their widths; one made of several pieces belongs to the last of them."""
     paragraph: list[_Cell] = []
     for piece in pieces:
         if piece.is_end or piece.is_ghost:
@@ -274,7 +273,7 @@ def _characters(pieces: list[_Cell]) -> Iterator[_Cell]:
 
 
 def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
-    """From where to where each character goes, and its cells. A tab is one of its own; Rich takes it for an accent."""
+    """The range and the cells of each character. A tab is one of its own; Rich takes it for an accent."""
     at = 0
     for part in re.split("(\t)", text):
         yield from ((at + start, at + end, cells) for start, end, cells in split_graphemes(part)[0])

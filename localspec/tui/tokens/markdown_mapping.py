@@ -1,9 +1,9 @@
-"""Which character of a text a character of its Markdown was copied from. Pure: parsed tokens in, places out.
+"""The place in the source of each character that rendered Markdown shows.
 
-Nothing is guessed: what the parser made of a piece of text is followed through that text step by step, so that
-dropped characters (marks of emphasis, fences, bullets, targets of links, backslashes) are passed over knowingly.
-Made characters (entities, breaks of lines that became spaces, pictures) have no place. Where text and tokens part,
-characters have no place until words come that stand in the rest of the text exactly once.
+Nothing is guessed: the parser's tokens are followed through the source step by step, past the characters that the
+parser drops (marks of emphasis, fences, bullets, targets of links, backslashes). Characters that the parser makes
+(entities, line breaks that became spaces, pictures) have no place. Where source and tokens disagree, characters have
+no place until words come that occur exactly once in the rest of the source.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from markdown_it.helpers import parseLinkDestination, parseLinkTitle
 from markdown_it.token import Token
 
 NOWHERE = -1
-"""The place of a character that was made."""
+"""The place of a character that the parser made."""
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]")
@@ -30,19 +30,19 @@ _SPACE = re.compile(r"\s+")
 _RUN_OF_SPACE = re.compile(r"\s\s+|[^\S ]")
 _LABEL = re.compile(r"\[[^\[\]]*\]")
 _LEAST_TO_RESUME = 4
-"""So many characters of text at least, to be sure again of where it stands."""
+"""The fewest characters that are enough to find the place again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """Text, and for each of its characters its place in the source."""
+    """A text and the place of each of its characters in the source."""
 
     text: str
     at: tuple[int, ...]
 
     @staticmethod
     def joined(parts: Sequence[Mapped], between: str = "") -> Mapped:
-        """One after the other, with made text between them."""
+        """The parts one after the other, with made text between them."""
         at: list[int] = []
         for number, part in enumerate(parts):
             at += [NOWHERE] * len(between) if number else []
@@ -51,12 +51,12 @@ class Mapped:
 
     @staticmethod
     def made(text: str) -> Mapped:
-        """Copied from nowhere."""
+        """A text without places."""
         return Mapped(text, (NOWHERE,) * len(text))
 
     @staticmethod
     def copied(text: str, start: int) -> Mapped:
-        """As it stands in the source from ``start`` on."""
+        """A text copied from the source at ``start``."""
         return Mapped(text, tuple(range(start, start + len(text))))
 
     def part(self, start: int, end: int) -> Mapped:
@@ -64,7 +64,7 @@ class Mapped:
 
 
 class MarkdownSource:
-    """The Markdown that was parsed, by lines as the parser counts them."""
+    """The source of parsed Markdown, by lines as the parser counts them."""
 
     def __init__(self, text: str) -> None:
         ends = [match.span() for match in _LINE_END.finditer(text)]
@@ -73,7 +73,7 @@ class MarkdownSource:
         self._lines = [(start, text[start:stop]) for start, stop in zip(starts, stops, strict=True)]
 
     def inline(self, opening: Token, token: Token) -> Mapped:
-        """The text on screen of a heading or paragraph, of which ``token`` is the content."""
+        """The shown text of a heading or paragraph with the content ``token``."""
         first, lines = _first_line(token), token.content.split("\n")
         if opening.markup.startswith("#"):
             raw = self._after_hashes(first, token.content, len(opening.markup))
@@ -82,13 +82,13 @@ class MarkdownSource:
         return _Walk(raw).through(token)
 
     def code(self, token: Token) -> Mapped:
-        """The text on screen of a block of code."""
+        """The shown text of a block of code."""
         first = _first_line(token) + (token.type == "fence")
         lines = token.content.rstrip().split("\n")
         return Mapped.joined([self._end_of(first + n, line) for n, line in enumerate(lines)], "\n")
 
     def row(self, cells: Sequence[Token]) -> list[Mapped]:
-        """The text on screen of the cells of a row, as far as the row has them."""
+        """The shown texts of the cells of a row, as far as the row has them."""
         found = _cells(Mapped.copied(self._line(_first_line(cells[0]))[1], self._line(_first_line(cells[0]))[0]))
         for skipped in (0, 1):
             raws = _matching(found[skipped:], [cell.content for cell in cells], in_container=not skipped)
@@ -100,7 +100,7 @@ class MarkdownSource:
         return self._lines[number] if 0 <= number < len(self._lines) else (0, "")
 
     def _end_of(self, number: int, text: str) -> Mapped:
-        """Text at the end of a line: a parser takes indentation and signs of lists and quotes from the front alone."""
+        """Text at the end of a line: the parser drops indentation and signs of lists and quotes at the front alone."""
         start, line = self._line(number)
         stop = len(line) if line.endswith(text) else len(line.rstrip())
         copied = text.lstrip(" ")
@@ -123,7 +123,7 @@ def _first_line(token: Token) -> int:
 
 
 def _cells(line: Mapped) -> list[Mapped]:
-    """The parts of a line between bars; a backslash before a bar that belongs to the text is dropped."""
+    """The parts of a line between bars; the backslash before an escaped bar is dropped."""
     cells: list[Mapped] = []
     parts: list[Mapped] = []
     begin, escaped = 0, False
@@ -139,7 +139,7 @@ def _cells(line: Mapped) -> list[Mapped]:
 
 
 def _matching(found: Sequence[Mapped], contents: Sequence[str], *, in_container: bool) -> list[Mapped]:
-    """The cells with these contents, trimmed; none unless all are so. The first may stand behind a quote's sign."""
+    """The cells with these contents, trimmed; empty unless all match. The first may follow the sign of a quote."""
     cells: list[Mapped] = []
     for number, content in enumerate(contents):
         cell = found[number] if number < len(found) else Mapped.made("")
@@ -153,11 +153,11 @@ def _matching(found: Sequence[Mapped], contents: Sequence[str], *, in_container:
 
 
 class _Lost(Exception):
-    """The tokens do not go on as the text does."""
+    """The tokens do not agree with the source."""
 
 
 class _Walk:
-    """Through the text of a paragraph, along what the parser made of it."""
+    """A walk through the source of a paragraph, along the parser's tokens."""
 
     def __init__(self, raw: Mapped) -> None:
         self._raw = raw
@@ -167,7 +167,7 @@ class _Walk:
         self._links: list[Token] = []
 
     def through(self, token: Token) -> Mapped:
-        """What is on screen of it."""
+        """The shown text."""
         return Mapped.joined([self._step(child) for child in token.children or ()])
 
     def _step(self, child: Token) -> Mapped:
@@ -221,7 +221,7 @@ class _Walk:
         return match.end()
 
     def _words(self, words: str) -> Mapped:
-        """Text in which backslashes and entities may stand for something else."""
+        """The shown text of words that may have backslashes and entities in the source."""
         places: list[int] = []
         while len(places) < len(words):
             if self._text[self._at : self._at + 1] == "&" and (entity := self._entity()):
@@ -273,7 +273,7 @@ class _Walk:
             self._at = self._after_target(str(link.attrGet("href") or link.attrGet("src") or ""))
 
     def _after_target(self, href: str) -> int:
-        """Behind "(target)", or behind the label of one that is defined elsewhere."""
+        """The place after "(target)", or after the label of a target that is defined elsewhere."""
         text, stop = self._text, len(self._text)
         if text.startswith("(", self._at):
             at = self._end(_SPACES.match(text, self._at + 1))
@@ -288,7 +288,7 @@ class _Walk:
 
 
 def _one_space(text: Mapped) -> Mapped:
-    """White space as it is drawn: one space, wherever it comes from."""
+    """The text with each run of white space as one space, as it is drawn."""
     if not _RUN_OF_SPACE.search(text.text):
         return text
     parts, at = [], 0
@@ -302,7 +302,7 @@ def _one_space(text: Mapped) -> Mapped:
 
 
 def _on_screen(child: Token) -> str:
-    """What Textual draws of a piece of a paragraph."""
+    """The text that Textual draws for a piece of a paragraph."""
     match child.type:
         case "text":
             return _SPACE.sub(" ", child.content)

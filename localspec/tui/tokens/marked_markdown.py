@@ -1,9 +1,9 @@
-"""A finished reply as Markdown in which tokens can be marked as they are in the token view.
+"""A finished reply as Markdown in which tokens can be marked as in the token view.
 
-Marked are paragraphs, headings, lists, quotes, cells of tables and blocks of code, as far as
-``tui.tokens.markdown_mapping`` knows where their characters come from. Not marked is what was made: bullets, numbers,
-lines, pictures, entities. While marks are shown, colour, ground, bold and underline are theirs alone: those of
-headings, strong words, links and code come back with clean Markdown.
+Paragraphs, headings, lists, quotes, table cells and blocks of code are marked, as far as ``markdown_mapping`` finds the
+place of their characters in the source. Bullets, numbers, rules, pictures and entities are not. While marks are shown,
+colour, background, bold and underline mean marks alone; those of headings, strong words, links and code come back
+with clean Markdown.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.runs import TokenRun, mapped_share, owners, runs, spans, writer
 
 LEAST_SHARE = 0.6
-"""Of the characters that can be seen, so many must be known to be somebody's for marks to make sense."""
+"""Marks are shown if the token of at least this share of the visible characters is known."""
 _CODE = ".code_inline"
-"""The style of code in the middle of text, which has a ground of its own."""
+"""The style of inline code, which has a background of its own."""
 PIECES_AT_ONCE = 20
-"""Between two looks at the keyboard."""
+"""Blocks that are mapped before the event loop gets its turn."""
 
 
 def line_keeping_parser() -> MarkdownIt:
-    """Textual's parser, but that a line of a paragraph stays one, as people expect of a poem or an address."""
+    """Textual's parser, except that line breaks inside a paragraph are kept, as in a poem or an address."""
     parser = MarkdownIt("gfm-like")
     parser.core.ruler.push("keep_lines", _keep_lines)
     return parser
@@ -50,17 +50,17 @@ def _keep_lines(state: StateCore) -> None:
 
 
 class MarkedFence(MarkdownFence):
-    """A block of code that keeps its marks when its colours are made anew."""
+    """A block of code that keeps its marks when its highlighting is made again."""
 
     marks: Sequence[Span] = ()
 
     @property
     def clean(self) -> Content:
-        """The code in the colours of its language."""
+        """The code with its syntax highlighting."""
         return self._highlighted_code
 
     def draw(self, marks: Sequence[Span]) -> None:
-        """With these marks, or none."""
+        """Draw the code with these marks, or without."""
         self.marks = marks
         if marks:
             self.styles.background = "transparent"
@@ -76,7 +76,7 @@ class MarkedFence(MarkdownFence):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Text on screen and what is known about it."""
+    """A text on screen and its tokens."""
 
     widget: Static
     clean: Content
@@ -92,7 +92,7 @@ class _Piece:
 
 
 class MarkedMarkdown(Markdown):
-    """Clean until marks are asked for; what they take is worked out then."""
+    """Without marks until they are asked for; the mapping is made then."""
 
     def __init__(self, palette: Callable[[], Palette], turn: Turn) -> None:
         super().__init__("", parser_factory=line_keeping_parser, open_links=False)
@@ -102,7 +102,7 @@ class MarkedMarkdown(Markdown):
         self._mode = MarkMode.OFF
         self._painted = palette()
         self._looks: dict[str, Style] = {}
-        """Of each kind of token, in the mode and the palette of now."""
+        """The style of each kind of token, in the present mode and palette."""
         self._weighed_n = 0
 
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
@@ -110,11 +110,11 @@ class MarkedMarkdown(Markdown):
 
     @property
     def mode(self) -> MarkMode:
-        """How tokens are marked."""
+        """The mode in which tokens are marked."""
         return self._mode
 
     async def mark(self, mode: MarkMode) -> bool:
-        """Mark tokens in this way; False, and nothing done, where too little is known of whose text is whose."""
+        """Mark tokens in this mode; returns False, and does nothing, where too few tokens can be found in the text."""
         if mode is self._mode or not self._turn.reply.tokens:
             return True
         if self._pieces is None:
@@ -126,7 +126,7 @@ class MarkedMarkdown(Markdown):
         return True
 
     def learned(self) -> None:
-        """More may be known about the tokens than when they were marked."""
+        """Draw the marks again: more may be known about the tokens."""
         start, self._weighed_n = self._weighed_n, len(self._turn.reply.probs)
         if self._mode is MarkMode.HEAT and start < self._weighed_n:
             for piece in self._pieces or ():
@@ -134,7 +134,7 @@ class MarkedMarkdown(Markdown):
                     self._draw(piece)
 
     def picked(self, click: events.Click) -> int | None:
-        """The token whose mark was clicked; None for anything else, and for the end of a selection."""
+        """The token that was clicked; None for anything else, and for the end of a selection."""
         return writer(click.style) if not self.screen.selections else None
 
     def notify_style_update(self) -> None:
@@ -143,7 +143,7 @@ class MarkedMarkdown(Markdown):
             self._paint()
 
     def _paint(self) -> None:
-        """Draw everything anew; nothing changes its size or place."""
+        """Draw all pieces again; nothing changes its size or place."""
         self._painted, self._looks = self._palette(), {}
         for piece in self._pieces or ():
             self._draw(piece)
@@ -159,7 +159,7 @@ class MarkedMarkdown(Markdown):
         return self._looks[kind]
 
     async def _find(self) -> AsyncIterator[_Piece]:
-        """What can be marked, piece by piece."""
+        """The pieces that can be marked, in order."""
         turn, source = self._turn, MarkdownSource(self.source)
         before = len(turn.lead) - (len(turn.text) - len(self.source))
         owner = owners(turn.reply.tokens, before)
@@ -202,13 +202,13 @@ def _inside(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
 
 
 def _with(content: Content, marks: Sequence[Span]) -> Content:
-    """The text with marks, on the ground for which they were made readable."""
+    """The text with marks, on the background for which their colours were chosen."""
     if not marks:
         return content
     return Content(content.plain, [*(span for span in content.spans if span.style != _CODE), *marks])
 
 
 async def _breathe(number: int) -> None:
-    """Let the app do something else now and then."""
+    """Let the app handle events now and then."""
     if number % PIECES_AT_ONCE == PIECES_AT_ONCE - 1:
         await asyncio.sleep(0)

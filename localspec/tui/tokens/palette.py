@@ -1,16 +1,18 @@
-"""How tokens look in every mode: a colour, and a second cue that survives without colour.
+"""The styles of tokens in every mode: a colour, and a second cue that remains without colour.
 
-The hues are Okabe and Ito's, and on white so dark or light that colour-blind readers tell them apart there too; each
-is moved in lightness until it has a contrast of 4.5:1 against the background at hand. Without colour, underline and
-bold remain.
+The hues are those of Okabe and Ito, chosen on white in such lightness that colour-blind readers tell them apart there
+too. Each is moved in lightness until its contrast to the background is 4.5:1. Without colour, underline and bold
+remain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from rich.style import Style
+from textual.app import App
 from textual.color import Color
 from textual.style import Style as ContentStyle
 
@@ -25,7 +27,7 @@ _DARK = {Origin.ACCEPTED: "#56B4E9", Origin.CORRECTED: "#E8743B", Origin.BONUS: 
 _LIGHT = {Origin.ACCEPTED: "#0072B2", Origin.CORRECTED: "#862000", Origin.BONUS: "#887000"}
 _ANSI_DARK = {Origin.ACCEPTED: "bright_cyan", Origin.CORRECTED: "bright_red", Origin.BONUS: "bright_yellow"}
 _ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "magenta"}
-"""The others of the sixteen are too bright to be read on white."""
+"""The other of the sixteen colours are too bright to be read on white."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ _HUES = {
     (True, True): _Hues((None, "bright_yellow", "bright_yellow", "bright_red", "bright_red"), "bright_cyan"),
     (False, True): _Hues((None, "magenta", "magenta", "red", "red"), "blue"),
 }
-"""By whether the theme is dark, and whether it leaves colours to the terminal."""
+"""By (the theme is dark, the theme leaves colours to the terminal)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ MEANINGS: Mapping[Origin, str] = {
     Origin.BONUS: "the target's own, after guesses that were all right",
     Origin.PLAIN: "the target's own, where nothing was guessed",
 }
-"""What the legend says about each origin."""
+"""The words of the legend for each origin."""
 
 GHOST_MEANING = "guessed and thrown away; shown for a moment, never part of the text"
 
@@ -103,7 +105,7 @@ class Palette:
     end_mark: Style = field(default_factory=lambda: Style(dim=True))
     """Added to the origin's style for the mark that stands for the end of the reply."""
     marks: Mapping[MarkMode, Mapping[str, Style]] = field(default_factory=dict)
-    """By mode and kind; kinds that are not named are not marked."""
+    """By mode and kind; other kinds are not marked."""
 
     def style(self, origin: Origin) -> Style:
         """For segments."""
@@ -155,6 +157,23 @@ def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: 
             MarkMode.ROUNDS: dict(zip(ROUND_KINDS, _round_marks(shown(hues.rounds)), strict=True)),
         },
     )
+
+
+class Palettes:
+    """Call it for the palette of the present theme. It is needed for every drawn line, so it is made once per theme."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._made: dict[str, Palette] = {}
+
+    def __call__(self) -> Palette:
+        app = self._app
+        made = self._made.get(app.theme)
+        if made is None:
+            theme, background = app.current_theme, Color.parse(app.theme_variables["background"])
+            made = palette_for(background, dark=theme.dark, ansi=theme.ansi, no_color=app.no_color)
+            self._made[app.theme] = made
+        return made
 
 
 _ORIGIN_CUES: Mapping[Origin, Style] = {

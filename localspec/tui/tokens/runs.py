@@ -1,7 +1,7 @@
-"""Which token each piece of mapped text belongs to, and how it is marked. Pure: no widgets.
+"""The tokens of mapped text, and their marks as spans.
 
-A mark reads as in the token view: no underline on spaces at the edges of a token, and a character that several
-tokens make up belongs to the last of them.
+Marks are those of the token view: no underline on spaces at the edges of a token, and a character made of several
+tokens belongs to the last of them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from localspec.engine.events import Token
 from localspec.tui.tokens.markdown_mapping import NOWHERE, Mapped
 
 NOBODY = -1
-"""In place of a token, for characters that none is known to have written."""
+"""The token index of characters that no token is known to have written."""
 
 _WRITER = "token"
-"""By this name what is drawn tells whose it is."""
+"""The key under which a drawn style holds its token."""
 BARE = "$foreground not bold not underline"
 """Beneath the marks, so that neither headings nor code look as if they were marked."""
 _NO_UNDERLINE = Style(underline=False)
@@ -36,7 +36,7 @@ def owners(tokens: Sequence[Token], before: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class TokenRun:
-    """Neighbouring characters on screen of one token."""
+    """Neighbouring characters of one token on screen."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class TokenRun:
 
 
 def runs(mapped: Mapped, owner: Sequence[int]) -> list[TokenRun]:
-    """The pieces of a text that are known to be somebody's, in order."""
+    """The pieces of a text whose token is known, in order."""
     tokens = [owner[at] if 0 <= at < len(owner) else NOBODY for at in mapped.at]
     if not mapped.text.isascii():
         for start, end in _characters(mapped.text):
@@ -59,13 +59,13 @@ def runs(mapped: Mapped, owner: Sequence[int]) -> list[TokenRun]:
 
 
 def mapped_share(texts: Sequence[Mapped]) -> float:
-    """How much of what can be seen of them has a place; all of nothing."""
+    """The share of visible characters that have a place in the source; 1 if there are none."""
     seen = [at for text in texts for character, at in zip(text.text, text.at, strict=True) if not character.isspace()]
     return sum(at != NOWHERE for at in seen) / len(seen) if seen else 1.0
 
 
 def spans(text: str, marked: Sequence[TokenRun], look: Callable[[int], Style]) -> list[Span]:
-    """``text`` marked, each token with the look of its own; what is drawn so tells ``writer`` the token."""
+    """The spans that mark ``text``, each token in its own style; ``writer`` reads the token back from what is drawn."""
     made = [Span(0, len(text), BARE)]
     for run in marked:
         made.extend(_marks(text, run, look(run.token)))
@@ -73,7 +73,7 @@ def spans(text: str, marked: Sequence[TokenRun], look: Callable[[int], Style]) -
 
 
 def writer(drawn: DrawnStyle) -> int | None:
-    """The token that wrote what is drawn in this style; None if none is known to have."""
+    """The token drawn in this style, if one is known."""
     token = drawn.meta.get(_WRITER)
     return token if isinstance(token, int) else None
 
@@ -93,7 +93,7 @@ def _marks(text: str, run: TokenRun, style: Style) -> Iterator[Span]:
 
 
 def _characters(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where go those that several code points make up."""
+    """The ranges of characters made of several code points."""
     at = 0
     for part in text.split("\t"):
         yield from ((at + start, at + end) for start, end, _ in split_graphemes(part)[0] if end - start > 1)

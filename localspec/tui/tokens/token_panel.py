@@ -1,4 +1,4 @@
-"""What is known about one token: facts, and what the two models thought likely in its place."""
+"""The panel on one token: facts, and the tokens that the two models thought likely in its place."""
 
 from __future__ import annotations
 

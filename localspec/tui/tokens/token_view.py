@@ -1,7 +1,8 @@
-"""A reply as tokens, each marked: light enough to draw while the model is computing.
+"""The widget of a reply as marked tokens, light enough to draw while the model is computing.
 
-Append-only. Only lines that changed and can be seen are drawn, and the screen is laid out again only
-when the number of lines changes.
+Append-only. Only lines that have changed and can be seen are drawn, and the screen is laid out again only when the
+number of lines changes. White space at the edges of a token is not underlined, so that tokens can be told apart; a
+token of white space alone keeps its underline.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _NO_UNDERLINE = Style(underline=False)
 _UNMARKED = Palette(dict.fromkeys(Origin, Style()))
 
 Look = Callable[[TokenSpan], Style]
-"""How a run is marked."""
+"""Gives the style of a run."""
 
 
 class TokenView(Steady):
-    """Rounds in, marked lines out; ghosts of rejected proposals may follow the last token for a moment."""
+    """The marked lines of a reply; rejected proposals may follow the last token for a moment."""
 
     DEFAULT_CSS = "TokenView { width: 100%; height: auto; }"
 
@@ -65,12 +66,12 @@ class TokenView(Steady):
 
     @property
     def ghosts(self) -> tuple[Proposal, ...]:
-        """The rejected proposals that are on screen for a moment."""
+        """The rejected proposals that are on screen now."""
         return self._ghosts
 
     @property
     def mode(self) -> MarkMode:
-        """How tokens are marked."""
+        """The mode in which tokens are marked."""
         return self._mode
 
     def extend(self, ghosts: tuple[Proposal, ...] = ()) -> None:
@@ -79,25 +80,25 @@ class TokenView(Steady):
         self._changed(self._layout.extend())
 
     def fade(self) -> None:
-        """Take the passing ghosts off the screen."""
+        """Take the rejected proposals after the last token off the screen."""
         if self._ghosts:
             self._ghosts = ()
             self._changed(len(self._layout.lines) - 1)
 
     def finish(self) -> None:
-        """The reply is complete."""
+        """Take the reply as complete."""
         self._ghosts = ()
         self._changed(self._layout.finish())
 
     def mark(self, mode: MarkMode, *, keep_ghosts: bool) -> None:
-        """Mark tokens in this way, with or without the rejected proposals among them."""
+        """Mark tokens in this mode, with or without the rejected proposals among them."""
         relaid = self._layout.keep_ghosts(keep_ghosts)
         if relaid or mode is not self._mode:
             self._mode = mode
             self._changed(0)
 
     def learned(self) -> None:
-        """More may be known about the tokens than when they were drawn."""
+        """Draw the marks again: more may be known about the tokens."""
         start, self._weighed_n = self._weighed_n, len(self._reply.probs)
         if self._mode is MarkMode.HEAT and start < self._weighed_n:
             self._changed(self._layout.lines_of(start).start, same_height=True)
@@ -122,7 +123,7 @@ class TokenView(Steady):
         return found if found is not None else (line.runs[-1].token if line.runs else token)
 
     def _changed(self, first: int, *, same_height: bool = False) -> None:
-        """Lines from ``first`` on are to be drawn again."""
+        """Have the lines from ``first`` on drawn again."""
         for y in range(first, len(self._layout.lines)):
             self._strips.pop(y, None)
         height = len(self._layout.lines)
@@ -144,7 +145,7 @@ class TokenView(Steady):
         return super()._size_updated(size, virtual_size, container_size, layout)
 
     def render_line(self, y: int) -> Strip:
-        """With the place of each segment, which selecting with the mouse goes by; screens are drawn without."""
+        """The line with the offset of each segment, which mouse selection needs; drawing a screen does without."""
         return self._strip(y, self.text_selection).apply_offsets(0, y)
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -188,7 +189,7 @@ class TokenView(Steady):
         return Strip.join([before, selected.apply_style(style), after])
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected part of the reply as the model wrote it: no ghosts, no breaks where a line merely wraps."""
+        """The selected part of the reply as the model wrote it, without ghosts and without the breaks of wrapping."""
         parts = []
         for y, line in enumerate(self._layout.lines):
             if (span := selection.get_span(y)) is not None:
@@ -212,12 +213,12 @@ class TokenView(Steady):
 
 
 def line_segments(line: Line, palette: Palette, base: Style, width: int, look: Look | None = None) -> list[Segment]:
-    """The line's visible part, at most ``width`` cells wide; marked by origin unless ``look`` says otherwise."""
+    """The line's visible part, at most ``width`` cells wide; marked by origin if there is no ``look``."""
     return _fit([segment for _, segment in _drawn(line, palette, base, look)], width)
 
 
 def ghost_segments(rejected: tuple[Proposal, ...], palette: Palette, base: Style, width: int) -> list[Segment]:
-    """What the draft proposed and the target threw away, on the rest of one line."""
+    """The rejected proposals, on the rest of one line."""
     text = ghost_text(rejected)
     return _fit([Segment(text, base + palette.ghost)], width) if text else []
 
@@ -242,7 +243,7 @@ def column_of(line: Line, token: int) -> int:
 
 
 def selected_text(line: Line, start: int, end: int) -> str:
-    """The reply's own text between two places of a drawn line, counted in characters; ``end`` < 0 is all of it."""
+    """The reply's own text between two characters of a drawn line; ``end`` < 0 is the end of the line."""
     parts: list[str] = []
     at = column = 0
     for run in line.runs:
