@@ -6,12 +6,11 @@ from pathlib import Path
 
 from localspec.base.errors import InputError, NotFoundError
 from localspec.base.paths import user_paths
+from localspec.config.kinds import NONE
 from localspec.config.texts import read_setting
 
 FOLDER = "personas"
 SUFFIXES = (".md", ".txt")
-NONE = "none"
-"""The name for no persona."""
 
 
 def personas_folder() -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from localspec.chat.commands.keymap import KEYMAPS
+from localspec.chat.settings.preferences import Preferences
 from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.config import SETTINGS, Setting, setting
 from localspec.config.kinds import Choice, Names, RefusedValue, TextOrFile, Value, shown, typed
@@ -20,10 +21,11 @@ from localspec.runtime.chat_config import ChatConfig, Outlets
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.options import LoadOptions
 
-TAKEN_BY = (LoadOptions, ReplyOptions, Sampling, Outlets, ChatConfig)
-ELSEWHERE = {"pair", "ctx", "preset", "json_schema", "persona"}
+TAKEN_BY = (LoadOptions, ReplyOptions, Sampling, Outlets, ChatConfig, Preferences)
+ELSEWHERE = {"pair", "ctx", "preset", "json_schema", "persona", "truth"}
 """Settings that become a field of another name."""
 AS_OPTIONS = [each for each in SETTINGS if each.option]
+OF_SCREEN = [each for each in SETTINGS if each.section == "screen"]
 
 
 def defaults() -> dict[str, Any]:
@@ -37,8 +39,8 @@ def test_names_are_unique() -> None:
     assert {each.section for each in SETTINGS} == set(SECTIONS)
 
 
-@pytest.mark.parametrize("each", AS_OPTIONS, ids=lambda each: each.name)
-def test_every_option_is_taken(each: Setting) -> None:
+@pytest.mark.parametrize("each", [*AS_OPTIONS, *OF_SCREEN], ids=lambda each: each.name)
+def test_every_setting_is_taken(each: Setting) -> None:
     """By a field of its name, so that none is lost in silence."""
     assert (each.key in defaults()) != (each.key in ELSEWHERE)
 
@@ -50,7 +52,7 @@ def test_every_field_can_be_set(kind: type[Any]) -> None:
     assert {field.name for field in fields(kind)} <= known
 
 
-@pytest.mark.parametrize("each", AS_OPTIONS, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", [*AS_OPTIONS, *OF_SCREEN], ids=lambda each: each.name)
 def test_the_words_for_the_default_are_true(each: Setting) -> None:
     """They name the built-in value, where it is a number, a word or a flag."""
     default = defaults().get(each.key)

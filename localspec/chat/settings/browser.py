@@ -14,8 +14,8 @@ from localspec.chat.commands.keymap import resolve_keymap
 from localspec.chat.settings.conversation import short
 from localspec.config import SETTINGS, Applies, Config, Problem, Setting, Value, find_setting, read_config
 from localspec.config.file import write_value
-from localspec.config.kinds import AUTO, Choice, Flag, Names, typed
-from localspec.config.personas import NONE, list_personas
+from localspec.config.kinds import AUTO, NONE, Choice, Flag, Names, typed
+from localspec.config.personas import list_personas
 from localspec.config.table import SECTIONS, SOUGHT
 from localspec.runtime.chat_config import Layer, Settings
 from localspec.runtime.effective import EffectiveSetting, Source, effective_settings

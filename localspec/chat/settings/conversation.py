@@ -13,9 +13,9 @@ from pathlib import Path
 from localspec.base.errors import InputError, NotFoundError, UsageError
 from localspec.config import Setting, Value, setting
 from localspec.config.file import write_value
-from localspec.config.kinds import shown
+from localspec.config.kinds import NONE, shown
 from localspec.config.lookup import find_for_conversation, find_for_pair, read_typed, with_setting
-from localspec.config.personas import NONE, check_persona, list_personas, no_personas
+from localspec.config.personas import check_persona, list_personas, no_personas
 from localspec.config.table import find_key
 from localspec.config.texts import read_setting
 from localspec.runtime.chat_config import ChatConfig, Settings
