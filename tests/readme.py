@@ -36,6 +36,14 @@ def keys() -> str:
     return "\n".join(["| Key | Command | |", "| --- | --- | --- |", *rows])
 
 
+def line_commands() -> str:
+    """Slash commands of the line mode."""
+    from localspec.line.commands import commands
+
+    rows = [f"| `{' '.join(filter(None, (f'/{c.form.name}', c.form.argument)))}` | {c.form.help} |" for c in commands()]
+    return "\n".join(["| Command | |", "| --- | --- |", *rows])
+
+
 def marks() -> str:
     """The legend of the marks by origin."""
     from localspec.engine.events import Origin
@@ -169,6 +177,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "environment": environment,
     "exit-codes": exit_codes,
     "keys": keys,
+    "line-commands": line_commands,
     "marks": marks,
     "metrics": metrics,
     "other-options": other_options,
@@ -182,7 +191,7 @@ GENERATED: Mapping[Path, tuple[str, ...]] = {
     COMMANDS_PAGE: ("commands", "run-options", "other-options"),
     EXIT_CODES_PAGE: ("exit-codes", "environment"),
     HOW_IT_WORKS_PAGE: ("drafters",),
-    KEYS_PAGE: ("keys", "bindings"),
+    KEYS_PAGE: ("keys", "line-commands", "bindings"),
     METRICS_PAGE: ("metrics",),
     SETTINGS_PAGE: ("settings",),
 }
