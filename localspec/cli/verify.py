@@ -71,8 +71,8 @@ def verify(
 ) -> None:
     """Show that speculation changes nothing but the speed, here and with this pair.
 
-    Compares greedy replies token by token, tests that sampled ones have the same law (at temperature 1 unless
-    told otherwise), looks how likely the target finds them, and holds both to a JSON Schema. The exit code is 0
+    Compares greedy replies token by token, tests that sampled ones have the same distribution (at temperature 1
+    unless it is set), compares how likely the target finds them, and holds both to a JSON Schema. The exit code is 0
     only if all of it passes, 12 if something differs or nothing could be tested. A flawless pair fails once in a
     thousand times.
     """

@@ -1,7 +1,7 @@
 """Probability distributions over tokens, and the only source of randomness.
 
 p is a target's distribution, q a drafter's. Probabilities are floats in the app; the tests put
-``fractions.Fraction`` into the same code to check its laws exactly.
+``fractions.Fraction`` into the same code to check it exactly.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Rng(Protocol):
 
 
 class SeededRng:
-    """Chance from a seed: the same seed gives the same decisions."""
+    """Random decisions from a seed: the same seed gives the same decisions."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

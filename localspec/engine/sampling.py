@@ -16,7 +16,7 @@ from localspec.engine.model import Likeliest, Logits
 
 
 class Sampler(Protocol):
-    """The target's own way of choosing, advanced along the committed path."""
+    """The target's sampling, advanced along the committed path."""
 
     @property
     def stateless(self) -> bool:

@@ -136,7 +136,7 @@ class LoadedPair:
             if self._memory:
                 self._memory.add(context[len(ready.tokens) :])
             if self._caches:
-                self._caches.settle(context)
+                self._caches.after_reply(context)
 
     def scores(self, prompt: Sequence[Message] | str, reply: Sequence[int], width: int) -> Iterator[Logits]:
         """The target's scores before each token of a reply, a row each, ``width`` tokens evaluated at a time.

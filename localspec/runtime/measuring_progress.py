@@ -13,7 +13,7 @@ _MORE_TOKEN = 0.2
 """Of a single token's time, for each further token of a batch."""
 _WORTH_SAYING_S = 2.5
 _NEARLY = 0.99
-"""A plan may have been too short; all is done only when it is said so."""
+"""The largest fraction shown before the end, since a plan may have been too short."""
 
 
 def batch_weight(tokens_n: int) -> float:
@@ -22,7 +22,7 @@ def batch_weight(tokens_n: int) -> float:
 
 
 class MeasuringProgress:
-    """Told what is begun, tells how far measuring is."""
+    """Counts the steps of measuring, and shows how far it is."""
 
     def __init__(self, show: Callable[[str, float], None] = lambda what, fraction: None) -> None:
         """``show`` is called with what is measured and how long it still takes, in words, and with a fraction 0..1."""
@@ -34,11 +34,11 @@ class MeasuringProgress:
         self._fraction = 0.0
 
     def plan(self, weight: float) -> None:
-        """So much is still to come, beside the step under way."""
+        """Set the weight of all that follows the step under way."""
         self._left = weight
 
     def begin(self, what: str, weight: float) -> None:
-        """The step before is done, and this one begins."""
+        """Begin a step; the one before is done."""
         self._done += self._current
         self._left = max(0.0, self._left - weight)
         self._current = weight

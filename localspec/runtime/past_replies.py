@@ -1,4 +1,4 @@
-"""Past replies on disk, as tokens: what was said before is guessed well when it is said again.
+"""Past replies on disk, as tokens: the suffix drafter proposes from them when a reply repeats one.
 
 One file for each vocabulary: a magic, then records, oldest first, of a token count, a CRC-32 and the tokens, all of
 them little-endian 32-bit numbers. Losing them costs speed alone, so a damaged file is read as far as it is

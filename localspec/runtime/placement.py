@@ -209,10 +209,10 @@ def _room(plan: Placement, mapped: bool, ram: MachineMemory) -> Room:
     }
     devices = used.values()
     # A device that reports nothing free does not tell.
-    told = all(device.free_bytes for device in devices)
+    known = all(device.free_bytes for device in devices)
     return Room(
         ram,
-        sum(device.free_bytes for device in devices) if devices and told else None,
+        sum(device.free_bytes for device in devices) if devices and known else None,
         device_shares_ram=any(device.shares_ram for device in devices),
         mapped=mapped,
     )

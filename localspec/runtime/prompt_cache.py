@@ -112,7 +112,7 @@ class KeptCaches:
             if best is not None and best.shared_n(blocks) - here_n >= self.worth_n:
                 self._bring_back(best, cancel)
 
-    def settle(self, context: Sequence[int]) -> None:
+    def after_reply(self, context: Sequence[int]) -> None:
         """After a reply: forget the proposals behind it that were refused.
 
         Not every kind of memory can take back a few tokens of what comes from a file, so that must end with the text.

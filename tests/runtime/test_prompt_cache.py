@@ -121,7 +121,7 @@ def test_room_is_made_by_letting_go_of_what_was_unused_longest(tmp_path: Path) -
 def test_proposals_that_were_refused_are_not_kept(tmp_path: Path) -> None:
     target, draft = Cache([*LONG, 7, 8, 9]), Cache([*LONG[:-2], 5])
     kept = caches(tmp_path, target, draft)
-    kept.settle([*LONG, 6])
+    kept.after_reply([*LONG, 6])
     assert (target.held_tokens, draft.held_tokens) == (LONG, LONG[:-2])
 
 

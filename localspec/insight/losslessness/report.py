@@ -131,11 +131,11 @@ def _model(path: Path | None, name: str | None, size_bytes: int, hashes: Mapping
 def _unusual(sampling: Sampling) -> dict[str, Any]:
     """The temperature, and what else is not llama.cpp's default."""
     usual = asdict(Sampling())
-    said = {name: value for name, value in asdict(sampling).items() if value != usual[name]}
-    said["temperature"] = sampling.temperature
+    changed = {name: value for name, value in asdict(sampling).items() if value != usual[name]}
+    changed["temperature"] = sampling.temperature
     if sampling.logit_bias:
-        said["logit_bias"] = {str(token): "ban" if bias == BANNED else bias for token, bias in sampling.logit_bias}
-    return said
+        changed["logit_bias"] = {str(token): "ban" if bias == BANNED else bias for token, bias in sampling.logit_bias}
+    return changed
 
 
 def _flat(facts: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

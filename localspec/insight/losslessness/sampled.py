@@ -116,11 +116,11 @@ class SampledTest:
             return Check("sampled", CheckOutcome.FAIL, text, details, figures)
         if self.sampling.greedy or not open_places:
             why = "at temperature 0 nothing is" if self.sampling.greedy else "hardly anything is"
-            text = f"The law of sampled replies was not tested: {why} left to chance."
+            text = f"The distribution of sampled replies was not tested: {why} left to chance."
             return Check("sampled", CheckOutcome.OPEN, text, details, figures)
         best = min(place.smallest_bias for place in open_places)
         text = (
-            f"The first {self.opening_n} tokens have the same law with and without speculation, as far as "
+            f"The first {self.opening_n} tokens have the same distribution with and without speculation, as far as "
             f"{open_places[0].n} + {open_places[0].n} replies to each of {len(open_places)} prompts can tell: a bias "
             f"of {best:.2f} (total variation) or more would have shown with {POWER:.0%} probability."
         )

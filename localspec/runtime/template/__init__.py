@@ -78,15 +78,15 @@ class ChatTemplate:
             return self._render(folded, check)
         return text
 
-    def _render(self, said: Sequence[Message], check: Callable[[], None]) -> MarkedText:
+    def _render(self, messages: Sequence[Message], check: Callable[[], None]) -> MarkedText:
         from localspec.runtime.template.budget import Budget
 
-        messages = [
+        values = [
             {"role": MarkedText.own(str(message.role)), "content": MarkedText.given(message.content)}
-            for message in said
+            for message in messages
         ]
-        words: dict[str, Any] = {"messages": messages, "add_generation_prompt": True, **self._words}
-        self._sandbox.budget = Budget(len(said), sum(len(message.content) for message in said), check)
+        words: dict[str, Any] = {"messages": values, "add_generation_prompt": True, **self._words}
+        self._sandbox.budget = Budget(len(messages), sum(len(message.content) for message in messages), check)
         try:
             return self._written(tools=None, documents=None, **words)
         except _RUNTIME_ERRORS:

@@ -1,6 +1,6 @@
 """Text that remembers which of its characters were given as input, through everything that a template does to it.
 
-llama.cpp calls this input marking (common/jinja/README.md). What cannot be told counts as input: then a template may
+llama.cpp calls this input marking (common/jinja/README.md). Text of unknown source counts as input: then a template may
 lose a control token, but no message can make one.
 """
 

@@ -1,4 +1,4 @@
-"""Requests in order, and the law of cancelling: a Cancel ends everything sent before it, nothing sent after.
+"""Requests in order, and the rule of cancelling: a Cancel ends everything sent before it, nothing sent after.
 
 Filled by the thread that reads them, emptied by the one that does the work.
 """

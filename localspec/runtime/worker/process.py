@@ -157,14 +157,14 @@ class EngineProcess:
 
     def _explained(self, status: int) -> LocalSpecError:
         """Why the process ended, and what to do now."""
-        said = telling_line(tail(self._log_file, self._log_start)) or ""
+        log_line = telling_line(tail(self._log_file, self._log_start)) or ""
         then = f"The next prompt starts it again. The details are in {self._log_file}."
         match self._open_requests[0] if self._open_requests else None:
             case Load(options):
                 files = files_being_loaded(self._loading, options.target, options.draft)
-                return ending_error(status, said, files, then)
+                return ending_error(status, log_line, files, then)
             case _:
-                return ending_error(status, said, next_step=then)
+                return ending_error(status, log_line, next_step=then)
 
 
 def _start(log_file: Path, opener: str | None) -> tuple[subprocess.Popen[bytes], int]:

@@ -50,7 +50,7 @@ def parsed(text: str, vocab: LlamaVocab) -> Any:
 
 
 def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:
-    """The native sampler, or None and what llama.cpp said."""
+    """The native sampler, or None and llama.cpp's complaint."""
     if wrong := _beyond_llama(text):
         return None, wrong
     native_ = native()
@@ -58,8 +58,8 @@ def _read(text: str, vocab: LlamaVocab | None) -> tuple[Any, str]:
     with native_.log.heard() as lines, _standard_error() as file:
         made = native_.c.llama_sampler_init_grammar(handle, text.encode(), _ROOT)
         file.seek(0)
-        said = file.read().decode(errors="replace")
-    complaint = said.partition(_COMPLAINT)[2].removesuffix(f"\n\n{text}\n")
+        written = file.read().decode(errors="replace")
+    complaint = written.partition(_COMPLAINT)[2].removesuffix(f"\n\n{text}\n")
     return made, complaint or reason(lines) or "llama.cpp does not say why"
 
 

@@ -1,7 +1,7 @@
 """From a JSON Schema to a grammar, by the converter of llama.cpp's Python binding.
 
 The converter passes over what it cannot express, and writes some grammars that allow other texts than the schema.
-A reply that is said to fit a schema must fit it, so such schemas are refused, and what is simple to mend is mended.
+A reply that claims to fit a schema must fit it, so such schemas are refused, and what is simple to mend is mended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A GGUF file into memory: weights, a context to evaluate in, and where they ended up.
 
-Knows what can go wrong on the way and says so in a sentence; llama.cpp itself tells only its log.
+Every failure becomes an error with a sentence; llama.cpp itself only writes its log.
 """
 
 from __future__ import annotations
@@ -133,11 +133,11 @@ def load(
             if cancel.is_set():
                 raise Cancelled
             raise _refused(settings.path, reason(lines))
-    said = [line for _, line in lines]
+    log_lines = [line for _, line in lines]
     threads = settings.threads or default_threads(c.llama_model_size(model))
     try:
         _check_generates(c, model, settings.path)
-        _check_wishes(settings, said)
+        _check_wishes(settings, log_lines)
         n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
         context, said_then = _make_context(native, model, settings, n_ctx, threads)
         if settings.large_pages:
@@ -154,13 +154,13 @@ def load(
         context=context,
         max_outputs=settings.max_outputs,
         n_ctx=n_ctx,
-        log_lines=tuple(said),
+        log_lines=tuple(log_lines),
         cache_type_k=type_k,
         cache_type_v=type_v,
         flash_attn=None if type_k is None else flash_attn_enabled(said_then, _wanted_flash_attn(settings)),
         swa_full=_swa_full(c, model, settings),
-        ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, said)),
-        read_singly=_or_else(settings.read_singly, only_cuda(said)),
+        ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, log_lines)),
+        read_singly=_or_else(settings.read_singly, only_cuda(log_lines)),
     )
 
 
@@ -199,7 +199,7 @@ def _load_weights(
 def _make_context(
     native: Native, model: Any, settings: LoadSettings, n_ctx: int, threads: int
 ) -> tuple[Any, list[str]]:
-    """The context, and what llama.cpp said while making it."""
+    """The context, and llama.cpp's log of making it."""
     c = native.c
     params = c.llama_context_default_params()
     params.n_ctx = n_ctx
@@ -227,7 +227,7 @@ def _make_context(
 
 
 def _wanted_flash_attn(settings: LoadSettings) -> bool | None:
-    """llama.cpp turns it on for a quantised cache by itself; here it is said, so that it can be told."""
+    """llama.cpp turns it on for a quantised cache by itself; asked for explicitly, it can be reported."""
     if settings.flash_attn is None and settings.cache_type_v not in ("f32", "f16", "bf16"):
         return True
     return settings.flash_attn
@@ -242,19 +242,19 @@ def _or_else(wish: bool | None, default: bool) -> bool:
     return default if wish is None else wish
 
 
-def ranks_on_device(c: Any, model: Any, said: Sequence[str]) -> bool:
+def ranks_on_device(c: Any, model: Any, log_lines: Sequence[str]) -> bool:
     """True if a device had better rank the scores: it has them, for the last layer gives them, and they are many."""
-    return all_offloaded(said) and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
+    return all_offloaded(log_lines) and c.llama_vocab_n_tokens(c.llama_model_get_vocab(model)) >= _MANY_TOKENS
 
 
-def _check_wishes(settings: LoadSettings, said: list[str]) -> None:
+def _check_wishes(settings: LoadSettings, log_lines: list[str]) -> None:
     """Raise CapacityError for what was required, and llama.cpp only warns of or does not mention."""
-    if settings.require_gpu and not offloaded_layers(said):
+    if settings.require_gpu and not offloaded_layers(log_lines):
         raise CapacityError(
             f"A GPU is required, and llama.cpp put no layer of {settings.path.name} on one.",
             "Check --device and --gpu-layers, or leave --require-gpu out.",
         )
-    if settings.mlock and not is_locked(said):
+    if settings.mlock and not is_locked(log_lines):
         raise CapacityError(
             f"The system does not let {settings.path.name} be locked in memory.",
             "Raise the limit of locked memory (ulimit -l), or leave --mlock out.",

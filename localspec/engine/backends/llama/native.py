@@ -44,7 +44,7 @@ class NativeLog:
 
     @contextmanager
     def heard(self) -> Iterator[list[tuple[int, str]]]:
-        """The lines said during a ``with``, as (level, line); they go on growing until it ends."""
+        """The lines logged during a ``with``, as (level, line); the list grows until it ends."""
         lines: list[tuple[int, str]] = []
         self._listeners.append(lines)
         try:

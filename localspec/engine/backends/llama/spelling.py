@@ -13,8 +13,8 @@ def tail(tokens: Sequence[int], text: str, vocab: LlamaVocab) -> list[int]:
     Where they say something else (a control token may swallow white space behind it), any tokens of the same text.
     """
     data = text.encode("utf-8", errors="replace")
-    for said in (tokens, vocab.tokenize(text, special=False)):
-        if (found := _end(said, data, vocab)) is not None:
+    for spelled in (tokens, vocab.tokenize(text, special=False)):
+        if (found := _end(spelled, data, vocab)) is not None:
             return found
     return vocab.spell(data)
 

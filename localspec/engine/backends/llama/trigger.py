@@ -27,9 +27,9 @@ class Trigger:
 
     patterns: tuple[re.Pattern[bytes], ...]
     vocab: LlamaVocab
-    said: bytes = b""
+    text: bytes = b""
     tokens: tuple[tuple[int, int], ...] = ()
-    """Each token with where in ``said`` it ends."""
+    """Each token with its end in ``text``."""
 
     @staticmethod
     def of(patterns: Sequence[str], vocab: LlamaVocab) -> Trigger:
@@ -37,10 +37,10 @@ class Trigger:
 
     def accept(self, token: int) -> Begun | None:
         """The part that the grammar begins with, if it does so at this token; None before."""
-        self.said += self.vocab.source(token)
-        self.tokens += ((token, len(self.said)),)
+        self.text += self.vocab.source(token)
+        self.tokens += ((token, len(self.text)),)
         for pattern in self.patterns:
-            if match := pattern.search(self.said):
+            if match := pattern.search(self.text):
                 return self._from(_beginning(match))
         return None
 
@@ -52,11 +52,11 @@ class Trigger:
         before = 0
         for token, end in self.tokens:
             if before < start < end:
-                tokens += self.vocab.spell(self.said[start:end])
+                tokens += self.vocab.spell(self.text[start:end])
             elif start <= before < end:
                 tokens.append(token)
             before = end
-        return Begun(tokens, self.said[start:].decode(errors="replace"))
+        return Begun(tokens, self.text[start:].decode(errors="replace"))
 
 
 def _beginning(match: re.Match[bytes]) -> int:
