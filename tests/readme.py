@@ -40,8 +40,14 @@ def line_commands() -> str:
     """Slash commands of the line mode."""
     from localspec.line.commands import commands
 
-    rows = [f"| `{' '.join(filter(None, (f'/{c.form.name}', c.form.argument)))}` | {c.form.help} |" for c in commands()]
+    forms = [command.form for command in commands()]
+    rows = [f"| `{_cell(f'/{form.name} {form.argument}'.strip())}` | {form.help} |" for form in forms]
     return "\n".join(["| Command | |", "| --- | --- |", *rows])
+
+
+def _cell(text: str) -> str:
+    """``text`` with its bars told from those between cells."""
+    return text.replace("|", "\\|")
 
 
 def marks() -> str:

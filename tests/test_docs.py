@@ -64,6 +64,14 @@ def test_every_page_can_be_reached() -> None:
         assert set(PAGES) - {DOCS / "README.md"} <= linked
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_rows_have_as_many_cells_as_their_table(document: Path) -> None:
+    """A bar in a cell is told from those between cells."""
+    for table in re.findall(r"(?:^\|.*\n)+", text_of(document), re.MULTILINE):
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(cells) == 1, table
+
+
 def test_the_readme_is_short() -> None:
     """It is for newcomers; tables and all the rest stand in docs/."""
     assert len(text_of(README).splitlines()) <= 150
