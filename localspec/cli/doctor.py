@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from localspec.base.visible import visible_line
 from localspec.cli.services import Services
-from localspec.cli.tables import AMBER, GREEN, RED, coloured, columns
+from localspec.cli.tables import AMBER, GREEN, RED, coloured, hanging, named
 
 if TYPE_CHECKING:
     from localspec.doctor.examination import Examination
@@ -33,7 +32,7 @@ def doctor(services: Services, /, as_json: bool) -> None:
     if as_json:
         print(json.dumps(asdict(found) | {"healthy": found.healthy}, indent=2))
         return
-    print("\n".join(columns([*_facts(found)])))
+    print("\n".join(named(_facts(found))))
     print()
     for finding in found.findings:
         print("\n".join(_told(finding)))
@@ -54,9 +53,10 @@ def _facts(found: Examination) -> list[tuple[str, str]]:
 
 
 def _told(finding: Finding) -> list[str]:
-    lines = [coloured(visible_line(f"{finding.level:<8}{finding.area}: {finding.text}"), _COLOURS[finding.level])]
+    text = hanging(f"{finding.level:<8}", f"{finding.area}: {finding.text}")
+    lines = [coloured(line, _COLOURS[finding.level]) for line in text]
     if finding.hint:
-        lines.append(visible_line(f"{'':8}{finding.hint}"))
+        lines += hanging(" " * 8, finding.hint)
     if finding.command:
         lines.append(f"{'':8}{finding.command}")
     return lines

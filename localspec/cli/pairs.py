@@ -16,7 +16,7 @@ from localspec.cli.own_pairs import add, prune, rm
 from localspec.cli.pull import pull
 from localspec.cli.scan import scan
 from localspec.cli.services import Services
-from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, columns, fitted, paragraph, width
+from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitted, named, paragraph, width
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
 from localspec.runtime.figures import size
@@ -82,10 +82,10 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
         print(json.dumps(to_json(described) | {"sampling": asdict(pair.sampling), "match": match}, indent=2))
         return
     print(visible_line(described.title))
-    print("\n".join(columns([*facts(described), *_sampling(pair)])))
+    print("\n".join(named([*facts(described), *_sampling(pair)])))
     if verdict is not None:
         told = [verdict.reason] if verdict.reason else ["target and draft speak the same tokens", *verdict.warnings]
-        print("\n".join(columns([("match" if not n else "", text) for n, text in enumerate(told)])))
+        print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(told)])))
 
 
 for _command in (pull, check, add, rm, prune, scan):

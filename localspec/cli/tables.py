@@ -40,6 +40,27 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in cells]
 
 
+def named(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Names and texts under each other. On a terminal a text that is too long goes on below itself."""
+    longest = max(len(visible_line(name)) for name, _ in rows)
+    return [line for name, text in rows for line in hanging(f"{visible_line(name):<{longest}}  ", text)]
+
+
+def hanging(head: str, text: str) -> list[str]:
+    """``text`` behind ``head``, in as many lines as the terminal needs for it; in one where there is no terminal."""
+    whole = f"{head}{visible_line(text)}".rstrip()
+    if not sys.stdout.isatty() or len(whole) <= width():
+        return [whole]
+    return textwrap.wrap(
+        whole[len(head) :],
+        max(40, width()),
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
     """Header and rows, with as much as the terminal has room for: optional columns go first, from the right."""
     needed = [column for column in table if not column.optional]

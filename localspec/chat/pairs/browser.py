@@ -180,9 +180,8 @@ def _ordered(entry: Entry) -> facts.Facts:
         groups[-1][1].append((name, text))
     left_out = {"to get it", "arrived"} if entry.pair.state != WAITS else set()
     groups = [group for group in groups if group[0] not in left_out]
-    said = f"Recommended: {entry.pair.id}, "
     groups.sort(key=lambda group: _FIRST.index(group[0]) if group[0] in _FIRST else len(_FIRST))
-    return [(name, text.removeprefix(said)) for _, facts in groups for name, text in facts]
+    return [row for _, facts in groups for row in facts]
 
 
 def _wrapped(name: str, text: str, cells: int, look: str = FACT) -> Sequence[Line]:

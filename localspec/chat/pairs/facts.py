@@ -68,7 +68,7 @@ def facts(pair: PairDescription) -> Facts:
         ("state", f"{pair.state}: {pair.reason}" if pair.reason else pair.state),
         ("to get it", pair.hint),
         ("arrived", arrived(pair)),
-        ("recommended", pair.recommended_because),
+        ("recommended", pair.recommended_because.removeprefix(f"Recommended: {pair.id}, ")),
         *files(pair),
         ("size", size(pair.size_bytes) if pair.size_bytes else ""),
         ("on disk", size(held) if held else ""),
