@@ -121,7 +121,7 @@ async def test_a_console_without_a_clipboard_offers_a_file(monkeypatch: pytest.M
     async def nowhere(app: object, text: str) -> Arrival:
         return seen_by({"TERM": "linux"}).take(text)
 
-    monkeypatch.setattr("localspec.tui.screens.chat.copy", nowhere)
+    monkeypatch.setattr("localspec.tui.controllers.reading.copy", nowhere)
     engine = FakeEngine()
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual.events import Key, Paste
 
-from localspec.chat.commands.chat import NEXT, PREVIOUS, WRITE
+from localspec.chat.commands.chat import BLOCK_AFTER, BLOCK_BEFORE, NEXT, PREVIOUS, WRITE
 from localspec.chat.commands.command import Command, key_label
 from localspec.chat.commands.places import known
 from localspec.tui.controllers.editing import EditingController
@@ -65,6 +65,13 @@ class FocusController:
         else:
             self.stay_at_turn()
 
+    @handles(BLOCK_BEFORE, -1)
+    @handles(BLOCK_AFTER, 1)
+    async def go_to_block(self, step: int) -> None:
+        """Go to the previous or next block of code; the keys of its turn act then."""
+        if await self._reading.go_to_block(step):
+            self.stay_at_turn()
+
     def stay_at_turn(self) -> None:
         """A turn has been chosen, to be read."""
         self.turn_chosen()
@@ -81,7 +88,7 @@ class FocusController:
         self._hints.choose(False)
         self.write()
 
-    def settle(self) -> None:
+    def after_change(self) -> None:
         """Something was done to a turn: stay there if it is still chosen, its keys counting unless it is edited."""
         if not self.at_turn:
             self.go_to_prompt()

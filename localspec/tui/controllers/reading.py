@@ -1,6 +1,6 @@
-"""What the reader takes from what was said: copies, thoughts, the conversation's title and file.
+"""Commands that read a conversation: copy, links, blocks of code, reasoning, title and export.
 
-Everything is about the turn that is chosen, or else the last.
+They are about the chosen turn, or else the last.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ from pathlib import Path
 from textual.widget import Widget
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.commands.chat import EXPORT, FAST, RENAME, THOUGHTS
+from localspec.chat.commands.chat import CODE, COPY, EXPORT, FAST, LINKS, RENAME, THOUGHTS
 from localspec.chat.exporting import export
 from localspec.chat.session import ChatSession
 from localspec.chat.text.fences import code_blocks
-from localspec.chat.text.links import Link, links_of
+from localspec.chat.text.links import links_of
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.summary_view import SummaryView
+from localspec.tui.conversation.turn_notes import copied_note
 from localspec.tui.keys.handling import handles
+from localspec.tui.screens.links import LinksScreen
+from localspec.tui.terminal.clipboard import copy
 
 
 class ReadingController:
-    """Changes nothing that was said."""
+    """Handles the commands that change no turn."""
 
     def __init__(self, session: ChatSession, turns: TurnController) -> None:
         self._session = session
@@ -30,13 +33,13 @@ class ReadingController:
         self._say = turns.say
         self._copied: tuple[Turn, int] | None = None
         self._block: tuple[Turn, int] | None = None
-        """The block of code that was gone to: the reply, and which of its blocks."""
+        """The chosen block of code: the turn, and the number of the block in its reply."""
 
     # The conversation as a whole
 
     @handles(RENAME)
     def rename(self, title: str = "") -> str:
-        """Give it a title; what there is to say about it."""
+        """Give the conversation a title; returns the notice."""
         stored = self._session.thread.stored
         if not title:
             return f"This conversation is called “{stored.title}”. /rename and a title changes that."
@@ -45,7 +48,7 @@ class ReadingController:
 
     @handles(EXPORT)
     def export(self, name: str = "") -> str:
-        """Write it to a file in the current folder, called after its title if no name is given; where, or why not."""
+        """Write the conversation to a file in the current folder, named after its title unless ``name`` is given."""
         try:
             return f"Written to {export(self._session.thread.stored, Path.cwd(), name)}."
         except LocalSpecError as error:
@@ -55,26 +58,33 @@ class ReadingController:
 
     @handles(FAST)
     def toggle_pace(self) -> str:
-        """Between full speed and a reading pace; what there is to say about it."""
+        """Switch between full speed and a reading pace; returns the notice."""
         return self._session.pacer.toggle()
 
-    def text(self) -> str:
-        """The reply; empty if there is none, which is said."""
+    @handles(COPY)
+    async def copy_reply(self) -> str:
+        """Copy the chosen reply; returns the notice."""
         turn = self._turns.chosen
-        text = turn.text if turn else ""
-        if not text:
-            self._say("There is no reply to copy." if turn else NOTHING_SAID)
-        return text
+        if turn is None or not turn.text:
+            return _nothing_to_copy(turn)
+        return await self.copy(turn.text, "reply")
 
-    def code(self) -> str:
-        """The block of code that was gone to, else the reply's last, asked again the one before; empty if none."""
-        turn, text = self._turns.chosen, self.text()
-        if turn is None or not text:
-            return ""
-        blocks = code_blocks(text)
+    @handles(CODE)
+    async def copy_code(self) -> str:
+        """Copy the chosen block of code, or the reply's last, and asked again the one before; returns the notice."""
+        turn = self._turns.chosen
+        if turn is None or not turn.text:
+            return _nothing_to_copy(turn)
+        blocks = code_blocks(turn.text)
         if not blocks:
-            self._say("There is no block of code in this reply.")
-            return ""
+            return "There is no block of code in this reply."
+        return await self.copy(self._next_block(turn, blocks), "code")
+
+    async def copy(self, text: str, what: str) -> str:
+        """Copy a text and call it ``what``; returns the notice."""
+        return copied_note(text, await copy(self._turns.transcript.app, text), what)
+
+    def _next_block(self, turn: Turn, blocks: list[str]) -> str:
         if self._block is not None and self._block[0] is turn and self._block[1] < len(blocks):
             return blocks[self._block[1]]
         before = self._copied[1] if self._copied and self._copied[0] is turn else len(blocks)
@@ -82,8 +92,20 @@ class ReadingController:
         self._copied = (turn, at)
         return blocks[at]
 
+    @handles(LINKS)
+    def list_links(self, first: str = "") -> str | None:
+        """List the links of the chosen reply, beginning at ``first``; returns the notice if there are none."""
+        turn = self._turns.chosen
+        if turn is None or not turn.text:
+            return _nothing_to_copy(turn)
+        links = links_of(turn.text)
+        if not links:
+            return "There is no link in this reply."
+        self._turns.transcript.app.push_screen(LinksScreen(links, first), lambda notice: self._say(notice or ""))
+        return None
+
     async def go_to_block(self, step: int) -> bool:
-        """Choose the block of code before or after, in whichever turn it is; whether there is one."""
+        """Choose the previous or next block of code, in any turn; returns False if there is none."""
         blocks = [
             (turn, number) for turn in self._session.thread.turns for number in range(len(code_blocks(turn.text)))
         ]
@@ -102,20 +124,13 @@ class ReadingController:
         return True
 
     def leave_block(self) -> None:
-        """No block of code is chosen any more."""
+        """Choose no block of code."""
         for fence in self._fences():
             fence.remove_class("-marked")
         self._block = None
 
-    def links(self) -> list[Link]:
-        """Those of the reply; empty if there are none, which is said."""
-        found = links_of(self.text())
-        if not found and self._turns.chosen is not None and self._turns.chosen.text:
-            self._say("There is no link in this reply.")
-        return found
-
     def _place_among(self, blocks: list[tuple[Turn, int]], step: int) -> int:
-        """Where to go from the block that is chosen, or else from the turn that is, or from below all."""
+        """The number of the block to go to, from the chosen block, or else from the chosen turn, or from the end."""
         if self._block in blocks:
             return blocks.index(self._block) + step
         selected = self._turns.transcript.selected
@@ -128,7 +143,7 @@ class ReadingController:
         return before_n if step > 0 else before_n + own_n - 1
 
     def _mark_block(self) -> None:
-        """Show which block is chosen, once its turn is drawn."""
+        """Mark the chosen block, once its turn is drawn."""
 
         def mark() -> None:
             fences = self._fences()
@@ -152,3 +167,7 @@ class ReadingController:
             view.unfold()
         elif view is None or not view.reply.unfold():
             self._say("Nothing was thought aloud before this answer.")
+
+
+def _nothing_to_copy(turn: Turn | None) -> str:
+    return NOTHING_SAID if turn is None else "There is no reply to copy."

@@ -1,8 +1,4 @@
-"""The chat screen: passes what the reader does to the session, and what the session says to widgets.
-
-One timer draws, and only while there is something to draw: it takes what the engine has said since the
-last frame, so that the work of the screen does not grow with the engine's speed.
-"""
+"""The chat screen: makes the controllers and widgets of a chat, and wires them to each other."""
 
 from __future__ import annotations
 
@@ -44,13 +40,10 @@ from localspec.tui.controllers.replies import ReplyController
 from localspec.tui.controllers.summaries import SummaryController
 from localspec.tui.controllers.turns import TurnController
 from localspec.tui.conversation.transcript import Transcript
-from localspec.tui.conversation.turn_notes import copied_note
 from localspec.tui.keys.bindings import screen_bindings
 from localspec.tui.keys.handling import CommandTarget, Handler, common_handlers, handlers_of, handles
 from localspec.tui.prompt.prompt import Prompt
-from localspec.tui.screens.links import LinksScreen
 from localspec.tui.screens.search import SearchScreen
-from localspec.tui.terminal.clipboard import copy
 from localspec.tui.terminal.title import TerminalTitle, terminal_write
 from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
@@ -61,9 +54,6 @@ from localspec.tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from textual.widgets import Markdown
-
-FRAMES_PER_FIGURES = 3
-"""Figures are drawn at every third frame: faster, nobody could read them."""
 
 
 class EngineSpoke(Message):
@@ -248,7 +238,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             await done
         for sidebar in self.query(Sidebar):
             sidebar.read_again()  # a conversation may be back
-        self._where.settle()
+        self._where.after_change()
 
     @handles(commands.STOP)
     async def stop_reply(self) -> None:
@@ -331,42 +321,21 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._summaries.begin(kept)
         self._where.go_to_prompt()
 
-    @handles(commands.BLOCK_BEFORE, -1)
-    @handles(commands.BLOCK_AFTER, 1)
-    async def go_to_block(self, step: int) -> None:
-        if await self._reading.go_to_block(step):
-            self._where.stay_at_turn()
-
-    @handles(commands.LINKS)
-    def list_links(self, first: str = "") -> None:
-        if links := self._reading.links():
-            self.app.push_screen(LinksScreen(links, first), lambda said: self.say(said or ""))
-
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
         event.stop()
         self._turns.choose_around(event.markdown)
         self._where.turn_chosen()
-        self.list_links(event.href)
-
-    @handles(commands.COPY)
-    async def copy_reply(self) -> None:
-        if text := self._reading.text():
-            await self._copy(text, "reply")
-
-    @handles(commands.CODE)
-    async def copy_code(self) -> None:
-        if text := self._reading.code():
-            await self._copy(text, "code")
+        self.say(self._reading.list_links(event.href) or "")
 
     def action_copy_text(self) -> None:
-        """What is marked with the mouse, by Textual's own key; as a reply is copied."""
+        """Copy the text selected with the mouse, by Textual's own key."""
         text = self.get_selected_text()
         if not text:
             raise SkipAction
-        self.run_worker(self._copy(text, "text"))
+        self.run_worker(self._copy_text(text))
 
-    async def _copy(self, text: str, what: str) -> None:
-        self._quiet.say(copied_note(text, await copy(self.app, text), what))
+    async def _copy_text(self, text: str) -> None:
+        self.say(await self._reading.copy(text, "text"))
 
     @handles(commands.READ)
     def read(self) -> str:
