@@ -174,15 +174,15 @@ class ScriptedDrafter:
     def prefill(self, context: Sequence[int]) -> None:
         self.prefills.append(len(context))
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
-        return ScriptedWalk(self.name, list(self.script(context)))
+    def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedCursor:
+        return ScriptedCursor(self.name, list(self.script(context)))
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         assert len(proposals) == len(target_dists)
 
 
 @dataclass(slots=True)
-class ScriptedWalk:
+class ScriptedCursor:
     """A script read to its end; a foreign token does not disturb it."""
 
     name: str
@@ -212,15 +212,15 @@ class SamplingDrafter:
     def prefill(self, context: Sequence[int]) -> None:
         pass
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> SamplingWalk:
-        return SamplingWalk(self.name, self.model, sampler, list(context))
+    def begin(self, context: Sequence[int], sampler: Sampler) -> SamplingCursor:
+        return SamplingCursor(self.name, self.model, sampler, list(context))
 
     def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
         assert len(proposals) == len(target_dists)
 
 
 @dataclass(slots=True)
-class SamplingWalk:
+class SamplingCursor:
     """Ahead of the text with a model of its own."""
 
     name: str

@@ -173,30 +173,43 @@ class _Reply:
         verified = time.perf_counter()
         verdict = verify(draft, rows, request.sampler, request.rng, is_end)
         tokens = self._commit(draft, verdict)
-        rejected, ignored = self._leftover(draft, verdict, len(tokens))
         judged = draft.proposals[: verdict.accepted + (verdict.accepted < len(draft))]
         self._teach(judged, verdict)
         divergence = divergence_of(draft, rows, self.tally.rounds_n)
-        round_ = Round(
+        # Without a drafter it is the price of a clock, or of another program that came in between.
+        draft_s = drafted - started - self.owed_s if drafters else 0.0
+        round_ = self._record(draft, verdict, tokens, divergence, (started, draft_s, verified - drafted))
+        ended = time.perf_counter()
+        request.policy.observe(round_, judged, verdict.accepted)
+        self.owed_s = time.perf_counter() - ended
+        return round_
+
+    def _record(
+        self,
+        draft: Draft,
+        verdict: Verdict,
+        tokens: tuple[Token, ...],
+        divergence: float | None,
+        times: tuple[float, float, float],
+    ) -> Round:
+        """The event of a round; ``times`` are its begin by the clock, the drafting's seconds and the verification's."""
+        rejected, ignored = self._leftover(draft, verdict, len(tokens))
+        started, draft_s, verify_s = times
+        return Round(
             index=self.tally.rounds_n,
             drafter="+".join(dict.fromkeys(proposal.drafter for proposal in draft.proposals)) or None,
             depth=len(draft),
             tokens=tokens,
             rejected=rejected,
             ignored=ignored,
-            # Without a drafter it is the price of a clock, or of another program that came in between.
-            draft_s=drafted - started - self.owed_s if drafters else 0.0,
-            verify_s=verified - drafted,
+            draft_s=draft_s,
+            verify_s=verify_s,
             total_s=time.perf_counter() - started,
-            why=request.policy.explain() if self.drafters else "",
+            why=self.request.policy.explain() if self.drafters else "",
             failures=tuple(self.failures),
             divergence=divergence,
-            price=request.policy.price(len(draft)),
+            price=self.request.policy.price(len(draft)),
         )
-        ended = time.perf_counter()
-        request.policy.observe(round_, judged, verdict.accepted)
-        self.owed_s = time.perf_counter() - ended
-        return round_
 
     def _drafters(self) -> Sequence[Drafter]:
         """The drafters that have not failed: without a draft a reply is slower, never another text."""

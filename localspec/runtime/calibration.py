@@ -152,7 +152,6 @@ def measure_costs(
 
     ``drafters`` are the models of those that have one, by drafter. Raises Cancelled.
     """
-    host_s = plain.host_s
 
     def between() -> None:
         """Drafters evaluate before each verification, which takes the processor's caches from the target."""
@@ -161,17 +160,11 @@ def measure_costs(
 
     batches = [batch for batch in _BATCHES if batch <= min(largest, len(prompt))]
     progress.plan(_batches_weight(batches, plain.total_s) + _rest_weight(len(drafters)))
-    progress.begin("one token", _evaluations_weight(1))
-    rounds_s = {1: host_s + _evaluation_s(target, prompt, 1)}
-    deadline = time.perf_counter() + _BATCHES_S
-    for done_n, batch in enumerate(batches):
-        if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
-            break
-        progress.begin(f"batches of {batch}", _evaluations_weight(batch))
-        rounds_s[batch] = host_s + _evaluation_s(target, prompt, batch, between=between)
+    batches_s = _batches_s(target, prompt, batches, between, progress)
+    rounds_s = {batch: plain.host_s + seconds for batch, seconds in batches_s.items()}
     rollback_s = 0.0
-    if target.replay_n and _VERIFIED_N in rounds_s:
-        rollback_s = _rollback_s(target, prompt, rounds_s[_VERIFIED_N] - host_s)
+    if target.replay_n and _VERIFIED_N in batches_s:
+        rollback_s = _rollback_s(target, prompt, batches_s[_VERIFIED_N])
     if largest not in rounds_s and len(rounds_s) > 1:
         rounds_s[largest] = _extrapolated(rounds_s, largest)
     queries = {}
@@ -179,6 +172,25 @@ def measure_costs(
         progress.begin(f"drafter {name}", _drafter_weight())
         queries[name] = _query_cost(model, prompt)
     return Costs(rounds_s, queries, rollback_s).scaled(plain.total_s / rounds_s[1])
+
+
+def _batches_s(
+    target: TunableModel,
+    prompt: Sequence[int],
+    batches: Sequence[int],
+    between: Callable[[], None],
+    progress: MeasuringProgress,
+) -> dict[int, float]:
+    """Seconds for one token, and for as many of ``batches`` as there is time for, with ``between`` before each."""
+    progress.begin("one token", _evaluations_weight(1))
+    spent_s = {1: _evaluation_s(target, prompt, 1)}
+    deadline = time.perf_counter() + _BATCHES_S
+    for done_n, batch in enumerate(batches):
+        if time.perf_counter() > deadline and done_n >= FEWEST_ROUNDS:
+            break
+        progress.begin(f"batches of {batch}", _evaluations_weight(batch))
+        spent_s[batch] = _evaluation_s(target, prompt, batch, between=between)
+    return spent_s
 
 
 def _query_cost(model: TunableModel, prompt: Sequence[int]) -> QueryCost:

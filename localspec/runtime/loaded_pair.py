@@ -39,10 +39,10 @@ from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.pair_info import PairInfo
+from localspec.runtime.past_replies import ReplyMemory
 from localspec.runtime.placement import Placement, make_plan
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter
-from localspec.runtime.reply_memory import ReplyMemory
 from localspec.runtime.sampling import check_ranges
 from localspec.runtime.tuning import Tuning
 

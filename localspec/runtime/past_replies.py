@@ -1,4 +1,4 @@
-"""Past replies on disk, as tokens: the suffix drafter proposes from them when a reply repeats one.
+"""Past replies as tokens, on disk and in memory: the suffix drafter proposes from them when a reply repeats one.
 
 One file for each vocabulary: a magic, then records, oldest first, of a token count, a CRC-32 and the tokens, all of
 them little-endian 32-bit numbers. Losing them costs speed alone, so a damaged file is read as far as it is
@@ -10,11 +10,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from zlib import crc32
 
 from localspec.base.file_lock import folder_lock
+from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
+from localspec.engine.suffix_automaton import SuffixAutomaton
 
 _MAGIC = b"replies1"
 _HEAD = struct.Struct("<II")
@@ -22,7 +25,7 @@ _TOKEN_BYTES = 4
 
 
 class PastReplies:
-    """The latest replies of one model."""
+    """The file of the latest replies in one vocabulary."""
 
     def __init__(self, folder: Path, key: str, size_bytes: int = 2**18) -> None:
         """``key`` names the vocabulary: its tokens mean nothing in another. The file never exceeds ``size_bytes``."""
@@ -65,6 +68,28 @@ class PastReplies:
     def _replace(self, records: Sequence[bytes]) -> None:
         """Write a new file and put it in place at once. Only its owner can read it."""
         replace_file(self._path, b"".join((_MAGIC, *records)), private=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyMemory:
+    """Past replies on disk and, the same, as an automaton."""
+
+    file: PastReplies
+    automaton: SuffixAutomaton = field(default_factory=SuffixAutomaton)
+
+    @staticmethod
+    def open(vocabulary: str) -> ReplyMemory:
+        """The replies kept for a vocabulary, known by its fingerprint."""
+        memory = ReplyMemory(PastReplies(user_paths().data / "replies", vocabulary[:32]))
+        for reply in memory.file.load():
+            memory.automaton.extend_apart(reply)
+        return memory
+
+    def add(self, reply: Sequence[int]) -> None:
+        """Keep a reply, here and on disk."""
+        if reply:
+            self.automaton.extend_apart(reply)
+            self.file.add(reply)
 
 
 def _record(tokens: Sequence[int]) -> bytes:

@@ -31,8 +31,8 @@ from tests.fakes import (
     ExactSampler,
     RecordingSampler,
     SamplingDrafter,
+    ScriptedCursor,
     ScriptedDrafter,
-    ScriptedWalk,
     TableModel,
     enumerate_law,
     letters,
@@ -331,7 +331,7 @@ def test_of_two_that_promise_the_same_the_first_proposes() -> None:
 
 
 @dataclass
-class FailingWalk(ScriptedWalk):
+class FailingCursor(ScriptedCursor):
     """Cannot tell."""
 
     asked: list[int] = field(default_factory=list)
@@ -348,8 +348,8 @@ class Failing(ScriptedDrafter):
     name: str = "failing"
     asked: list[int] = field(default_factory=list)
 
-    def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
-        return FailingWalk(self.name, [], asked=self.asked)
+    def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedCursor:
+        return FailingCursor(self.name, [], asked=self.asked)
 
 
 @pytest.mark.parametrize("turned", [False, True])

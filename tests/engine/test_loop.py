@@ -37,8 +37,8 @@ from tests.fakes import (
     PieceVocab,
     RecordingSampler,
     SamplingDrafter,
+    ScriptedCursor,
     ScriptedDrafter,
-    ScriptedWalk,
     Softmax,
     TableModel,
     letters,
@@ -494,7 +494,7 @@ def test_time_is_counted_once_and_where_it_is_spent(monkeypatch: pytest.MonkeyPa
             return super().logits(context, last)
 
     class SlowDrafter(ScriptedDrafter):
-        def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedWalk:
+        def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedCursor:
             clock[0] += 0.125
             return super().begin(context, sampler)
 

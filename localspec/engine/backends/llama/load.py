@@ -127,13 +127,7 @@ def load(
     Raises ModelFileError, CapacityError, or Cancelled if ``cancel`` is set meanwhile.
     """
     c = native.c
-    with native.log.heard() as lines:
-        model = _load_weights(native, settings, cancel, progress)
-        if not model:
-            if cancel.is_set():
-                raise Cancelled
-            raise _refused(settings.path, reason(lines))
-    log_lines = [line for _, line in lines]
+    model, log_lines = _load_model(native, settings, cancel, progress)
     threads = settings.threads or default_threads(c.llama_model_size(model))
     try:
         _check_generates(c, model, settings.path)
@@ -162,6 +156,19 @@ def load(
         ranked_on_device=_or_else(settings.ranked_on_device, ranks_on_device(c, model, log_lines)),
         read_singly=_or_else(settings.read_singly, only_cuda(log_lines)),
     )
+
+
+def _load_model(
+    native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None
+) -> tuple[Any, list[str]]:
+    """The native model, and llama.cpp's log of loading it. Raises as ``load`` does."""
+    with native.log.heard() as lines:
+        model = _load_weights(native, settings, cancel, progress)
+        if not model:
+            if cancel.is_set():
+                raise Cancelled
+            raise _refused(settings.path, reason(lines))
+    return model, [line for _, line in lines]
 
 
 def _load_weights(
