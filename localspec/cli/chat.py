@@ -20,9 +20,9 @@ from localspec.cli.services import Services
 
 if TYPE_CHECKING:
     from localspec.chat.marks import Marks
-    from localspec.line import State, Voice
-    from localspec.line.voice import Records
-    from localspec.line.waiting import Waiting
+    from localspec.line import LineOutput, State
+    from localspec.line.output import Records
+    from localspec.line.progress import ProgressSentences
     from localspec.runtime.chat_config import ChatConfig
     from localspec.runtime.pair_info import PairInfo
     from localspec.store import Store, StoredConversation
@@ -39,14 +39,14 @@ class LineOptions:
     """What the line mode is told, and which conversation is opened."""
 
     marks: Marks | None
-    stride: str | None
+    unit: str | None
     as_json: bool
     continue_last: bool
     conversation: str | None
 
     def given(self) -> list[str]:
         """The options that were given of those that are for the line mode alone."""
-        named = {"--marks": self.marks, "--stream": self.stride}
+        named = {"--marks": self.marks, "--stream": self.unit}
         return [name for name, value in named.items() if value]
 
     def check(self, *, screen: bool) -> None:
@@ -54,7 +54,7 @@ class LineOptions:
         given = self.given()
         if screen and given:
             raise UsageError(f"{given[0]} is for the chat in plain text.", "Add --plain.")
-        if self.as_json and (self.marks is not None or self.stride is not None):
+        if self.as_json and (self.marks is not None or self.unit is not None):
             raise UsageError(f"--json and {given[0]} contradict each other.", "The events have every token.")
         if self.continue_last and self.conversation is not None:
             raise UsageError("--continue and --conversation name two conversations.", "Leave one of them out.")
@@ -73,7 +73,7 @@ def chat_options(command: Decorated) -> Decorated:
         ),
         click.option(
             "--stream",
-            "stride",
+            "unit",
             type=click.Choice(_STRIDES),
             help="In plain text, write replies by whole words or by whole lines (default: word).",
         ),
@@ -105,7 +105,7 @@ def open_chat(
     *,
     plain: bool,
     marks: Marks | None,
-    stride: str | None,
+    unit: str | None,
     as_json: bool,
     continue_last: bool,
     conversation: str | None,
@@ -116,7 +116,7 @@ def open_chat(
 
     screen = services.has_terminal() and not plain and not as_json
     options = LineOptions(
-        marks=marks, stride=stride, as_json=as_json, continue_last=continue_last, conversation=conversation
+        marks=marks, unit=unit, as_json=as_json, continue_last=continue_last, conversation=conversation
     )
     options.check(screen=screen)
     settings = command_line_settings()
@@ -142,7 +142,7 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
     from localspec.chat.pair_slot import InProcessPair
     from localspec.insight.observers.observers import Observers
     from localspec.line import LineChat, State
-    from localspec.line.waiting import Waiting
+    from localspec.line.progress import ProgressSentences
     from localspec.store import Store
 
     with closing(Store.open_or_memory()) as store, closing(Observers()) as observers:
@@ -154,9 +154,9 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
         thread = _conversation(store, chat_config, options)
         if thread.settings and chat_config.settings is not None:
             chat_config = chat_config.settings.resolve(chat_config.settings.config, thread.settings)
-        waiting = Waiting(lambda text: print(text, file=sys.stderr, flush=True))
-        with InProcessPair(services.open_pair, chat_config, waiting.begin) as pair:
-            state = State(InProcessChat(pair, store, thread, observers), _voice(options, waiting))
+        progress = ProgressSentences(lambda text: print(text, file=sys.stderr, flush=True))
+        with InProcessPair(services.open_pair, chat_config, progress.begin) as pair:
+            state = State(InProcessChat(pair, store, thread, observers), _output(options, progress))
             _greet(state, options)
             LineChat(state).run()
         print_news(observers, _LAST_JUDGED_S)
@@ -191,16 +191,16 @@ def _conversation(store: Store, chat_config: ChatConfig, options: LineOptions) -
     return thread
 
 
-def _voice(options: LineOptions, waiting: Waiting) -> Voice:
+def _output(options: LineOptions, progress: ProgressSentences) -> LineOutput:
     from localspec.chat.marks import Marks
     from localspec.cli.streams import wants_colour
-    from localspec.line import JsonVoice, TextVoice
-    from localspec.line.streaming import Stride
+    from localspec.line import JsonLineOutput, TextLineOutput
+    from localspec.line.streaming import StreamUnit
 
     if options.as_json:
-        return JsonVoice(_records, waiting)
-    stride = Stride(options.stride or "word")
-    return TextVoice(options.marks or Marks.NEVER, stride, waiting, colour=wants_colour())
+        return JsonLineOutput(_records, progress)
+    unit = StreamUnit(options.unit or "word")
+    return TextLineOutput(options.marks or Marks.NEVER, unit, progress, colour=wants_colour())
 
 
 def _records(chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> Records:
@@ -211,19 +211,19 @@ def _records(chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) ->
 
 def _greet(state: State, options: LineOptions) -> None:
     """To somebody who types: who speaks, and what can be done. To others only what they asked to go on with."""
-    from localspec.line.conversations import opened, spoken_with
-    from localspec.line.voice import LEGENDS
+    from localspec.line.conversations import opened, other_pair_note
+    from localspec.line.output import LEGENDS
 
     typed = sys.stdin is not None and sys.stdin.isatty()
     if state.chat.stored.path:
-        state.voice.remark(opened(state.chat.stored))
-        if spoken := spoken_with(state):
-            state.voice.remark(spoken)
+        state.output.remark(opened(state.chat.stored))
+        if spoken := other_pair_note(state):
+            state.output.remark(spoken)
     elif options.continue_last and not len(state.chat.stored.tree):
-        state.voice.remark("There is no conversation yet; this is a new one.")
+        state.output.remark("There is no conversation yet; this is a new one.")
     if typed:
         title, device = state.chat.chat_config.title, state.chat.pair.info.device
         speaker = visible_line(f"{title}, on {device}")
-        state.voice.remark(f"{speaker}. Type a message and press Enter; /help lists the commands.")
+        state.output.remark(f"{speaker}. Type a message and press Enter; /help lists the commands.")
         if options.marks is not None:
-            state.voice.remark(LEGENDS[options.marks])
+            state.output.remark(LEGENDS[options.marks])

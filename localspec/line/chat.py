@@ -1,4 +1,4 @@
-"""The loop: a message, its reply, the next."""
+"""The loop of the line mode: read a message or a command, answer it, read the next."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from localspec.chat.compose.attachment import Attachment, read_attachment, with_
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.message import WrittenMessage
-from localspec.line.commands import QUIT, find_command, names, told_a_file
+from localspec.line.commands import QUIT, file_commands, find_command, names
 from localspec.line.editing_keys import editing_keys, remember
-from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_said
+from localspec.line.reading import InputLine, Lines, PipedLines, TypedLines, read_message
 from localspec.line.replying import answer
 from localspec.line.state import State
 from localspec.line.turns import place_of
 
 _JUDGED_S = 0.1
-"""How long the next line waits for what the watch makes of the reply; it is told later where that takes longer."""
+"""Seconds that the next line waits for news of the observers about the reply; later news comes after the next one."""
 
 
 class LineChat:
@@ -31,21 +31,21 @@ class LineChat:
         self._typed = sys.stdin is not None and sys.stdin.isatty()
         self._edited = self._typed and sys.stdout.isatty()
         self._lines: Lines = TypedLines() if self._edited else PipedLines(invited=self._typed)
-        self._patient = self._typed or state.voice.lasting
-        """Whether the chat goes on after an error, or after a reply that was stopped."""
+        self._patient = self._typed or state.output.lasting
+        """True if the chat goes on after an error, or after a reply that was stopped."""
         self._history = PromptHistory(user_paths().data / SENT_MESSAGES)
         self._warned = ""
-        self._told = False
+        self._warned_to_stay = False
         if self._typed:
             state.ask = self._lines.next
 
     def run(self) -> None:
         """Answer until the input ends or /quit.
 
-        Raises LocalSpecError if nobody types and nobody reads records; KeyboardInterrupt if Ctrl-C comes while
-        nothing is being said, at a keyboard the second time.
+        Raises LocalSpecError if nobody types and nobody reads records; KeyboardInterrupt if Ctrl-C comes between
+        replies, at a keyboard the second time.
         """
-        with editing_keys(self._history, names(), told_a_file()) if self._edited else nullcontext():
+        with editing_keys(self._history, names(), file_commands()) if self._edited else nullcontext():
             leaving = False
             while True:
                 try:
@@ -60,34 +60,34 @@ class LineChat:
                     leaving = False
 
     def _turn(self) -> bool:
-        """One message or command; whether there may be more."""
+        """Read and answer one message or command; False to leave."""
         try:
-            said = read_said(self._lines, objects=self._state.voice.lasting)
-            if said is None or (said.text and not self._obey(said)):
+            line = read_message(self._lines, objects=self._state.output.lasting)
+            if line is None or (line.text and not self._obey(line)):
                 return not self._may_leave()
         except LocalSpecError as error:
             if not self._patient:
                 raise
-            self._state.voice.refuse(error)
+            self._state.output.report(error)
         if self._state.chat.pair.interrupted and not self._patient:
             raise KeyboardInterrupt
         self._warn()
         for news in self._state.chat.observer.news(_JUDGED_S):
-            self._state.voice.remark(visible_line(news.text))
+            self._state.output.remark(visible_line(news.text))
         return True
 
-    def _obey(self, said: InputLine) -> bool:
-        """Do what was said, or have it answered; whether to go on."""
+    def _obey(self, line: InputLine) -> bool:
+        """Run a command, or have a message answered; False to leave."""
         if self._edited:
-            remember(said.text)
+            remember(line.text)
         try:
-            found = None if said.literal else find_command(said.text)
+            found = None if line.literal else find_command(line.text)
         except UsageError as error:
             # Not worth ending a script that has more to say.
-            self._state.voice.refuse(error)
+            self._state.output.report(error)
             return True
         if found is None:
-            self._answer(said.text)
+            self._answer(line.text)
             return True
         command, argument = found
         if command.form.name == QUIT:
@@ -105,7 +105,7 @@ class LineChat:
         answer(state, turn)
 
     def _mentioned(self, text: str) -> list[Attachment]:
-        """The files that a person names with @ in what they type; a name that no file has is only text."""
+        """The files named with @ in a typed message; a name without a file is only text."""
         found: dict[str, Attachment] = {}
         for mention in mentions(text):
             for reading in readings(mention):
@@ -114,25 +114,25 @@ class LineChat:
                 except NotFoundError:
                     continue
                 found[reading.path] = attachment
-                self._state.voice.remark(f"Attached {' '.join(attachment.chip.split())}.")
+                self._state.output.remark(f"Attached {' '.join(attachment.chip.split())}.")
                 break
         return list(found.values())
 
     def _warn(self) -> None:
-        """Say once that something is not stored."""
+        """Report once that something could not be stored."""
         trouble = self._state.chat.store.trouble
         sentence = str(trouble) if trouble is not None else ""
         if sentence and sentence != self._warned:
-            self._state.voice.remark(sentence)
+            self._state.output.remark(sentence)
         self._warned = sentence
 
     def _may_leave(self) -> bool:
-        """Whether to leave now: a person is told first, and once, if what was said would be lost by it."""
+        """True to leave. If messages would be lost by it, a person is warned first, once."""
         state = self._state
         state.chat.stored.flush()
-        if state.chat.store.trouble is None or self._told:
+        if state.chat.store.trouble is None or self._warned_to_stay:
             return True
-        self._told = True
+        self._warned_to_stay = True
         trouble = visible_line(str(state.chat.store.trouble))
-        state.voice.remark(f"{trouble}\nWhat is not stored is lost when you leave; /export FILE keeps it.")
+        state.output.remark(f"{trouble}\nWhat is not stored is lost when you leave; /export FILE keeps it.")
         return not self._typed

@@ -1,4 +1,4 @@
-"""Handlers of commands about the pair and the marks, and of what a conversation sets for itself."""
+"""Commands about the pair, the marks and the settings of the conversation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from localspec.base.visible import visible_line
 from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import Changed
 from localspec.config import Value
+from localspec.line.output import LEGENDS
 from localspec.line.state import State
-from localspec.line.voice import LEGENDS
 from localspec.runtime.chat_config import ChatConfig, Settings
 
 
 class LineFrontEnd:
-    """The line mode as the commands of every front end see it."""
+    """The line mode for the commands that all front ends share."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -34,43 +34,46 @@ class LineFrontEnd:
         self._state.chat.adopt(changed.chat_config)
 
     def answer(self, text: str, **data: Any) -> None:
-        self._state.voice.say(text, **data)
+        self._state.output.say(text, **data)
 
 
 def pair(state: State, argument: str) -> None:
     """Go on with another pair; the conversation stays."""
     if not argument:
-        state.voice.say(_pairs(state.chat.chat_config))
+        state.output.say(_pairs(state.chat.chat_config))
         return
     chat_config = _settings(state).for_pair(argument).resolve(_settings(state).config, state.chat.stored.settings)
     if chat_config.load == state.chat.chat_config.load:
-        state.voice.say(f"You are talking to {visible_line(chat_config.title)} already.")
+        state.output.say(f"You are talking to {visible_line(chat_config.title)} already.")
         return
-    state.voice.remark(f"Loading {visible_line(chat_config.title)}; the conversation stays.")
+    state.output.remark(f"Loading {visible_line(chat_config.title)}; the conversation stays.")
     state.chat.switch(chat_config)
     now = visible_line(f"{chat_config.title} now, on {state.chat.pair.info.device}")
-    state.voice.say(f"You are talking to {now}.", pair=chat_config.pair_id)
+    state.output.say(f"You are talking to {now}.", pair=chat_config.pair_id)
 
 
 def marks(state: State, argument: str) -> None:
-    """Mark tokens by origin, or no more."""
-    ways = {"": Marks.NEVER if state.voice.marks is Marks.ASCII else Marks.ASCII, **{str(way): way for way in Marks}}
-    if argument not in ways:
-        raise UsageError(f"There is no way {argument!r} to mark tokens.", f"There are: {', '.join(map(str, Marks))}.")
-    if state.voice.lasting:
+    """Mark tokens by origin, or stop marking them."""
+    choices = {
+        "": Marks.NEVER if state.output.marks is Marks.ASCII else Marks.ASCII,
+        **{str(each): each for each in Marks},
+    }
+    if argument not in choices:
+        raise UsageError(f"Tokens cannot be marked as {argument!r}.", f"Choose one of: {', '.join(map(str, Marks))}.")
+    if state.output.lasting:
         raise UsageError("Records are not marked.", "They name the origin of every token.")
-    state.voice.marks = ways[argument]
-    state.voice.say(LEGENDS[state.voice.marks])
+    state.output.marks = choices[argument]
+    state.output.say(LEGENDS[state.output.marks])
 
 
 def _settings(state: State) -> Settings:
     settings = state.chat.chat_config.in_use
-    assert settings is not None, "the command line makes every launch of settings"
+    assert settings is not None, "the command line resolves every configuration from settings"
     return settings
 
 
 def _pairs(now: ChatConfig) -> str:
-    """Those that can be talked to at once."""
+    """A list of the pairs whose files are here."""
     from localspec.models.pairs import load_catalogue
     from localspec.models.pairs.state import HERE, state_of
 

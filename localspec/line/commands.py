@@ -1,4 +1,4 @@
-"""The commands of the line mode: the chat's declarations with the handlers here, for help and completion too."""
+"""The commands of the line mode: the declarations of the chat with their handlers, also for help and completion."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import suggest_set
 from localspec.line import choices, compacting, conversations, figures, turns
 from localspec.line.choices import LineFrontEnd
+from localspec.line.output import LEGENDS
 from localspec.line.state import State
-from localspec.line.voice import LEGENDS
 
 QUIT = "quit"
 
@@ -38,14 +38,14 @@ class LineCommand:
 
 
 def help_(state: State, argument: str) -> None:
-    """All commands, or one of them."""
+    """List the commands, or explain one."""
     if argument:
         command = _find(argument.removeprefix("/").lower())
         if command is None:
             raise no_such_command(argument.removeprefix("/"))
-        state.voice.say(_line(command))
+        state.output.say(_line(command))
         return
-    state.voice.say("\n".join([*map(_line, commands()), *_ABOUT]))
+    state.output.say("\n".join([*map(_line, commands()), *_ABOUT]))
 
 
 def quit_(state: State, argument: str) -> None:
@@ -136,7 +136,7 @@ def names() -> list[str]:
     return [command.form.name for command in commands()]
 
 
-def told_a_file() -> list[str]:
+def file_commands() -> list[str]:
     """Names of those that are told a file, for completion too."""
     return [command.form.name for command in commands() if "FILE" in command.form.argument]
 

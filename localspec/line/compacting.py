@@ -18,18 +18,18 @@ def compact(state: State, argument: str) -> None:
         stay = f" older than the last {'one' if kept_n == 1 else kept_n}" if kept_n else ""
         raise UsageError(f"There is no turn{stay} to summarise.", "/compact 0 takes all there are.")
     turns_n = turn.stands_for_n
-    state.voice.remark(f"Summarising {_turns(turns_n)}. Ctrl-C stops it, and nothing changes.")
+    state.output.remark(f"Summarising {_turns(turns_n)}. Ctrl-C stops it, and nothing changes.")
     reply = state.chat.answer(turn, lambda event: None)
     recap = state.chat.stored.recap
     if recap is None or not state.chat.summarised(turn):
         stopped = reply.finished is FinishReason.CANCELLED
         why = "The summary was stopped" if stopped else "The model had nothing to say in summary"
-        state.voice.say(f"{why}; everything is as it was.")
+        state.output.say(f"{why}; everything is as it was.")
         return
     dropped_n = reply.prompt.dropped_n if reply.prompt else 0
     lost = f" For the oldest {dropped_n} messages the context had no room." if dropped_n else ""
     text = recap.node.content.strip()
-    state.voice.say(
+    state.output.say(
         f"{_turns(turns_n).capitalize()} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"
         f"/undo has the model told all of it again.{lost}",
         summary=text,

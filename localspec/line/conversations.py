@@ -25,16 +25,16 @@ _WHOLE, _ALL = "conversation", "all"
 
 def new(state: State, argument: str) -> None:
     state.chat.begin_anew()
-    state.voice.say("A new conversation.", conversation=state.chat.stored.id)
+    state.output.say("A new conversation.", conversation=state.chat.stored.id)
 
 
 def list_(state: State, argument: str) -> None:
-    """The latest ones, or those whose titles have some letters."""
+    """List the latest conversations, or those with some letters in the title."""
     everything = state.chat.store.conversations()
     matches = fuzzy(argument, [each.heading.title for each in everything])
     shown = [everything[match.index] for match in matches][:MOST_LISTED]
     if not everything:
-        state.voice.say("There are no conversations yet; what is said here will be kept.", conversations=[])
+        state.output.say("There are no conversations yet; what is said here will be kept.", conversations=[])
         return
     if not shown:
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
@@ -48,16 +48,16 @@ def list_(state: State, argument: str) -> None:
     more = f" {more_n} more: /list and some letters of the title finds them." if more_n else ""
     text = "\n".join([*lines, f"/open NUMBER opens one.{more}"])
     listed = [{"id": e.heading.id, "title": e.heading.title, "messages_n": e.messages_n} for e in shown]
-    state.voice.say(text, conversations=listed)
+    state.output.say(text, conversations=listed)
 
 
 def search(state: State, argument: str) -> None:
-    """Words in messages and titles."""
+    """Search words in messages and titles."""
     if not argument:
         raise UsageError("/search needs words to look for.", "For example: /search blue sky")
     hits = state.chat.store.search(argument, MOST_LISTED)
     if not hits:
-        raise NotFoundError(f"Nothing that was said has {argument!r} in it.", "Fewer words find more.")
+        raise NotFoundError(f"No message has {argument!r} in it.", "Fewer words find more.")
     state.listed = [(hit.conversation, hit.message) for hit in hits]
     lines = []
     for number, hit in enumerate(hits, 1):
@@ -65,11 +65,11 @@ def search(state: State, argument: str) -> None:
         text = " ".join("".join(piece for piece, _ in hit.snippet).split())
         lines.append(visible_line(f"{number}. In {hit.title}, {day(hit.at)}. {who}: {text}"))
     found = [{"conversation": hit.conversation, "message": hit.message, "text": hit.text} for hit in hits]
-    state.voice.say("\n".join([*lines, "/open NUMBER opens one at this place."]), hits=found)
+    state.output.say("\n".join([*lines, "/open NUMBER opens one at this place."]), hits=found)
 
 
 def open_(state: State, argument: str) -> None:
-    """One of those that were listed, or one by the beginning of its id."""
+    """Open a conversation by its number in the latest list, or by the beginning of its id."""
     if not argument:
         raise UsageError("/open needs the number of a conversation, or its id.", "/list lists them.")
     conversation, message = _meant(state, argument)
@@ -77,11 +77,11 @@ def open_(state: State, argument: str) -> None:
     if message is not None:
         thread.choose(message)
     state.chat.turn_to(thread)
-    state.voice.say(" ".join(filter(None, (opened(thread), spoken_with(state)))), conversation=thread.id)
+    state.output.say(" ".join(filter(None, (opened(thread), other_pair_note(state)))), conversation=thread.id)
 
 
-def spoken_with(state: State) -> str:
-    """That the conversation was with another pair than the one that replies now, and how to go on with that."""
+def other_pair_note(state: State) -> str:
+    """A sentence if the conversation was with another pair than the one in use, with the way back to it; else empty."""
     from localspec.models.pairs import load_catalogue
     from localspec.models.pairs.state import HERE, state_of
 
@@ -100,7 +100,7 @@ def spoken_with(state: State) -> str:
 
 
 def opened(thread: StoredConversation) -> str:
-    """What to say of a conversation that is gone on with."""
+    """The sentence for a conversation that was opened."""
     path = thread.path
     cut_off = bool(path) and path[-1].state is ReplyState.CUT_OFF
     hint = " The last reply was cut off; /continue goes on with it." if cut_off else ""
@@ -108,7 +108,7 @@ def opened(thread: StoredConversation) -> str:
 
 
 def show(state: State, argument: str) -> None:
-    """The last turn, or all of it."""
+    """Show the last turn, or the whole conversation."""
     if argument not in ("", _ALL):
         raise UsageError(f"/show takes {_ALL}, or nothing.", "It then shows the last turn.")
     path = state.chat.stored.path
@@ -119,19 +119,19 @@ def show(state: State, argument: str) -> None:
     if argument and state.chat.stored.system:
         blocks.insert(0, f"System: {state.chat.stored.system}")
     records = [{"id": node.id, "role": node.role, "content": node.content} for node in shown]
-    state.voice.say(
+    state.output.say(
         "\n\n".join([visible_line(state.chat.stored.title), *blocks] if argument else blocks), messages=records
     )
 
 
 def rename(state: State, argument: str) -> None:
-    """Give a title; without one it is made from the first question."""
+    """Set the title; an empty one is made from the first question."""
     state.chat.stored.rename(argument)
-    state.voice.say(visible_line(f"The title is: {state.chat.stored.title}."))
+    state.output.say(visible_line(f"The title is: {state.chat.stored.title}."))
 
 
 def delete(state: State, argument: str) -> None:
-    """The last turn, or the whole conversation."""
+    """Delete the last turn, or the whole conversation."""
     if argument == _WHOLE:
         _delete_whole(state)
         return
@@ -141,24 +141,24 @@ def delete(state: State, argument: str) -> None:
     if not path:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
     thread.delete(path[-1].id)
-    state.voice.say("The last turn is deleted; /undo brings it back.")
+    state.output.say("The last turn is deleted; /undo brings it back.")
 
 
 def undo(state: State, argument: str) -> None:
-    """Bring back what was deleted or summarised last: in this conversation on any day, or a whole one deleted since."""
+    """Undo the latest deletion or summary in this conversation, or the deletion of a whole one if that came later."""
     undone = state.chat.undo()
     if undone is None:
         raise UsageError("There is nothing to bring back: nothing was deleted here.", "/list lists conversations.")
     if undone.message is None:
         state.chat.turn_to(undone.conversation)
-        state.voice.say(visible_line(f"{undone.conversation.title} is back, and open."))
+        state.output.say(visible_line(f"{undone.conversation.title} is back, and open."))
         return
     what = "The full turns are" if undone.is_summary else "The turn is"
-    state.voice.say(visible_line(f"{what} back in {undone.conversation.title}."))
+    state.output.say(visible_line(f"{what} back in {undone.conversation.title}."))
 
 
 def export(state: State, argument: str) -> None:
-    """Write the conversation to a file that is not there yet."""
+    """Write the conversation to a new file."""
     from localspec.store.files import write_new
 
     if not argument:
@@ -166,25 +166,25 @@ def export(state: State, argument: str) -> None:
         raise UsageError("/export needs the name of a file.", hint)
     path = Path(argument)
     write_new(state.chat.stored.document(), path)
-    state.voice.say(f"The conversation is written to {path}.", file=str(path))
+    state.output.say(f"The conversation is written to {path}.", file=str(path))
 
 
 def import_(state: State, argument: str) -> None:
-    """Bring in the conversations of a file, all or none; those that are here stay as they are."""
+    """Import the conversations of a file, all or none; those already here stay as they are."""
     from localspec.store.files import read_conversations
     from localspec.store.files.importing import file_meant, imported
 
     added = state.chat.store.add(read_conversations(file_meant(argument)))
-    state.voice.say(imported(added), imported=list(added.new), known=list(added.known))
+    state.output.say(imported(added), imported=list(added.new), known=list(added.known))
 
 
 def messages(n: int) -> str:
-    """A number of messages with the word."""
+    """A number of messages in words."""
     return f"{n} message{'' if n == 1 else 's'}"
 
 
 def day(moment: datetime) -> str:
-    """By the clock on the wall."""
+    """A moment as local date and time."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -210,4 +210,4 @@ def _delete_whole(state: State) -> None:
         raise UsageError("There is nothing to delete.", "Nothing has been said yet.")
     state.chat.deleted.delete(deleted.id)
     state.chat.begin_anew()
-    state.voice.say(f"{visible_line(deleted.title)} is deleted; /undo brings it back. This is a new conversation.")
+    state.output.say(f"{visible_line(deleted.title)} is deleted; /undo brings it back. This is a new conversation.")

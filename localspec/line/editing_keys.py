@@ -1,4 +1,4 @@
-"""The editing keys of a typed line: readline with the messages sent before, and commands completed by Tab."""
+"""Line editing at a keyboard: readline with the messages sent before, and commands completed by Tab."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MOST_OFFERED = 200
 
 
 @contextmanager
-def editing_keys(history: PromptHistory, commands: Sequence[str], told_a_file: Sequence[str]) -> Iterator[None]:
-    """Readline, for the length of a ``with``; nothing where Python was built without it."""
+def editing_keys(history: PromptHistory, commands: Sequence[str], file_commands: Sequence[str]) -> Iterator[None]:
+    """A context with readline set up; without effect if Python was built without readline."""
     try:
         import readline
     except ImportError:
@@ -26,7 +26,7 @@ def editing_keys(history: PromptHistory, commands: Sequence[str], told_a_file: S
     for written in history.messages:
         remember(written.text)
     readline.set_completer_delims(" \t\n")
-    readline.set_completer(_Completer(commands, told_a_file).offer)
+    readline.set_completer(_Completer(commands, file_commands).offer)
     libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
     try:
@@ -36,22 +36,22 @@ def editing_keys(history: PromptHistory, commands: Sequence[str], told_a_file: S
 
 
 def remember(text: str) -> None:
-    """Let Up bring back this line, with signs for what cannot be seen; several lines are not one to edit."""
+    """Add a line to the history of readline, control characters made visible; a text of several lines is left out."""
     readline = sys.modules.get("readline")
     if readline is not None and "\n" not in text:
         readline.add_history(visible(text))
 
 
 class _Completer:
-    """Names of commands at the beginning of the line, files behind those that take one."""
+    """Completes names of commands at the beginning of a line, and files after commands that take one."""
 
-    def __init__(self, commands: Sequence[str], told_a_file: Sequence[str]) -> None:
+    def __init__(self, commands: Sequence[str], file_commands: Sequence[str]) -> None:
         self._commands = [f"/{name}" for name in commands]
-        self._told_a_file = {f"/{name}" for name in told_a_file}
+        self._file_commands = {f"/{name}" for name in file_commands}
         self._offers: list[str] = []
 
     def offer(self, word: str, number: int) -> str | None:
-        """As readline asks: the first, second, ... completion of ``word``."""
+        """The completion of ``word`` with this number, from 0; None after the last. For readline."""
         if not number:
             import readline
 
@@ -62,11 +62,11 @@ class _Completer:
     def _completions(self, word: str, before: str) -> list[str]:
         if not before:
             return [f"{name} " for name in self._commands if word and name.startswith(word)]
-        return _files(word) if before in self._told_a_file else []
+        return _files(word) if before in self._file_commands else []
 
 
 def _files(word: str) -> list[str]:
-    """Paths that begin so, folders with a slash behind them; readline would write any name as it is."""
+    """Paths that begin with ``word``, folders with a slash; those with control characters are left out."""
     folder, _, beginning = word.rpartition("/")
     try:
         place = Path(f"{folder}/").expanduser() if "/" in word else Path()

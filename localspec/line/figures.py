@@ -1,4 +1,4 @@
-"""Commands about figures: those of the last reply, and those of all."""
+"""Commands that show figures: those of the last reply, and those of all replies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_WIDTH = 40
 
 
 def figures(state: State, argument: str) -> None:
-    """Those of the last reply, one a line."""
+    """Show the figures of the last reply, one a line."""
     reply = reply_of(state, last(state, Role.ASSISTANT))
     if reply is None:
         raise NotFoundError("There are no figures for this reply: no model wrote it.", "/regenerate has one write it.")
@@ -23,11 +23,11 @@ def figures(state: State, argument: str) -> None:
     name = chat_config.pair_id or chat_config.title
     prompt = f"{tokens(timings.prompt_n)} of prompt read, {timings.cache_n} more known from before"
     lines = [*summary_parts(timings, reply.rounds, name), prompt]
-    state.voice.say("\n".join(lines))
+    state.output.say("\n".join(lines))
 
 
 def stats(state: State, argument: str) -> None:
-    """Those of all replies on record, as a page."""
+    """Show the figures of all stored replies, as a page."""
     from localspec.insight.stats.overview import Overview
     from localspec.insight.stats.page import Sheet, page
     from localspec.insight.stats.wording import basis
@@ -37,11 +37,11 @@ def stats(state: State, argument: str) -> None:
     for run in state.chat.store.runs():
         overview.add(run)
     if not overview.whole.replies_n:
-        state.voice.say("There are no figures yet. Each reply is kept with its own; then they are shown here.")
+        state.output.say("There are no figures yet. Each reply is kept with its own; then they are shown here.")
         return
     sheet = Sheet(max(_LEAST_WIDTH, shutil.get_terminal_size().columns - 1), _ascii_only())
     lines = [basis(overview), "", *(text for text, _ in page(overview, sheet))]
-    state.voice.say("\n".join(lines), stats=overview.to_dict())
+    state.output.say("\n".join(lines), stats=overview.to_dict())
 
 
 def _ascii_only() -> bool:

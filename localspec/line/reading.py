@@ -1,4 +1,4 @@
-"""Messages out of lines that are typed, or come through a pipe.
+"""Messages from lines that are typed or come through a pipe.
 
 A line is a message. One that ends with a backslash goes on in the next; one that begins with three quotes goes on
 until a line ends with three. A line that begins with a space is no command.
@@ -25,14 +25,14 @@ class InputLine:
 
     text: str
     literal: bool = False
-    """Whether it is meant for the model whatever it looks like."""
+    """True if it is for the model even if it looks like a command."""
 
 
 class Lines(Protocol):
-    """Where lines come from."""
+    """A source of lines."""
 
     def next(self, invitation: str, begin: str = "") -> str | None:
-        """The next line, without its end; None if there is none. ``begin`` is there to be changed where that works.
+        """The next line without its line end; None at the end. ``begin`` is put into it to be edited, if possible.
 
         Raises InputError for what is not UTF-8, KeyboardInterrupt for Ctrl-C.
         """
@@ -40,7 +40,7 @@ class Lines(Protocol):
 
 
 class TypedLines:
-    """Typed at a terminal that also shows the replies, with the editing keys of readline where Python has it."""
+    """Lines typed at a terminal, edited with readline if Python has it."""
 
     def next(self, invitation: str, begin: str = "") -> str | None:
         try:
@@ -55,7 +55,7 @@ class TypedLines:
 
 
 class PipedLines:
-    """The lines of standard input; a person who types them is invited on standard error."""
+    """The lines of standard input; with ``invited`` the prompt goes to standard error."""
 
     def __init__(self, *, invited: bool) -> None:
         self._invited = invited
@@ -69,7 +69,7 @@ class PipedLines:
         return _text(line.removesuffix(b"\n").removesuffix(b"\r")) if line else None
 
 
-def read_said(lines: Lines, *, objects: bool = False) -> InputLine | None:
+def read_message(lines: Lines, *, objects: bool = False) -> InputLine | None:
     """The next message or command, stripped; None at the end of the input.
 
     With ``objects`` a line that begins with a brace is a JSON object with the text of a message. Raises as
@@ -88,7 +88,7 @@ def read_said(lines: Lines, *, objects: bool = False) -> InputLine | None:
 
 
 def _goes_on(line: str) -> bool:
-    """Two backslashes are only text, as at the end of a line of LaTeX."""
+    """True for a single backslash at the end; two are text, as at the end of a line of LaTeX."""
     return line.endswith("\\") and not line.endswith("\\\\")
 
 
@@ -133,7 +133,7 @@ def _not_text() -> InputError:
 
 
 class _beginning:  # noqa: N801 -- reads as a verb in a with
-    """Puts text into the line that is about to be typed, where readline can."""
+    """A context in which readline begins the next line with a text."""
 
     def __init__(self, text: str) -> None:
         self._hook: Callable[[], None] | None = None

@@ -1,4 +1,4 @@
-"""Replies in the line mode: from the chat to the voice."""
+"""Replies in the line mode, from the chat to the output."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from localspec.store import Node
 
 def answer(state: State, turn: Turn) -> None:
     """Reply to a turn, or go on with its reply. Raises what the pair raises; the reply so far is stored."""
-    chat, voice = state.chat, state.voice
+    chat, output = state.chat, state.output
     active = chat.begin(turn)
     ids = {"conversation": chat.stored.id, "question": turn.question or "", "reply": turn.answer or ""}
-    voice.begin(replace(chat.chat_config, reply=active.about.options, system=chat.stored.system), chat.pair.info, ids)
+    output.begin(replace(chat.chat_config, reply=active.about.options, system=chat.stored.system), chat.pair.info, ids)
     try:
-        reply = chat.follow(active, voice.show)
+        reply = chat.follow(active, output.show)
     except LocalSpecError:
-        voice.end(turn.reply, "")
+        output.end(turn.reply, "")
         raise
     place, of = chat.stored.tree.position(ids["reply"])
-    voice.end(reply, f"This is reply {place} of {of}; /version NUMBER shows another." if of > 1 else "")
+    output.end(reply, f"This is reply {place} of {of}; /version NUMBER shows another." if of > 1 else "")
 
 
 def asked(question: Node) -> Turn:
-    """A question of the conversation, to be answered; if it has replies already, by another version."""
+    """A turn that answers a question of the conversation; its replies so far stay as other versions."""
     return Turn(question.content, question.id)
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 from localspec.chat.compose.attachment import Attachment
 from localspec.chat.in_process import InProcessChat
-from localspec.line.voice import Voice
+from localspec.line.output import LineOutput
 
 
 @dataclass(slots=True)
 class State:
-    """The chat, its voice, and what the commands remember of each other."""
+    """The chat, its output, and what one command leaves for another."""
 
     chat: InProcessChat
-    voice: Voice
+    output: LineOutput
     attached: list[Attachment] = field(default_factory=list)
     """Files of the next message."""
     listed: list[tuple[str, str | None]] = field(default_factory=list)

@@ -1,42 +1,42 @@
-"""Text that comes in pieces of any length, handed on in pieces that can be read aloud."""
+"""A buffer that turns pieces of text of any length into whole words or lines, which a screen reader can read."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 LONGEST_WORD = 80
-"""So many characters without a space are handed on as they are: not every script has spaces."""
+"""The most characters that are held back for want of a space: not every script has spaces."""
 
 
-class Stride(StrEnum):
-    """How much text is written at a time."""
+class StreamUnit(StrEnum):
+    """The unit in which text is written."""
 
     WORD = "word"
     LINE = "line"
 
 
-class Strides:
-    """Holds text back until a word or a line of it is whole. What goes in comes out, in order."""
+class UnitBuffer:
+    """Holds text back until a word or a line of it is complete. All of it comes out, in order."""
 
-    def __init__(self, stride: Stride) -> None:
-        self._stride = stride
+    def __init__(self, unit: StreamUnit) -> None:
+        self._unit = unit
         self._held = ""
 
     def push(self, text: str) -> str:
-        """What can be written now that ``text`` has come."""
+        """Add text; returns what can be written now."""
         self._held += text
         end = self._end()
         ready, self._held = self._held[:end], self._held[end:]
         return ready
 
     def rest(self) -> str:
-        """All that is held: nothing more comes."""
+        """Return all that is held: no more text comes."""
         rest, self._held = self._held, ""
         return rest
 
     def _end(self) -> int:
         line_end = self._held.rfind("\n") + 1
-        if self._stride is Stride.LINE:
+        if self._unit is StreamUnit.LINE:
             return line_end
         bare = self._held.rstrip()
         if len(bare) < len(self._held):

@@ -1,4 +1,4 @@
-"""Commands about what was said last. No version of anything is ever lost by them."""
+"""Commands about the last turn. Every version of a message stays."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def edit(state: State, argument: str) -> None:
     text = without_files(question.content)[1]
     changed = argument or _changed(state, text)
     if not changed or changed == text:
-        state.voice.say("The question stays as it is.")
+        state.output.say("The question stays as it is.")
         return
     files = question.content.removesuffix(text) if text else question.content
     answer(state, asked(state.chat.stored.edit(question.id, files + changed)))
 
 
 def continue_(state: State, argument: str) -> None:
-    """Go on with the last reply, if it ended before its end."""
+    """Go on with the last reply, unless the model ended it."""
     path = state.chat.stored.path
     if path and path[-1].role is Role.USER:
         answer(state, asked(path[-1]))
@@ -43,50 +43,50 @@ def continue_(state: State, argument: str) -> None:
 
 
 def version(state: State, argument: str) -> None:
-    """Show another version of the last reply, or without a number say how many there are."""
+    """Show another version of the last reply; without a number, the number of versions."""
     node = last(state, Role.ASSISTANT)
     versions = state.chat.stored.tree.siblings(node.id)
     place = state.chat.stored.tree.position(node.id)[0]
     if not argument:
-        state.voice.say(f"This is reply {place} of {len(versions)}.", version=place, versions_n=len(versions))
+        state.output.say(f"This is reply {place} of {len(versions)}.", version=place, versions_n=len(versions))
         return
     if not argument.isdecimal() or not 0 < int(argument[:9]) <= len(versions):
         raise NotFoundError(f"There is no version {argument}: there are {len(versions)}.", "/version NUMBER")
     chosen = versions[int(argument[:9]) - 1]
     state.chat.thread.show(chosen.id)
-    state.voice.say(f"Reply {argument} of {len(versions)}: {chosen.content.strip()}", content=chosen.content)
+    state.output.say(f"Reply {argument} of {len(versions)}: {chosen.content.strip()}", content=chosen.content)
 
 
 def stop(state: State, argument: str) -> None:
-    state.voice.say("Nothing is being said. Ctrl-C stops a reply, and its text stays.")
+    state.output.say("No reply is being written. Ctrl-C stops a reply, and its text stays.")
 
 
 def attach(state: State, argument: str) -> None:
-    """Have a file or a folder go with the next message; without one say which do."""
+    """Attach a file or a folder to the next message; without one, list what is attached."""
     if argument:
         state.attached.append(read_attachment(place_of(argument), argument, state.chat.pair.info.n_ctx))
     if not state.attached:
-        state.voice.say("Nothing is attached; /attach FILE puts a file or a folder into the next message.")
+        state.output.say("Nothing is attached; /attach FILE puts a file or a folder into the next message.")
         return
     what = "; ".join(" ".join(attachment.chip.split()) for attachment in state.attached)
-    state.voice.say(f"The next message goes with {what}. /detach takes it off.")
+    state.output.say(f"The next message goes with {what}. /detach takes it off.")
 
 
 def detach(state: State, argument: str) -> None:
     state.attached.clear()
-    state.voice.say("Nothing is attached.")
+    state.output.say("Nothing is attached.")
 
 
 def _changed(state: State, text: str) -> str:
-    """What the person makes of the question."""
+    """The question as the person rewrites it at the keyboard."""
     if state.ask is None:
         raise UsageError("/edit needs the new text of the question.", "For example: /edit Why is the sea blue?")
-    state.voice.remark(f"The question was: {brief(text)}\nType it anew; an empty line leaves it as it is.")
+    state.output.remark(f"The question was: {brief(text)}\nType it anew; an empty line leaves it as it is.")
     return (state.ask("> ", text) or "").strip()
 
 
 def place_of(path: str) -> Path:
-    """A path as it was typed. Raises NotFoundError for the home of nobody."""
+    """A typed path. Raises NotFoundError for the home folder of an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

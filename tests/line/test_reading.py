@@ -10,7 +10,7 @@ from localspec.base.errors import InputError, UsageError
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import LineForm
 from localspec.line.commands import LineCommand, commands, find_command, names, screen_only
-from localspec.line.reading import GOES_ON, INVITATION, InputLine, read_said
+from localspec.line.reading import GOES_ON, INVITATION, InputLine, read_message
 
 
 class Script:
@@ -44,7 +44,7 @@ class Script:
 def test_lines_make_messages(lines: Sequence[str], said: InputLine | None) -> None:
     """A backslash goes on, two are text; quotes hold whatever stands between them."""
     script = Script(*lines)
-    assert read_said(script) == said
+    assert read_message(script) == said
     assert script.invitations[0] == INVITATION
     assert set(script.invitations[1:]) <= {GOES_ON}
 
@@ -52,18 +52,18 @@ def test_lines_make_messages(lines: Sequence[str], said: InputLine | None) -> No
 def test_quotes_that_are_never_closed() -> None:
     """Half a message is not sent."""
     with pytest.raises(InputError, match="has no end"):
-        read_said(Script('"""one', "two"))
+        read_message(Script('"""one', "two"))
 
 
 def test_objects_carry_any_text() -> None:
     """A program need not think of slashes, backslashes or line ends."""
-    assert read_said(Script(r'{"text": "/quit\ntwo\\"}'), objects=True) == InputLine("/quit\ntwo\\", literal=True)
+    assert read_message(Script(r'{"text": "/quit\ntwo\\"}'), objects=True) == InputLine("/quit\ntwo\\", literal=True)
 
 
 @pytest.mark.parametrize("line", ["{", '{"txt": "a"}', '{"text": 1}', '{"text": "\\ud800"}', '{"a": ' * 5000])
 def test_objects_that_are_no_messages(line: str) -> None:
     with pytest.raises(InputError):
-        read_said(Script(line), objects=True)
+        read_message(Script(line), objects=True)
 
 
 @pytest.mark.parametrize("text", ["/etc/hosts", "a /list", "/", "/5", "// a comment", "/ list"])
@@ -92,8 +92,8 @@ def test_a_command_is_found_or_refused_whatever_follows_it(command: LineCommand)
 
 def test_a_line_that_begins_with_a_space_is_a_message() -> None:
     """What it says begins with its first letter."""
-    assert read_said(Script(" /new ideas")) == InputLine("/new ideas", literal=True)
-    assert read_said(Script("/new ideas ")) == InputLine("/new ideas")
+    assert read_message(Script(" /new ideas")) == InputLine("/new ideas", literal=True)
+    assert read_message(Script("/new ideas ")) == InputLine("/new ideas")
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_a_message_between_the_two_keeps_the_chat(start: Start) -> None:
         press(terminal, "\x03")
         terminal.wait_for("Ctrl-C once more leaves", PATIENCE_S)
         terminal.type("/stop\n")
-        terminal.wait_for("Nothing is being said", PATIENCE_S)
+        terminal.wait_for("No reply is being written", PATIENCE_S)
     press(terminal, "\x04")
     assert ended(terminal) == 0
 

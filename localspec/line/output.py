@@ -1,4 +1,4 @@
-"""How the line mode speaks: as text for people, or as records for programs."""
+"""The output of the line mode: text for people, or records for programs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import visible, visible_line
 from localspec.chat.marks import Marks, marked
 from localspec.engine.events import Event, FinishReason, PromptProgress, Round, Started
-from localspec.line.streaming import Stride, Strides
-from localspec.line.waiting import Waiting
+from localspec.line.progress import ProgressSentences
+from localspec.line.streaming import StreamUnit, UnitBuffer
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import failure_note, sentence
 from localspec.runtime.messages import Reply
@@ -35,23 +35,23 @@ _ENDINGS = {
 }
 
 
-class Voice(Protocol):
-    """Where everything goes that is said."""
+class LineOutput(Protocol):
+    """Writes replies, answers of commands, and errors."""
 
     marks: Marks
     lasting: bool
-    """Whether the chat goes on after an error that nobody at a keyboard has seen."""
+    """True if the chat goes on after an error that nobody at a keyboard has seen."""
 
     def remark(self, text: str) -> None:
-        """Say something that nobody asked for, to a person."""
+        """Tell a person something unasked."""
         ...
 
     def say(self, text: str, **data: Any) -> None:
-        """Answer a command; ``data`` is the same for programs."""
+        """Answer a command; ``data`` is the answer for programs."""
         ...
 
-    def refuse(self, error: LocalSpecError) -> None:
-        """Something was not done."""
+    def report(self, error: LocalSpecError) -> None:
+        """Report an error."""
         ...
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
@@ -59,71 +59,71 @@ class Voice(Protocol):
         ...
 
     def show(self, event: Event) -> None:
-        """Write what an event says, at once."""
+        """Write an event, at once."""
         ...
 
     def end(self, reply: Reply, notes: str) -> None:
-        """The reply is over, or has broken off; ``notes`` says what else there is to know."""
+        """The reply is over, or has broken off; ``notes`` is text to add after the figures."""
         ...
 
 
-class TextVoice:
+class TextLineOutput:
     """Replies on standard output, the rest on standard error."""
 
     lasting = False
 
-    def __init__(self, marks: Marks, stride: Stride, waiting: Waiting, *, colour: bool) -> None:
+    def __init__(self, marks: Marks, unit: StreamUnit, progress: ProgressSentences, *, colour: bool) -> None:
         self.marks = marks
-        self._strides = Strides(stride)
-        self._waiting = waiting
+        self._buffer = UnitBuffer(unit)
+        self._progress = progress
         self._colour = colour
         self._escape = escape_for(sys.stdout)
         self._last = "\n"
         self._toy = False
 
     def remark(self, text: str) -> None:
-        self._aside(text)
+        self._write_aside(text)
 
     def say(self, text: str, **data: Any) -> None:
-        self._aside(text)
+        self._write_aside(text)
 
-    def refuse(self, error: LocalSpecError) -> None:
-        self._aside(visible_line(str(error)))
+    def report(self, error: LocalSpecError) -> None:
+        self._write_aside(visible_line(str(error)))
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
-        self._waiting.begin()
+        self._progress.begin()
         self._last, self._toy = "\n", chat_config.tour
 
     def show(self, event: Event) -> None:
         match event:
             case Started() if event.dropped_n:
-                self._aside(f"The context is full: the {event.dropped_n} oldest messages are left out.")
+                self._write_aside(f"The context is full: the {event.dropped_n} oldest messages are left out.")
             case PromptProgress():
-                self._waiting.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
+                self._progress.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
             case Round():
                 self._last = "".join(token.text for token in event.tokens)[-1:] or self._last
                 self._write(
-                    self._strides.push(marked(event.tokens, self.marks, colour=self._colour, escape=self._escape))
+                    self._buffer.push(marked(event.tokens, self.marks, colour=self._colour, escape=self._escape))
                 )
 
     def end(self, reply: Reply, notes: str) -> None:
-        self._write(self._strides.rest() + ("" if self._last == "\n" else "\n"))
+        self._write(self._buffer.rest() + ("" if self._last == "\n" else "\n"))
         if reply.finished is not None:
             ending = _ENDINGS.get(reply.finished, "")
             failed = failure_note(reply.rounds[-1]) if reply.rounds else ""
             failed = f"{failed[:1].upper()}{failed[1:]}." if failed else ""
-            self._aside(" ".join(filter(None, (ending, failed, sentence(reply.timings, toy=self._toy), notes))))
+            self._write_aside(" ".join(filter(None, (ending, failed, sentence(reply.timings, toy=self._toy), notes))))
 
     def _write(self, text: str) -> None:
         if text:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def _aside(self, text: str) -> None:
+    def _write_aside(self, text: str) -> None:
         print(self._fitted(text), file=sys.stderr, flush=True)
 
     def _fitted(self, text: str) -> str:
-        """At a terminal broken at words; the replies' own lines are left alone."""
+        """A text wrapped to the width of a terminal on standard error; otherwise as it is."""
         if not sys.stderr.isatty():
             return text
         columns = shutil.get_terminal_size().columns
@@ -137,17 +137,19 @@ class Records(Protocol):
     def show(self, event: Event) -> None: ...
 
 
-class JsonVoice:
+class JsonLineOutput:
     """One object a line on standard output; each message is answered up to a ``done``, ``note`` or ``error``."""
 
     lasting = True
     marks = Marks.NEVER
 
-    def __init__(self, records: Callable[[ChatConfig, PairInfo, Mapping[str, str]], Records], waiting: Waiting) -> None:
+    def __init__(
+        self, records: Callable[[ChatConfig, PairInfo, Mapping[str, str]], Records], progress: ProgressSentences
+    ) -> None:
         """``records`` makes what writes one reply; the ids go into its first record."""
         self._make = records
         self._records: Records | None = None
-        self._waiting = waiting
+        self._progress = progress
         self._ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 
     def remark(self, text: str) -> None:
@@ -156,19 +158,19 @@ class JsonVoice:
     def say(self, text: str, **data: Any) -> None:
         self._write({"event": "note", "text": text, **data})
 
-    def refuse(self, error: LocalSpecError) -> None:
+    def report(self, error: LocalSpecError) -> None:
         self._write(
             {"event": "error", "message": error.message, "hint": error.hint, "exit_code": error.exit_code},
         )
 
     def begin(self, chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) -> None:
-        self._waiting.begin()
+        self._progress.begin()
         self._records = self._make(chat_config, info, ids)
 
     def show(self, event: Event) -> None:
         assert self._records is not None
         if isinstance(event, PromptProgress):
-            self._waiting.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
+            self._progress.show(f"reading {event.total_n} tokens", event.done_n / max(1, event.total_n))
         self._records.show(event)
 
     def end(self, reply: Reply, notes: str) -> None:
