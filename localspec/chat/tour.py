@@ -23,7 +23,7 @@ class Step:
 
 STEPS: tuple[Step, ...] = (
     Step(SEND, "sends this question, or write your own."),
-    Step(VIEW, "shows tokens: underlined guesses were right."),
+    Step(VIEW, "shows or hides tokens; underlined: guessed right."),
     Step(GHOSTS, "keeps wrong guesses in sight, struck through."),
     Step(MARKS, "marks tokens in another way; again, the next way."),
     Step(INSPECT, "looks into a token; n goes to a wrong guess.", opens=True),

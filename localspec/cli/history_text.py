@@ -145,7 +145,7 @@ def hit_lines(hits: Sequence[Hit], short_ids: Mapping[str, str]) -> Iterator[str
     first = hits[0]
     message = f" --message {first.message[:_SHORT_MESSAGE_ID]}" if first.message else ""
     yield ""
-    yield f"In its place: localspec history show {short_ids[first.conversation]}{message}"
+    yield f"To read it in its conversation: localspec history show {short_ids[first.conversation]}{message}"
 
 
 def hit_to_dict(hit: Hit) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def test_a_conversation_is_shown(localspec: Localspec, ids: tuple[str, str]) -> 
 def test_a_hit_leads_to_its_place(localspec: Localspec, ids: tuple[str, str]) -> None:
     """The command it names shows it."""
     out = localspec("history", "search", "scatters", "light").out
-    command = out.splitlines()[-1].removeprefix("In its place: localspec ")
+    command = out.splitlines()[-1].removeprefix("To read it in its conversation: localspec ")
     assert "Because air scatters blue light." in localspec(*command.split()).out
     (hit,) = json.loads(localspec("history", "search", "scatters", "--json").out)
     assert (hit["conversation"], hit["role"], hit["title"]) == (ids[0], "assistant", "Why is the sky blue?")

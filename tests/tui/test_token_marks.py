@@ -218,7 +218,7 @@ async def test_somebody_new_is_told_once_where_the_colours_go(new_here: bool, sa
     app = ChatApp(LAUNCH, engine, engine.inbox, Clock(), new_here=new_here)
     async with app.run_test() as pilot:
         await reply(pilot, engine, rounds_of(TEXT))
-        assert ("F2 shows them in the text again." in notice_text(pilot)) == bool(said_n)
+        assert ("F2 colours its tokens again." in notice_text(pilot)) == bool(said_n)
         await send(pilot, "Again")
         engine.reply(TEXT)
         await wait_until(pilot, lambda: len(views(pilot)) == 2 and not session(pilot).busy)

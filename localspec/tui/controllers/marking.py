@@ -153,7 +153,7 @@ class MarkingController:
         self._new_here = False
         if reply_format.mode is not MarkMode.OFF and reply_format.marks is MarkMode.OFF:
             self._say(
-                f"The colours make room for reading now; {self._way(commands.MARKS)} shows them in the text again."
+                f"A finished reply is shown without colours; {self._way(commands.MARKS)} colours its tokens again."
             )
 
     def weigh(self) -> None:
