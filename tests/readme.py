@@ -18,6 +18,7 @@ DOCS = ROOT / "docs"
 SETTINGS_PAGE = DOCS / "settings.md"
 KEYS_PAGE = DOCS / "keys.md"
 COMMANDS_PAGE = DOCS / "commands.md"
+EVENTS_PAGE = DOCS / "events.md"
 EXIT_CODES_PAGE = DOCS / "exit_codes.md"
 ARCHITECTURE_PAGE = DOCS / "architecture.md"
 METRICS_PAGE = DOCS / "metrics.md"
@@ -108,6 +109,52 @@ def other_options() -> str:
     return "\n\n".join(parts)
 
 
+def events() -> str:
+    """The fields of every kind of event, with the sentences of the dataclasses they are made of."""
+    from localspec.engine.events import FinishReason, Origin
+
+    parts = [
+        ("start", "Started", "`localspec run` adds `pair`, `target`, `draft`, `n_ctx`, `device` and `options`."),
+        ("round", "Round", "`failures` is left out where there are none."),
+        ("done", "Finished", f"`reason` is one of {', '.join(FinishReason)}."),
+        ("tokens of a round", "Token", f"`origin` is one of {', '.join(Origin)}."),
+        ("rejected and ignored of a round", "Proposal", ""),
+        ("failures of a round", "DrafterFailure", ""),
+        ("timings of done", "Timings", ""),
+    ]
+    tables = []
+    for title, name, note in parts:
+        rows = [f"| `{field}` | {kind} | {text} |" for field, kind, text in event_fields(name)]
+        head = [f"## {title}", "", *([note, ""] if note else []), "| Field | Value | |", "| --- | --- | --- |"]
+        tables.append("\n".join([*head, *rows]))
+    return "\n\n".join(tables)
+
+
+_JSON_NAMES = {"draft_s": "draft_ms", "verify_s": "verify_ms", "total_s": "round_ms"}
+_JSON_KINDS = {"int": "number", "float": "number", "str": "text", "bool": "true or false", "Timings": "object"}
+
+
+def event_fields(name: str) -> Iterator[tuple[str, str, str]]:
+    """Name, kind of value and sentence of each field of a dataclass of events, as JSON has them."""
+    engine = ROOT / "localspec" / "engine"
+    trees = [ast.parse((engine / file).read_text(encoding="utf-8")) for file in ("events.py", "timings.py")]
+    (found,) = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+    for field, after in zip(found.body, [*found.body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            text = (
+                str(after.value.value) if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            )
+            for old, new in (*_JSON_NAMES.items(), ("``", "`"), ("None", "null")):
+                text = text.replace(old, new)
+            yield _JSON_NAMES.get(field.target.id, field.target.id), _kind(field.annotation), " ".join(text.split())
+
+
+def _kind(annotation: ast.expr) -> str:
+    kind, _, or_null = ast.unparse(annotation).partition(" | ")
+    word = {"tuple": "array", "dict": "object"}.get(kind.partition("[")[0], _JSON_KINDS.get(kind, "text"))
+    return f"{word} or null" if or_null else word
+
+
 def exit_codes() -> str:
     """One table for all commands."""
     from localspec.cli.docs import exit_code_table
@@ -181,6 +228,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "drafters": drafters,
     "environment": environment,
+    "events": events,
     "exit-codes": exit_codes,
     "keys": keys,
     "line-commands": line_commands,
@@ -195,6 +243,7 @@ GENERATED: Mapping[Path, tuple[str, ...]] = {
     README: ("marks",),
     ARCHITECTURE_PAGE: ("packages",),
     COMMANDS_PAGE: ("commands", "run-options", "other-options"),
+    EVENTS_PAGE: ("events",),
     EXIT_CODES_PAGE: ("exit-codes", "environment"),
     HOW_IT_WORKS_PAGE: ("drafters",),
     KEYS_PAGE: ("keys", "line-commands", "bindings"),

@@ -10,7 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.readme import BLOCKS, DOCS, GENERATED, README, ROOT, block_names, generated
+from localspec.engine.events import DrafterFailure, Finished, FinishReason, Round, Started
+from localspec.engine.tally import Tally
+from localspec.engine.wire import event_to_dict
+from tests.readme import BLOCKS, DOCS, GENERATED, README, ROOT, block_names, event_fields, generated
 
 PAGES = sorted(DOCS.glob("*.md"))
 DOCUMENTS = [README, *PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]
@@ -112,6 +115,15 @@ def test_commands_exist_and_have_these_options(document: Path) -> None:
             elif isinstance(command, click.Group) and not word.isupper():
                 assert word in command.commands or line.startswith("localspec -"), line
                 command = command.commands.get(word, command)
+
+
+def test_the_page_of_events_has_the_fields_that_are_written() -> None:
+    """Those of each dataclass are those of its JSON object."""
+    failed = Round(0, None, 0, (), (), (), 0.0, 0.0, 0.0, failures=(DrafterFailure("draft", "It failed."),))
+    finished = Finished(FinishReason.STOP, "", Tally(plain_per_second=None).timings())
+    for event in (Started(1, 0, 0), failed, finished):
+        assert {name for name, _, _ in event_fields(type(event).__name__)} == event_to_dict(event).keys() - {"event"}
+    assert {name for name, _, _ in event_fields("Timings")} == event_to_dict(finished)["timings"].keys()
 
 
 def test_the_pair_in_the_guide_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
