@@ -16,7 +16,7 @@ from localspec.base.errors import InputError, LocalSpecError
 from localspec.store import Store
 from localspec.store.adding import Added
 from localspec.store.files import import_process
-from localspec.store.files.importing import file_meant, imported
+from localspec.store.files.importing import file_argument, imported
 
 STOP = "stop"
 """The argument that ends the import under way."""
@@ -46,7 +46,7 @@ class Importing:
             if argument == STOP:
                 self._say("Nothing is being imported.")
                 return
-            self._file = file_meant(argument)
+            self._file = file_argument(argument)
             self._say(f"Reading {self._file.name}; /import says how far it is, /import stop ends it.")
             await self._bring_in(self._file)
             self._say(imported(self._added))

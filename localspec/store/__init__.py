@@ -1,7 +1,7 @@
 """Conversations on disk: trees of messages, replies with their provenance, search, export and import.
 
-``Store`` is the door; ``StoredConversation`` is what a chat works on, ``Recorder`` takes a reply while it streams,
-and ``Tree`` is what the screen draws from.
+``Store`` opens the database. A chat changes a ``StoredConversation``, a ``Recorder`` stores a reply while it streams,
+and the screen draws from a ``Tree``.
 """
 
 from localspec.store.adding import Added

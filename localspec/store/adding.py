@@ -1,4 +1,4 @@
-"""Bringing whole conversations in, all of them or none."""
+"""The import of whole conversations into the database, all or none."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _OWN_ID = re.compile("[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of conversations that were brought in, by id."""
+    """The result of an import: ids of conversations."""
 
     new: tuple[str, ...]
     known: tuple[str, ...]
-    """Those that were here already, by id or by source, and stay as they are."""
+    """Conversations that were already here, by id or by source, and stay as they are."""
 
 
 def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids, *, copies: bool) -> Added:
-    """Store conversations. One that is here is passed over, unless ``copies`` are wanted or it was deleted here.
+    """Store conversations. One that is already here is skipped, unless ``copies`` are wanted or it was deleted.
 
-    Ids that are in use, or not such as ``ids`` makes, are replaced. Raises StoreError.
+    Ids that are in use or of another form than ours are replaced. Raises StoreError.
     """
     new, known = [], []
     with database.transaction() as connection:
@@ -39,7 +39,7 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
                 continue
             fresh = document if _is_free(database, document) else renamed(document, ids)
             if fresh is not document and not copies and not heading.source:
-                # Another has its id, one that was deleted: known by it all the same when it is brought in once more.
+                # A deleted conversation has the id: keep it as the source, to recognise this one in a later import.
                 fresh = replace(fresh, heading=replace(fresh.heading, source=heading.id or None))
             for sql, parameters in rows.insert_document(fresh):
                 connection.execute(sql, parameters)
@@ -49,7 +49,7 @@ def add(database: Database, documents: Sequence[ConversationDocument], ids: Ids,
 
 
 def renamed(document: ConversationDocument, ids: Ids) -> ConversationDocument:
-    """The same under new ids."""
+    """The conversation with new ids."""
     new: dict[str | None, str | None] = {None: None}
     messages = []
     for message in document.messages:
@@ -60,13 +60,13 @@ def renamed(document: ConversationDocument, ids: Ids) -> ConversationDocument:
 
 
 def _here(database: Database) -> dict[str, str]:
-    """Conversations that are not deleted, by id and by source."""
+    """The ids of conversations that are not deleted, by id and by source."""
     found = database.query("SELECT id, source FROM conversation WHERE deleted IS NULL")
     return {str(name): str(own) for own, source in found for name in (own, source) if name}
 
 
 def _is_free(database: Database, document: ConversationDocument) -> bool:
-    """Whether its ids are such as we make, and not in use."""
+    """True if its ids have our form and are not in use."""
     ids = {message.node.id for message in document.messages}
     if not all(map(_OWN_ID.fullmatch, (document.heading.id, *ids))):
         return False

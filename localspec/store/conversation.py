@@ -1,4 +1,4 @@
-"""A conversation that is open: what is done to it happens in memory at once, and is stored as soon as it can be."""
+"""An open conversation: every change is made in memory at once, and stored as soon as the database can take it."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from localspec.store.summaries import (
 from localspec.store.timestamps import Clock
 from localspec.store.titles import title_of
 from localspec.store.tree import Node, ReplyState, Tree
-from localspec.store.write_queue import Journal
+from localspec.store.write_queue import WriteQueue
 from localspec.store.writer_lock import WriterLock
 
 
 class StoredConversation:
     """Made by ``Store.begin`` and ``Store.open_conversation``.
 
-    No method raises for what is wrong with the disk: ``trouble`` says it, and everything is tried again
-    with the next change. A conversation in which nothing was said is not stored.
+    No method raises for a fault of the disk: ``trouble`` has it, and everything is tried again with the next change. A
+    conversation without messages is not stored.
     """
 
     def __init__(
         self,
         database: Database,
-        journal: Journal,
+        write_queue: WriteQueue,
         writer: WriterLock,
         heading: Heading,
         tree: Tree,
@@ -52,16 +52,16 @@ class StoredConversation:
         ids: Ids,
     ) -> None:
         self.tree = tree
-        """What was said. Change it through this object alone."""
+        """The messages; to be changed through this object only."""
         self._database = database
         self._clock = clock
         self._ids = ids
-        self._keeper = HeadingWriter(journal, heading, tree, clock, stored=stored)
-        self._parts = ReplyParts(database, journal, writer, self._keeper, monotonic)
+        self._heading = HeadingWriter(write_queue, heading, tree, clock, stored=stored)
+        self._parts = ReplyParts(database, write_queue, writer, self._heading, monotonic)
 
     @property
     def heading(self) -> Heading:
-        return self._keeper.heading
+        return self._heading.heading
 
     @property
     def id(self) -> str:
@@ -77,26 +77,26 @@ class StoredConversation:
 
     @property
     def trouble(self) -> StoreError | None:
-        """Why something is not stored yet, here or in another conversation of the store; None if all is."""
-        return self._keeper.trouble
+        """The reason why changes of any conversation are not stored yet; None if all are."""
+        return self._heading.trouble
 
     @property
     def path(self) -> tuple[Node, ...]:
-        """What the reader sees, from the first message to the current leaf."""
+        """The messages that the reader sees, from the first one to the current leaf."""
         return self.tree.path()
 
     @property
     def recap(self) -> Recap | None:
-        """The summary that stands for the first turns of the path, if there is one."""
+        """The summary that replaces the first turns of the path for the model, if there is one."""
         return recap_of(self.tree, self.tree.leaf)
 
     @property
     def settings(self) -> Mapping[str, Value]:
-        """What the conversation sets for itself, by ``section.key``."""
+        """The conversation's own settings, by ``section.key``."""
         return self.heading.settings
 
     def messages(self, leaf: str | None = None) -> list[Message]:
-        """What the model is to be asked to go on from ``leaf``, without an argument from the current one."""
+        """The messages to send to the model for the next reply under ``leaf``, by default the current one."""
         recap = recap_of(self.tree, self.tree.leaf if leaf is None else leaf)
         return messages_of(self.system, self.tree.path(leaf), recap)
 
@@ -105,20 +105,20 @@ class StoredConversation:
         return self._say(Role.USER, text, self._shown_leaf())
 
     def edit(self, node_id: str, text: str) -> Node:
-        """Another version of a message; the first one and all that followed it stay."""
+        """Add another version of a message; earlier versions and what follows them stay."""
         node = self.tree.node(node_id)
         return self._say(node.role, text, self.tree.parent(node_id))
 
     def begin_reply(self, about: ReplyMetadata, under: str | None = None) -> Recorder:
-        """Begin a reply to a question, without an argument to the current leaf; a further one becomes a sibling."""
+        """Begin a reply to a question, by default the current leaf; a further reply becomes a sibling."""
         parent = self._shown_leaf() if under is None else under
         node = Node(self._ids(), parent, Role.ASSISTANT, "", self._clock(), state=ReplyState.WRITING)
         return self._record(node, 0, about, rows.insert_node(self.id, node))
 
     def continue_reply(self, node_id: str, about: ReplyMetadata) -> Recorder:
-        """Go on with a reply where it stopped; what comes is added to it, and it becomes the leaf.
+        """Continue a reply where it stopped; new text is appended, and it becomes the leaf.
 
-        Raises StoreError if what is stored of an earlier day cannot be read now.
+        Raises StoreError if its stored parts cannot be read now.
         """
         part = self._parts.next(self.tree.node(node_id))
         return self._record(replace(self.tree.node(node_id), state=ReplyState.WRITING), part, about)
@@ -126,28 +126,28 @@ class StoredConversation:
     def choose(self, node_id: str) -> None:
         """Show another version of a message, with the newest that followed it."""
         self.tree.choose(node_id)
-        self._keeper.write()
+        self._heading.write()
 
     def go_to(self, node_id: str) -> None:
-        """End the path at a message; the next one starts a branch there."""
+        """End the path at a message; the next message starts a branch there."""
         self.tree.go_to(node_id)
-        self._keeper.write()
+        self._heading.write()
 
     def delete(self, node_id: str) -> tuple[Node, ...]:
         """Delete the turn of a message, see ``Tree.delete``; give one of the nodes to ``restore`` to undo it."""
         last = max((node.deleted for node in self.tree.nodes if node.deleted is not None), default=self._clock())
         gone = self.tree.delete(node_id, max(self._clock(), last + timedelta(microseconds=1)))
-        self._keeper.write(*map(rows.update_deleted, gone))
+        self._heading.write(*map(rows.update_deleted, gone))
         return gone
 
     def restore(self, node_id: str) -> None:
         """Undo ``delete``."""
-        self._keeper.write(*map(rows.update_deleted, self.tree.restore(node_id)))
+        self._heading.write(*map(rows.update_deleted, self.tree.restore(node_id)))
 
     def undo(self, since: datetime | None = None) -> Node | None:
-        """Undo what came last, and not before ``since``: the deletion of a turn, or the summary that holds.
+        """Undo the last deletion of a turn, or the summary in force, whichever is later; nothing before ``since``.
 
-        What it was that is undone: the first message that is back, or the summary; None if there is nothing to undo.
+        Returns the first message that is back, or the summary; None if there is nothing to undo.
         """
         turn, recap = self.tree.deleted_last(), self.recap
         done = [(turn.deleted, turn)] if turn is not None and turn.deleted is not None else []
@@ -162,25 +162,25 @@ class StoredConversation:
         return node
 
     def rename(self, title: str) -> None:
-        """Give it a title; an empty one has it made from the first question again."""
+        """Set the title; an empty one derives it from the first question again."""
         given = " ".join(title.split())
         question = next((node.content for node in self.tree.nodes if node.role is Role.USER), "")
-        self._keeper.change(replace(self.heading, title=given or title_of(question), title_given=bool(given)))
+        self._heading.change(replace(self.heading, title=given or title_of(question), title_given=bool(given)))
 
     def pin(self, pinned: bool) -> None:
-        """Keep it at the top of lists, or no more."""
-        self._keeper.change(replace(self.heading, pinned=pinned))
+        """Pin it to the top of lists, or unpin it."""
+        self._heading.change(replace(self.heading, pinned=pinned))
 
     def set_system(self, system: str | None) -> None:
-        """The system prompt from the next reply on."""
-        self._keeper.change(replace(self.heading, system=system))
+        """Set the system prompt from the next reply on."""
+        self._heading.change(replace(self.heading, system=system))
 
     def set_settings(self, settings: Mapping[str, Value]) -> None:
-        """What the conversation sets for itself from now on."""
-        self._keeper.change(replace(self.heading, settings=dict(settings)))
+        """Replace the conversation's own settings."""
+        self._heading.change(replace(self.heading, settings=dict(settings)))
 
     def begin_summary(self, through: str, about: ReplyMetadata) -> SummaryRecorder:
-        """Record a summary of all turns up to a message. It is stored once it is whole; ``delete`` undoes that."""
+        """Record a summary of all turns up to a message. It is stored once it is complete; ``delete`` undoes it."""
         summary = self._ids()
 
         def store(events: Sequence[Event], keeps_figures: bool) -> None:
@@ -194,7 +194,7 @@ class StoredConversation:
         return SummaryRecorder(summary, store)
 
     def reply(self, node_id: str) -> StoredReply | None:
-        """How a message was written, with its tokens and rounds; None if no model wrote it.
+        """The tokens and rounds of a message; None if no model wrote it.
 
         Raises StoreError if it cannot be read; ValueError if its rounds are damaged.
         """
@@ -204,7 +204,7 @@ class StoredConversation:
 
     @property
     def last_made_with(self) -> ReplyMetadata | None:
-        """What made the last reply that the reader sees; None if no model did, or it cannot be read now."""
+        """The metadata of the last reply on the path; None if no model wrote it, or it cannot be read now."""
         replies = [node for node in self.path if node.role is Role.ASSISTANT]
         try:
             parts = self._parts.of(replies[-1]) if replies else ()
@@ -213,9 +213,9 @@ class StoredConversation:
         return parts[-1].about if parts else None
 
     def document(self) -> ConversationDocument:
-        """All of it as it is here, to be exported; with the rounds of its replies as far as they are stored.
+        """The whole conversation for an export, with the rounds of replies as far as they are stored.
 
-        Of a reply that is being written there is as much as is stored.
+        A reply that is being written is included as far as it is stored.
         """
         try:
             stored = {message.node.id: message for message in rows.document_of(self._database, self.id).messages}
@@ -225,8 +225,8 @@ class StoredConversation:
         return ConversationDocument(self.heading, tuple(messages))
 
     def flush(self) -> bool:
-        """Try again to store what is not stored yet; whether all is."""
-        return self._keeper.flush()
+        """Try again to store pending changes; True if all are stored."""
+        return self._heading.flush()
 
     def _shown_leaf(self) -> str | None:
         """The last message of the path; the leaf itself may have been deleted."""
@@ -236,9 +236,9 @@ class StoredConversation:
     def _say(self, role: Role, text: str, parent: str | None) -> Node:
         node = Node(self._ids(), parent, role, text, self._clock())
         if role is Role.USER and not self.heading.title_given and not len(self.tree):
-            self._keeper.entitle(title_of(text))
+            self._heading.entitle(title_of(text))
         self._add(node)
-        self._keeper.write(rows.insert_node(self.id, node))
+        self._heading.write(rows.insert_node(self.id, node))
         return node
 
     def _record(self, node: Node, part: int, about: ReplyMetadata, *before: Statement) -> Recorder:
@@ -250,26 +250,26 @@ class StoredConversation:
         return self._parts.begin(node, part, about, self._ended, *before)
 
     def _ended(self, node: Node) -> tuple[Statement, ...]:
-        """A reply is over."""
+        """Update the tree and the heading at the end of a reply; the statements that store the heading."""
         self.tree.replace(replace(node, deleted=self.tree.node(node.id).deleted))
-        self._keeper.touch()
-        return self._keeper.statements()
+        self._heading.touch()
+        return self._heading.statements()
 
     def _add(self, node: Node) -> None:
         self.tree.add(node)
         self.tree.go_to(node.id)
-        self._keeper.touch()
+        self._heading.touch()
 
     def mark_deleted(self, deleted: datetime | None) -> None:
-        """For the store, which deletes and restores."""
-        self._keeper.change(replace(self.heading, deleted=deleted))
+        """Mark it as deleted at a moment, or with None as not deleted; called by the store."""
+        self._heading.change(replace(self.heading, deleted=deleted))
 
 
 def _as_it_is(node: Node, stored: MessageDocument | None) -> MessageDocument:
-    """A message in memory, with what only the database has of it."""
+    """A message in memory, completed by the database's parts."""
     if stored is None:
         return MessageDocument(node)
     if node.state is ReplyState.WRITING and len(stored.node.content) >= len(node.content):
         return MessageDocument(replace(node, content=stored.node.content), stored.parts)
-    # Rounds of a reply that is stored as unfinished say less than its text.
+    # The stored rounds of an unfinished reply are behind its text.
     return MessageDocument(node, () if stored.node.state is ReplyState.WRITING else stored.parts)

@@ -1,4 +1,4 @@
-"""Statements in and rows out, one thread at a time, and every fault as a StoreError."""
+"""The database connection: one thread at a time, with every fault as a StoreError."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Row = tuple[Any, ...]
 
 
 class Database:
-    """An open database. May be used from any thread."""
+    """An open database, safe for several threads."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None, refusal: str = "") -> None:
-        """``refusal`` says why nothing can be written, if nothing can."""
+        """``refusal`` is the reason why nothing can be written, if so."""
         self.connection = connection
         self.path = path
         self._refusal = refusal
         self._lock = threading.RLock()
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """All rows. Raises StoreError."""
+        """Run a query and return all rows. Raises StoreError."""
         with self._lock:
             try:
                 return self.connection.execute(sql, parameters).fetchall()
@@ -36,10 +36,12 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it, or nothing. Raises StoreError."""
+        """A transaction: committed at the end, rolled back on any exception. Raises StoreError."""
         with self._lock:
             if self._refusal:
-                raise StoreError(self._refusal, "What is said now is lost when the program ends; export it to keep it.")
+                raise StoreError(
+                    self._refusal, "New messages are lost when the program ends; export them to keep them."
+                )
             try:
                 self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
@@ -51,14 +53,14 @@ class Database:
                 raise
 
     def run(self, statements: Iterable[Statement]) -> None:
-        """Some statements as one transaction. Raises StoreError."""
+        """Run statements in one transaction. Raises StoreError."""
         with self.transaction() as connection:
             for sql, parameters in statements:
                 connection.execute(sql, parameters)
 
     @contextmanager
     def waiting_at_most(self, wait_s: float) -> Iterator[None]:
-        """Give up sooner, or later, on a database that another program is writing."""
+        """Set the time to wait for another program that is writing, for the length of a ``with``."""
         with self._lock:
             (usual_ms,) = self.connection.execute("PRAGMA busy_timeout").fetchone()
             self.connection.execute(f"PRAGMA busy_timeout = {round(wait_s * 1e3)}")
@@ -78,12 +80,9 @@ class Database:
 
 
 def storable(text: str) -> str:
-    """A text as it can be stored: half of a surrogate pair, which is no character, becomes U+FFFD.
-
-    As many characters as before.
-    """
+    """``text`` with lone surrogates replaced by U+FFFD, so that it can be stored; its length stays."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in text)
+        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
     return text

@@ -1,4 +1,4 @@
-"""A whole conversation as one noun: what is exported, imported, and written or read in one go."""
+"""Whole conversations as values, for export, import and reading in one go."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from localspec.store.tree import Node, Tree
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """All of a conversation but its messages."""
+    """The fields of a conversation, without its messages."""
 
     id: str
     created: datetime
     updated: datetime
-    """When something was said in it last."""
+    """The time of its last message."""
     title: str = UNTITLED
     title_given: bool = False
-    """Whether a person chose the title."""
+    """True if a person chose the title."""
     system: str | None = None
     pinned: bool = False
     deleted: datetime | None = None
     leaf: str | None = None
     source: str | None = None
-    """Where an imported one came from, e.g. "chatgpt:5d41..."; the same is not imported twice."""
+    """The origin of an imported conversation ("chatgpt:5d41..."), by which a second import is recognised."""
     settings: Mapping[str, Value] = field(default_factory=dict)
-    """What it sets for itself, by ``section.key``; see ``config.own``."""
+    """Its own settings, by ``section.key``; see ``config.own``."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageDocument:
-    """A message, and how it came about if a model wrote it."""
+    """A message with the parts of its reply, if a model wrote it."""
 
     node: Node
     parts: tuple[ReplyPart, ...] = ()
@@ -43,21 +43,21 @@ class MessageDocument:
 
 @dataclass(frozen=True, slots=True)
 class ConversationDocument:
-    """A conversation with every branch, every message after its parent."""
+    """A conversation with all its branches; every message comes after its parent."""
 
     heading: Heading
     messages: tuple[MessageDocument, ...]
 
     @property
     def tree(self) -> Tree:
-        """Raises ValueError if the messages make none."""
+        """The tree of the messages. Raises ValueError if they do not make one."""
         return Tree((message.node for message in self.messages), self.heading.leaf)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A line in a list of conversations."""
+    """An entry of a list of conversations."""
 
     heading: Heading
     messages_n: int
-    """Every version of every message that is not deleted."""
+    """The number of messages that are not deleted, in all versions."""

@@ -1,7 +1,7 @@
-"""Files inside a message, as the model reads them: how one is written, and how they are told from the message again.
+"""Attached files inside the text of a message: written as blocks, and separated from the message again.
 
-The form: for each file a line ``File: PATH``, its text in a fence, and an empty line; then the message.
-The fence is longer than any run of backticks in the text, so no file can end it.
+For each file a line ``File: PATH``, its text in a code fence, and an empty line; then the message. The fence is longer
+than any run of backticks in the text, so that no file can end it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SUFFIX = re.compile(r"[a-z0-9+#]{1,12}")
 
 
 def file_block(name: str, text: str) -> str:
-    """What the model reads of a file, without the empty line behind it."""
+    """The block of a file, without the empty line after it."""
     fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(text)), default=2))
     suffix = PurePath(name).suffix.removeprefix(".").lower()
     language = suffix if _SUFFIX.fullmatch(suffix) else ""
@@ -23,10 +23,10 @@ def file_block(name: str, text: str) -> str:
     return f"File: {name}\n{fence}{language}\n{text}{end}{fence}\n"
 
 
-def parted(content: str) -> tuple[list[tuple[str, str]], str]:
-    r"""The files that a message begins with, each its name and its text to the last line's end; and what follows them.
+def split_files(content: str) -> tuple[list[tuple[str, str]], str]:
+    r"""Split a message into its files, each a name and a text, and the rest.
 
-    >>> parted(file_block("a.py", "print(1)") + "\n" + "What is this?")
+    >>> split_files(file_block("a.py", "print(1)") + "\n" + "What is this?")
     ([('a.py', 'print(1)\n')], 'What is this?')
     """
     files, at = [], 0

@@ -1,4 +1,4 @@
-"""Ids of conversations and messages: made by chance, and abbreviated for people."""
+"""Ids of conversations and messages: random, and abbreviated for people."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import secrets
 from collections.abc import Callable, Iterable
 
 Ids = Callable[[], str]
-"""Makes a new one."""
+"""Makes a new id."""
 
 
 def new_id() -> str:
-    """Long enough never to come twice."""
+    """A random id of 64 bits, in hexadecimal digits."""
     return secrets.token_hex(8)
 
 
 def abbreviated(ids: Iterable[str], least: int = 4) -> list[str]:
-    """Each id as short as it can be told from the others.
+    """The shortest prefixes that distinguish ids, each of at least ``least`` characters.
 
     >>> abbreviated(["abcdef", "abcxyz", "123456"])
     ['abcd', 'abcx', '1234']

@@ -1,7 +1,7 @@
-"""Opening the file of conversations, in whatever state it is found.
+"""The opening of the database file, in any state.
 
-A new one is made; an old one is copied and brought up to date; one of a newer LocalSpec, or that cannot be
-written, is opened to be read; a damaged one is set aside under another name, whole, and a new one begun.
+A missing file is created. An old one is backed up and migrated. One of a newer LocalSpec, or one that cannot be
+written, is opened read-only. A damaged one is renamed, and a new one begun.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from localspec.store.schema import MIGRATIONS, Migration
 from localspec.store.timestamps import Clock
 
 APPLICATION_ID = int.from_bytes(b"LSpc", "big")
-"""Tells our databases from others; see file(1)."""
+"""The application id of our databases, as file(1) shows it."""
 _JOURNAL = "-wal"
 COMPANIONS = (_JOURNAL, "-shm")
-"""What SQLite keeps beside a database in WAL mode."""
+"""The suffixes of SQLite's files beside a database in WAL mode."""
 _PAUSE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A database that is open."""
+    """An open database."""
 
     connection: sqlite3.Connection
     read_only: bool = False
     notice: str = ""
-    """What the person should know of it, in a sentence or two."""
+    """A remark for the user, in a sentence or two; empty if all is well."""
 
 
 def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migration] = MIGRATIONS) -> Opened:
-    """Raises StoreError if it is in use by others for longer than ``busy_s``, or can be neither read nor made."""
+    """Open the file. Raises StoreError if others use it longer than ``busy_s``, or it can be neither read nor made."""
     try:
         return _open(path, busy_s, migrations)
     except sqlite3.Error as error:
@@ -54,34 +54,34 @@ def open_file(path: Path, clock: Clock, busy_s: float, migrations: Sequence[Migr
     except sqlite3.Error as error:
         raise sqlite_errors.translate(error, path) from error
     notice = (
-        f"The file of conversations was damaged. It was set aside as {aside}, and a new one begun. "
-        f"Much of it can often be saved: sqlite3 {aside} .recover"
+        f"The file of conversations was damaged. It was renamed to {aside}, and a new one was begun. "
+        f"Much of it can often be recovered: sqlite3 {aside} .recover"
     )
     return replace(opened, notice=notice)
 
 
 def open_memory(migrations: Sequence[Migration] = MIGRATIONS) -> sqlite3.Connection:
-    """A database that ends with the program."""
+    """A new database in memory."""
     connection = _connect(":memory:", 0)
     _migrate(connection, None, migrations)
     return connection
 
 
 def open_again(path: Path, busy_s: float) -> sqlite3.Connection:
-    """A second connection to read with, to a database that is open. Raises StoreError."""
+    """A second connection to an open database, for reading. Raises StoreError."""
     try:
         return _connect(_uri(path, "ro"), busy_s)
     except sqlite3.Error as error:
         if not path.exists():
             raise StoreError(
-                f"The file of conversations {path} is not there any more.",
-                "Put it back where it was, or export what is open to keep it.",
+                f"The file of conversations {path} no longer exists.",
+                "Put it back, or export the open conversation to keep it.",
             ) from error
         raise sqlite_errors.translate(error, path) from error
 
 
 def _open(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
-    """As ``_open_now``, again and again while another program is in the way: SQLite itself does not always wait."""
+    """``_open_now``, retried while another program holds the database: SQLite itself does not always wait."""
     deadline_s = time.monotonic() + busy_s
     while True:
         try:
@@ -98,13 +98,13 @@ def _pause() -> None:
 
 def _open_now(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
     if not _size(path):
-        with _alone(path):
-            if not _size(path):  # no other program has begun it meanwhile
+        with _creation_lock(path):
+            if not _size(path):  # no other program has created it meanwhile
                 return _begin(path, busy_s, migrations)
     if (refusal := _refusal(path)) is not None:
         return _open_to_read(path, busy_s, migrations, refusal)
     try:
-        if _look(path, busy_s) > len(migrations):
+        if _stored_version(path, busy_s) > len(migrations):
             return _open_to_read(path, busy_s, migrations)
         return _open_to_write(path, busy_s, migrations)
     except sqlite3.OperationalError as error:
@@ -114,8 +114,8 @@ def _open_now(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Ope
 
 
 def _begin(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened:
-    """Make a new database. In a file that is there and empty this is told: it may once have held conversations."""
-    was_there = os.path.lexists(path)
+    """Create a database. For an existing empty file a notice is given: it may have held conversations."""
+    existed = os.path.lexists(path)
     if _size(path.with_name(path.name + _JOURNAL)):
         raise sqlite3.DatabaseError("malformed: it is empty, and its journal is not")
     if (refusal := _refusal(path)) is not None:
@@ -123,15 +123,15 @@ def _begin(path: Path, busy_s: float, migrations: Sequence[Migration]) -> Opened
     try:
         opened = _open_to_write(path, busy_s, migrations)
     except sqlite3.Error as error:
-        if not was_there and not sqlite_errors.is_busy(error) and not _size(path):
-            path.unlink(missing_ok=True)  # the next start would wonder about an empty file
+        if not existed and not sqlite_errors.is_busy(error) and not _size(path):
+            path.unlink(missing_ok=True)  # the next start would give a notice about an empty file
         raise
-    return replace(opened, notice=_emptied(path)) if was_there else opened
+    return replace(opened, notice=_emptied(path)) if existed else opened
 
 
 def _emptied(path: Path) -> str:
     copies = sorted(map(str, path.parent.glob(f"{glob.escape(path.stem)}-*{path.suffix}")))
-    earlier = f"Earlier conversations may be in {', '.join(copies)}." if copies else "There is no copy beside it."
+    earlier = f"Earlier conversations may be in {', '.join(copies)}." if copies else "There is no backup beside it."
     return (
         f"The file of conversations {path} was empty, as a crash of the system or a full disk can leave it, and a new "
         f"one was begun. {earlier}"
@@ -151,8 +151,8 @@ def _open_to_write(path: Path, busy_s: float, migrations: Sequence[Migration]) -
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other LocalSpecs from beginning the same file; its folder is made. Raises StoreError."""
+def _creation_lock(path: Path) -> Iterator[None]:
+    """Hold the lock for creating the file; its folder is created. Raises StoreError."""
     with ExitStack() as locked:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -163,7 +163,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _size(path: Path) -> int:
-    """In bytes; 0 for a file that is not there, or cannot be looked at."""
+    """The size in bytes; 0 for a missing or unreadable file."""
     try:
         return path.stat().st_size
     except OSError:
@@ -171,7 +171,7 @@ def _size(path: Path) -> int:
 
 
 def _refusal(path: Path) -> OSError | None:
-    """Why it can be read but not written; it is made if need be, for its owner alone. Raises StoreError."""
+    """The reason why a file is read-only; None if it can be written. A missing file is created. Raises StoreError."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
@@ -186,7 +186,7 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
 
 
 def _open_to_read(path: Path, busy_s: float, migrations: Sequence[Migration], refusal: OSError | None = None) -> Opened:
-    """``refusal`` says why nothing can be written; None for what a newer LocalSpec has stored."""
+    """Open read-only, with a notice. ``refusal`` is why it cannot be written; None for a newer LocalSpec's file."""
     connection = _reading(path, busy_s)
     version = version_of(connection)
     if refusal is None or version > len(migrations):
@@ -195,29 +195,30 @@ def _open_to_read(path: Path, busy_s: float, migrations: Sequence[Migration], re
         why, hint = refused(f"Conversations cannot be stored in {path}", refusal, OWN_FOLDER)
     if version < len(migrations):
         connection.close()
-        older = "Those in it were stored by an older LocalSpec, and cannot be brought up to date."
+        older = "They were stored by an older LocalSpec, and cannot be migrated."
         raise StoreError(f"{why} {older}", hint)
-    shown = "Those in it are only shown, and nothing new is stored."
+    shown = "They can be read, but nothing new is stored."
     return Opened(connection, read_only=True, notice=f"{why} {shown} {hint}")
 
 
 def _reading(path: Path, busy_s: float) -> sqlite3.Connection:
-    """A connection that only reads. Raises sqlite3.Error.
+    """A read-only connection. Raises sqlite3.Error.
 
-    SQLite keeps an index beside a database also to read it. Where that cannot be made, its file system without locks
-    has the index in memory; where it is no help either, what a program that was killed left in the journal is not seen.
+    Even for reading SQLite creates an index file beside a database. Where it cannot, the VFS without locks keeps the
+    index in memory. Where that fails too, the file is opened as immutable, without what a killed program left in the
+    journal.
     """
     for mode, locking in (("ro", "NORMAL"), ("ro&vfs=unix-none", "EXCLUSIVE")):
         try:
-            return _proved(path, mode, locking, busy_s)
+            return _tried(path, mode, locking, busy_s)
         except sqlite3.OperationalError as error:
             if sqlite_errors.is_busy(error):
                 raise
     return _connect(_uri(path, "ro&immutable=1"), busy_s)
 
 
-def _proved(path: Path, mode: str, locking: str, busy_s: float) -> sqlite3.Connection:
-    """A connection by which something was read."""
+def _tried(path: Path, mode: str, locking: str, busy_s: float) -> sqlite3.Connection:
+    """A connection that has been tried by reading the version."""
     connection = _connect(_uri(path, mode), busy_s)
     try:
         connection.execute(f"PRAGMA locking_mode = {locking}")
@@ -229,7 +230,7 @@ def _proved(path: Path, mode: str, locking: str, busy_s: float) -> sqlite3.Conne
 
 
 def _connect(name: str, busy_s: float) -> sqlite3.Connection:
-    """Transactions are ours (``isolation_level=None``); several threads may share it, one at a time."""
+    """A connection with explicit transactions, which several threads may share, one at a time."""
     connection = sqlite3.connect(name, timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True)
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
@@ -240,12 +241,12 @@ def _uri(path: Path, mode: str) -> str:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """How many migrations it has seen."""
+    """The number of migrations that the database has had."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _look(path: Path, busy_s: float) -> int:
-    """The version, found without changing anything: of a damaged file SQLite would throw the journal away."""
+def _stored_version(path: Path, busy_s: float) -> int:
+    """The version, read without changing anything: opening a damaged file to write would lose the journal."""
     with closing(_connect(_uri(path, "ro"), busy_s)) as connection:
         if sqlite_errors.marker(path).exists():
             _check(connection, path)
@@ -254,7 +255,7 @@ def _look(path: Path, busy_s: float) -> int:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Look at all of a database that was found damaged while it was in use."""
+    """Check a database that was marked as damaged. Raises sqlite3.DatabaseError if it is; else removes the mark."""
     for (finding,) in connection.execute("PRAGMA quick_check(1)"):
         if finding != "ok":
             raise sqlite3.DatabaseError(f"malformed: {finding}")
@@ -269,7 +270,7 @@ def _migrate(connection: sqlite3.Connection, path: Path | None, migrations: Sequ
         back_up(connection, path.with_name(f"{path.stem}-before-v{len(migrations)}{path.suffix}"))
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another program may have done it since.
+        # Another program may have migrated it meanwhile.
         for migration in migrations[version_of(connection) :]:
             migration(connection)
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
@@ -281,7 +282,7 @@ def _migrate(connection: sqlite3.Connection, path: Path | None, migrations: Sequ
 
 
 def back_up(connection: sqlite3.Connection, copy: Path) -> None:
-    """Copy a database as it is now, for its owner alone; an older copy of that name goes once this one is whole."""
+    """Copy a database, readable by its owner alone; an older copy is replaced once this one is complete."""
     unfinished = copy.with_name(copy.name + ".part")
     try:
         unfinished.unlink(missing_ok=True)
@@ -290,12 +291,12 @@ def back_up(connection: sqlite3.Connection, copy: Path) -> None:
             connection.backup(target)
         unfinished.replace(copy)
     except OSError as error:
-        what = f"The conversations cannot be copied to {copy} before they are brought up to date"
+        what = f"The conversations cannot be copied to {copy} before their migration"
         raise StoreError(*refused(what, error, OWN_FOLDER)) from error
 
 
 def set_aside(path: Path, clock: Clock) -> Path:
-    """Give a damaged database another name, with what SQLite keeps beside it. Raises StoreError."""
+    """Rename a damaged database and its companions. Raises StoreError."""
     stem = f"{path.stem}-damaged-{clock():%Y%m%dT%H%M%SZ}"
     number, aside = 1, path.with_name(stem + path.suffix)
     while aside.exists():
@@ -308,6 +309,6 @@ def set_aside(path: Path, clock: Clock) -> Path:
                 path.with_name(path.name + companion).rename(aside.with_name(aside.name + companion))
         sqlite_errors.marker(path).unlink(missing_ok=True)
     except OSError as error:
-        what = f"The file of conversations {path} is damaged and cannot be set aside"
+        what = f"The file of conversations {path} is damaged and cannot be renamed"
         raise StoreError(*refused(what, error, "move it away, and start again")) from error
     return aside

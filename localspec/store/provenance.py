@@ -1,9 +1,8 @@
-"""The rounds of a reply in a few bytes a token.
+"""The compact encoding of a reply's rounds, in a few bytes a token.
 
-A record is one version byte and a zlib stream of frames, so that records written one after another while a
-reply streams can be joined without being understood. All numbers are unsigned LEB128 ("n" below), times are
-whole microseconds, texts are UTF-8 after their length in bytes, and strings that recur (drafters, reasons)
-stand once at the beginning of their frame::
+A record is one version byte and a zlib stream of frames, so that frames written while a reply streams can be joined
+without decoding. All numbers are unsigned LEB128 ("n" below), times are whole microseconds, texts are UTF-8 after their
+length in bytes, and recurring strings (drafters, reasons) stand once at the beginning of their frame::
 
     frame     MARK;  n strings, each: n bytes, UTF-8;  n rounds, each a round
     round     index, drafter, depth, draft time, verify time, total time, why, divergence, price,
@@ -11,12 +10,12 @@ stand once at the beginning of their frame::
     token     id, characters of its text, origin + 4 * drafter
     proposal  id, drafter, n bytes, its text in UTF-8
 
-A string is named by its place in the frame, counted from 1; 0 is none. An origin is its place in
-``ORIGINS``. The text of a token is not repeated: it is the next so many characters of the message. A divergence is in
-thousandths of a nat, a price in thousandths of a plain round, both plus 1; 0 was not measured. The mark is a zero,
-written longer than need be, as no number is. Frames of version 3 have a shorter one and their failures in the reason,
-in words; those of version 2 have no prices either, those of version 1 neither divergences nor a mark. A record may have
-frames of several versions, of a reply that began under an older program.
+A string is referred to by its position in the frame, counted from 1; 0 is none. An origin is its index in ``ORIGINS``.
+The text of a token is not repeated: it is the next so many characters of the message. A divergence is in thousandths of
+a nat, a price in thousandths of a plain round, both plus 1; 0 means not measured. The mark is an overlong zero, a form
+that no number has. Frames of version 3 have a shorter mark and their failures in the reason, in words; those of version
+2 have no prices either, those of version 1 neither divergences nor a mark. A record may have frames of several
+versions, if its reply began under an older program.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from localspec.engine.wire import split_why
 
 VERSION = 4
 _READ = (b"\x01", b"\x02", b"\x03", b"\x04")
-"""Versions there are."""
+"""The version bytes that can be read."""
 MARKS = {4: b"\x80\x80\x80\x00", 3: b"\x80\x80\x00", 2: b"\x80\x00"}
-"""By version; none begins another, and no frame of version 1 begins with one."""
+"""The marks by version; none is a prefix of another, and no frame of version 1 begins with one."""
 _PER_UNIT = 1000
 """Divergences and prices are in thousandths."""
 ORIGINS = (Origin.PLAIN, Origin.ACCEPTED, Origin.CORRECTED, Origin.BONUS)
-"""In the order of their codes; never to be changed."""
+"""The origins in the order of their codes, which must never change."""
 
 _HEAD_BYTES = 4096
-"""The first round is rarely longer, with the strings before it."""
+"""Bytes that nearly always contain the first round and the strings before it."""
 _CODES = {origin: code for code, origin in enumerate(ORIGINS)}
 
 
 def frame(rounds: Sequence[Round]) -> bytes:
-    """Some rounds, by themselves."""
+    """Encode rounds as one frame."""
     writer = _Writer()
     for round_ in rounds:
         writer.round(round_)
@@ -52,12 +51,12 @@ def frame(rounds: Sequence[Round]) -> bytes:
 
 
 def record(frames: Iterable[bytes]) -> bytes:
-    """Frames as they lie in the database."""
+    """Encode frames as a record for the database."""
     return bytes([VERSION]) + zlib.compress(b"".join(frames))
 
 
 def frames_of(stored: bytes) -> bytes:
-    """Undo ``record``, up to the borders between frames. Raises ValueError for what is damaged or from the future."""
+    """Decode a record to its joined frames. Raises ValueError if it is damaged or of a newer version."""
     if stored[:1] not in _READ:
         raise ValueError(f"rounds are stored in version {stored[0] if stored else 'none'}, not {VERSION}")
     try:
@@ -67,7 +66,7 @@ def frames_of(stored: bytes) -> bytes:
 
 
 def rounds_of(stored: bytes, text: str) -> tuple[Round, ...]:
-    """The rounds again; ``text`` is what their tokens say. Raises ValueError as ``frames_of`` does."""
+    """Decode a record to rounds; ``text`` has the text of their tokens. Raises ValueError as ``frames_of``."""
     reader = _Reader(frames_of(stored), text)
     try:
         return tuple(reader.rounds())
@@ -76,7 +75,7 @@ def rounds_of(stored: bytes, text: str) -> tuple[Round, ...]:
 
 
 def first_round_of(stored: bytes) -> Round | None:
-    """The first round without the texts of its tokens, unpacked only so far. Raises ValueError as ``frames_of``."""
+    """Decode the first round only, without the texts of its tokens. Raises ValueError as ``frames_of``."""
     if stored[:1] in _READ:
         with suppress(zlib.error, IndexError):
             head = zlib.decompressobj().decompress(stored[1:], _HEAD_BYTES)
@@ -85,7 +84,7 @@ def first_round_of(stored: bytes) -> Round | None:
 
 
 class _Writer:
-    """Writes rounds, and collects the strings they name."""
+    """Encodes rounds and collects their strings."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -140,7 +139,7 @@ class _Writer:
 
 
 class _Reader:
-    """Reads frames; ``IndexError`` where they end too early."""
+    """Decodes frames. Raises IndexError where they end too early."""
 
     def __init__(self, data: bytes, text: str) -> None:
         self._data = data
@@ -158,7 +157,7 @@ class _Reader:
                 yield self._round()
 
     def _read_mark(self) -> int:
-        """The version of the frame that begins here."""
+        """Read the mark at the beginning of a frame and return its version."""
         for version, mark in MARKS.items():
             if self._data.startswith(mark, self._at):
                 self._at += len(mark)
@@ -193,7 +192,7 @@ class _Reader:
         )
 
     def _measured(self, *, since: int) -> float | None:
-        """A value in thousandths that frames have ``since`` this version."""
+        """Read a value in thousandths that exists ``since`` a version; None if it was not measured."""
         stored = self._number() if self._version >= since else 0
         return (stored - 1) / _PER_UNIT if stored else None
 

@@ -1,7 +1,7 @@
-"""A reply on its way into the database, written while it streams.
+"""The recording of a reply in the database while it streams.
 
-Every write appends what is new, a few times a second; what was stored is not touched again until the
-reply ends. A program that is killed loses what came since the last write, and nothing else.
+A few times a second a write appends what is new; earlier writes stay untouched until the reply ends. A killed program
+loses only what came since the last write.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from localspec.store import provenance
 from localspec.store.database import Statement, storable
 from localspec.store.rows import end_part, start_part, update_content
 from localspec.store.tree import Node, ReplyState
-from localspec.store.write_queue import Journal
+from localspec.store.write_queue import WriteQueue
 
 INTERVAL_S = 0.4
-"""The longest that text waits to be written, as long as somebody calls ``tick`` or events come."""
+"""The longest that text waits to be written, while events or calls of ``tick`` come."""
 
 Monotonic = Callable[[], float]
 Ended = Callable[[Node], tuple[Statement, ...]]
-"""Told the node as it is at the end; gives what else is to be written with it."""
+"""Called with the final node; returns further statements to write with it."""
 
 
 class Recorder:
-    """Takes the events of one reply. Never raises for what is wrong with the disk: see ``trouble``."""
+    """Records the events of one reply. Never raises for a fault of the disk: see ``trouble``."""
 
-    def __init__(self, journal: Journal, node: Node, part: int, monotonic: Monotonic, ended: Ended) -> None:
-        """``node`` is the message as it is before; what comes is added to its content."""
+    def __init__(self, write_queue: WriteQueue, node: Node, part: int, monotonic: Monotonic, ended: Ended) -> None:
+        """``node`` is the message before the reply; new text is appended to its content."""
         self.node = node
         """The message; its content and state are up to date once the reply has ended."""
         self.keeps_figures = True
-        """Whether tokens, rounds and times are stored with the text. To be set before the first event."""
-        self._journal = journal
+        """True to store tokens, rounds and times with the text. To be set before the first event."""
+        self._journal = write_queue
         self._part = part
         self._monotonic = monotonic
         self._ended = ended
@@ -46,12 +46,12 @@ class Recorder:
 
     @property
     def message(self) -> str:
-        """Id of the message."""
+        """The id of the message."""
         return self.node.id
 
     @property
     def trouble(self) -> StoreError | None:
-        """Why something could not be written yet; it is tried again with every write."""
+        """The reason why writes are pending; they are tried again with every write."""
         return self._journal.trouble
 
     @property
@@ -59,7 +59,7 @@ class Recorder:
         return self.node.state is not ReplyState.WRITING
 
     def receive(self, event: Event) -> None:
-        """Take in the next event; nothing after the last."""
+        """Record the next event; events after the end are ignored."""
         if self.ended:
             return
         match event:
@@ -73,17 +73,17 @@ class Recorder:
                 self._end(ReplyState.DONE, replace(event, text="", timings=timings), None)
 
     def fail(self, error: LocalSpecError) -> None:
-        """The reply broke off; what came of it stays."""
+        """End the reply with an error; its text stays."""
         if not self.ended:
             self._end(ReplyState.FAILED, None, error)
 
     def tick(self) -> None:
-        """Write what is due. To be called now and then, for events may stay away."""
+        """Write what is due. To be called now and then, because events may pause."""
         if self._unwritten and self._monotonic() - self._written_at_s >= INTERVAL_S:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is new now."""
+        """Write what is new."""
         if not self._unwritten or self.ended:
             return
         text, frame = self._take()
@@ -94,7 +94,7 @@ class Recorder:
         self._written_at_s = self._monotonic()
 
     def _take(self) -> tuple[str, bytes]:
-        """What is new, and from now on is not."""
+        """The text and the frame of the new rounds, which then count as written."""
         text = storable("".join(token.text for round_ in self._unwritten for token in round_.tokens))
         frame = provenance.frame(self._unwritten) if self.keeps_figures else b""
         self._texts.append(text)
@@ -103,7 +103,7 @@ class Recorder:
         return text, frame
 
     def _end(self, state: ReplyState, finished: Finished | None, error: LocalSpecError | None) -> None:
-        """Put text and rounds where those of finished replies lie."""
+        """Move text and rounds to their final place."""
         if self._unwritten:
             self._take()
         self.node = replace(self.node, content="".join(self._texts), state=state)

@@ -1,4 +1,4 @@
-"""The figures of all replies in one pass, a few hundred rows at a time, for whoever counts them."""
+"""The figures of all replies, read in one pass of a few hundred rows at a time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import ReplyState
 
 PAGE_N = 500
-"""Rows held at a time; between pages others may use the database."""
+"""Rows read at a time; between pages others may use the database."""
 
-# A run is inserted when it begins, so the order of rows is that of time.
+# A row is inserted when its reply begins, so rows are in the order of time.
 _PAGE = """
     SELECT reply.rowid, message.id, message.created, state, about, started, rounds, finished,
         CASE WHEN ? THEN substr(content, begin + 1) ELSE '' END, message.parent, message.conversation
@@ -36,53 +36,53 @@ _PAGE = """
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """What is read besides the figures, which takes time, and where to stop."""
+    """The choice of records, and of fields that take time to read."""
 
     texts: bool = False
     rounds: bool = False
     settled: bool = False
-    """End before the first run that is still going on, so that a later pass from there misses none."""
+    """True to end before the first reply that is being written, so that a later pass from there misses none."""
     trial: str | None = None
-    """The runs that count for the trial of this id alone, those that broke off before their first round included."""
+    """The id of a trial: only its replies, including those that failed before their first round."""
 
 
 FIGURES = RecordFilter()
-"""The figures alone."""
+"""The filter for all records, with figures only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecord:
-    """One run of the engine: a reply, or what was added to one."""
+    """The figures of one run of the engine: a reply, or a continuation of one."""
 
     place: int
-    """Where a pass has come to with it."""
+    """The position in the order of records, to continue a pass after it."""
     message: str
-    """Id of the message."""
+    """The id of the message."""
     at: datetime
-    """When the message was begun, in UTC."""
+    """The time at which the message was begun, in UTC."""
     state: ReplyState
     about: ReplyMetadata
     timings: Timings
     prompt_n: int | None = None
-    """Tokens of the whole prompt; None if it never was tokenized, or figures were not kept."""
+    """Tokens of the whole prompt; None if it was never tokenized, or figures were not kept."""
     ttft_s: float | None = None
-    """From the request until there was a first token: reading the prompt, and the first round."""
+    """The time to first token: the prompt and the first round."""
     reason: FinishReason | None = None
     text: str = ""
-    """What was said, if asked for."""
+    """The text, if the filter has ``texts``."""
     rounds: tuple[Round, ...] = ()
-    """If asked for; the texts of their tokens only if texts were too."""
+    """The rounds, if the filter has ``rounds``; the texts of their tokens only with ``texts``."""
     question: str | None = None
-    """Id of the message above."""
+    """The id of the parent message."""
     conversation: str = ""
-    """Id of the conversation."""
+    """The id of the conversation."""
 
 
-def survey(database: Database, after: int, since: datetime | None, asked: RecordFilter) -> Iterator[ReplyRecord]:
-    """All runs begun after the one at the place ``after`` that have ended and left figures, oldest first.
+def read_records(database: Database, after: int, since: datetime | None, asked: RecordFilter) -> Iterator[ReplyRecord]:
+    """The records after the place ``after`` of replies that have ended and left figures, oldest first.
 
-    What is deleted no longer counts. Figures of a run that did not finish are added up from its rounds. Records
-    that cannot be read are passed over. Raises StoreError.
+    Deleted replies do not count. Figures of an unfinished reply are added up from its rounds. Unreadable records are
+    skipped. Raises StoreError.
     """
     since_micros = 0 if since is None else to_micros(since)
     while page := database.query(_PAGE, (asked.texts, after, asked.trial, asked.trial, since_micros, PAGE_N)):
@@ -98,7 +98,7 @@ def survey(database: Database, after: int, since: datetime | None, asked: Record
 
 
 def _counts(run: ReplyRecord, trial: str | None) -> bool:
-    """Whether there is something to say of it: figures, or for its trial that it failed."""
+    """True if the record has figures, or with a trial if it failed in that."""
     if trial is None:
         return run.timings.rounds_n > 0
     return run.about.trial == trial and (run.timings.rounds_n > 0 or run.state is ReplyState.FAILED)
@@ -127,7 +127,7 @@ def _run(row: Row, *, rounds: bool) -> ReplyRecord:
         about=about,
         timings=timings,
         prompt_n=started.prompt_n if started is not None else None,
-        # How long the prompt took is known from the end of a reply alone.
+        # The time of the prompt is known only from the end of a reply.
         ttft_s=timings.prompt_ms / 1e3 + first.total_s if finished is not None and first is not None else None,
         reason=finished.reason if finished is not None else None,
         text=text,
@@ -146,7 +146,7 @@ def _added_up(rounds: tuple[Round, ...], about: ReplyMetadata) -> Timings:
 
 @lru_cache(maxsize=256)
 def _about(text: str) -> ReplyMetadata:
-    """Replies in a row are mostly made with the same."""
+    """The parsed metadata, cached because successive replies mostly have the same."""
     return about_from_dict(json.loads(text))
 
 

@@ -1,4 +1,4 @@
-"""After a program died in the middle of a reply: what it had stored becomes the message."""
+"""The recovery of replies whose program died: the stored text becomes the message."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from localspec.store.writer_lock import living_writers
 
 
 def finish_cut_off(database: Database, path: Path | None) -> int:
-    """Mark replies as cut off whose writer is gone; how many there were. Raises StoreError."""
+    """Mark replies of dead writers as cut off; return how many there were. Raises StoreError."""
     rows = database.query("SELECT message, part, writer FROM reply WHERE state = 'writing'")
-    # Only now: a program that begins to write after this look has none of these replies.
+    # After the query: a program that starts later has none of these replies.
     alive = living_writers(path) if path is not None else set()
     left = [(message, part) for message, part, writer in rows if writer not in alive]
-    return sum(_settle(database, message, part) for message, part in left)
+    return sum(_finish(database, message, part) for message, part in left)
 
 
-def _settle(database: Database, message: str, part: int) -> bool:
-    """Text and rounds of the chunks go to where those of a finished reply lie; whether they had to.
+def _finish(database: Database, message: str, part: int) -> bool:
+    """Move text and rounds of the chunks to their final place; False if the reply has ended meanwhile.
 
-    In one transaction: others do this too, and a writer that was taken for dead may end its reply meanwhile.
+    In one transaction: other programs do this too, and a writer without a lock may end its reply meanwhile.
     """
     with database.transaction() as connection:
         still = "SELECT 1 FROM reply WHERE message = ? AND part = ? AND state = 'writing'"

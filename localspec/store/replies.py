@@ -1,6 +1,6 @@
-"""How a reply came about: with which models and options, in which rounds, and how it ended.
+"""Stored replies: their models and options, rounds and ends.
 
-A reply that is continued has several parts, each with an engine's own Started and Finished.
+A continued reply has several parts, each with a Started and a Finished of its own.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from localspec.store.tree import ReplyState
 
 @dataclass(frozen=True, slots=True)
 class ModelFileRecord:
-    """The file of a model, to be known again wherever it lies."""
+    """The identity of a model file, independent of its folder."""
 
     name: str
-    """Without its folders."""
+    """The name without folders."""
     sha256: str | None = None
-    """None if nobody has reckoned it."""
+    """None if it was not computed."""
     size_bytes: int | None = None
     sample: str | None = None
-    """Of its size and its first and last megabyte, in 16 hexadecimal digits; None for replies of older versions."""
+    """The digest of size, first and last megabyte, in 16 hexadecimal digits; None in replies of older versions."""
 
     def agrees_with(self, other: ModelFileRecord | None) -> bool:
-        """Whether it may be the same file: nothing that is known of both differs."""
+        """True if it may be the same file: all fields known of both are equal."""
         if other is None or (self.name, self.size_bytes) != (other.name, other.size_bytes):
             return False
         known = ((self.sha256, other.sha256), (self.sample, other.sample))
@@ -44,34 +44,34 @@ class Arm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplyMetadata:
-    """What a reply is made with."""
+    """The models, options and trial of a reply."""
 
     options: ReplyOptions = field(default_factory=ReplyOptions)
     target: ModelFileRecord | None = None
     draft: ModelFileRecord | None = None
     pair_id: str | None = None
     plain_per_second: float | None = None
-    """Measured speed of the target at depth 0, for the speed-up of a reply that was cut off."""
+    """The measured speed of the target at depth 0, for the speed-up of a reply that was cut off."""
     template: str | None = None
-    """Of the target's chat template, in 16 hexadecimal digits; None for replies of older versions."""
+    """The digest of the target's chat template, in 16 hexadecimal digits; None in replies of older versions."""
     trial: str | None = None
-    """Id of the trial that it counts for."""
+    """The id of the trial that it counts for."""
     arm: Arm | None = None
-    """Which side of the trial it is."""
+    """Its side of the trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyPart:
-    """One run of the engine."""
+    """The result of one run of the engine."""
 
     about: ReplyMetadata
     state: ReplyState
     begin: int = 0
-    """Characters of the message that were there before this part."""
+    """Characters of the message before this part."""
     started: Started | None = None
     rounds: tuple[Round, ...] = ()
     finished: Finished | None = None
-    """Its text is left empty: the message has it."""
+    """Its text is empty, because the message has it."""
     error: LocalSpecError | None = None
 
     @property
@@ -79,7 +79,7 @@ class ReplyPart:
         return tuple(token for round_ in self.rounds for token in round_.tokens)
 
     def to_reply(self) -> Reply:
-        """As the chat had it while it grew."""
+        """The reply as the chat had it."""
         reply = Reply()
         reply.tally.plain_per_second = self.about.plain_per_second
         if self.started is not None:
@@ -95,10 +95,10 @@ class ReplyPart:
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """All that is known of one reply."""
+    """A reply with its parts."""
 
     text: str
-    """Of the whole message. What was edited by hand or brought from elsewhere has no tokens."""
+    """The text of the whole message. Text that was edited or imported has no tokens."""
     parts: tuple[ReplyPart, ...]
     """Oldest first, at least one."""
 
@@ -108,16 +108,16 @@ class StoredReply:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """Those of all parts; their texts end where the text does."""
+        """The tokens of all parts; their texts end where the message does."""
         return tuple(token for part in self.parts for token in part.tokens)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """Those of all parts; each part counts its own from 0."""
+        """The rounds of all parts; each part numbers its own from 0."""
         return tuple(round_ for part in self.parts for round_ in part.rounds)
 
     def to_reply(self) -> Reply:
-        """As the chat would have it; the figures of a reply in several parts are added up anew."""
+        """The reply as the chat would have it; figures of several parts are added up."""
         replies = [part.to_reply() for part in self.parts]
         return replies[0] if len(replies) == 1 else _joined(replies)
 

@@ -1,6 +1,6 @@
-"""Replies as JSON objects and back: in the database, and in what is exported.
+"""The JSON form of replies, in the database and in exports.
 
-Events are written as ``engine.wire`` writes them for scripts. Unknown fields are passed over.
+Events have the form of ``engine.wire``. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from localspec.store.tree import ReplyState
 Data = Mapping[str, Any]
 
 _SELDOM = ("template", "trial", "arm")
-"""Fields of ``ReplyMetadata`` that are left out where there is nothing to say."""
+"""Fields of ``ReplyMetadata`` that are left out if they are None."""
 
 
 def about_to_dict(about: ReplyMetadata) -> dict[str, Any]:
-    """What a reply is made with."""
+    """The JSON object of a reply's metadata."""
     data = {name: value for name, value in asdict(about).items() if value is not None or name not in _SELDOM}
     data["options"]["sampling"]["logit_bias"] = [
         # JSON has no infinity.
@@ -35,7 +35,7 @@ def about_to_dict(about: ReplyMetadata) -> dict[str, Any]:
 
 
 def about_from_dict(data: Data) -> ReplyMetadata:
-    """Undo ``about_to_dict``. Raises KeyError, TypeError or ValueError for what is none."""
+    """Parse the object of ``about_to_dict``. Raises KeyError, TypeError or ValueError if it is malformed."""
     return ReplyMetadata(
         options=_options(data.get("options") or {}),
         target=_model_file(data.get("target")),
@@ -74,17 +74,17 @@ def _known(kind: type[Any], data: Data) -> dict[str, Any]:
 
 
 def error_to_dict(error: LocalSpecError | None) -> dict[str, Any] | None:
-    """Why a reply broke off."""
+    """The JSON object of an error."""
     return None if error is None else {"code": error.exit_code, "message": error.message, "hint": error.hint}
 
 
 def error_from_dict(data: Data | None) -> LocalSpecError | None:
-    """Undo ``error_to_dict``."""
+    """Parse the object of ``error_to_dict``."""
     return None if data is None else error_from_code(data["code"], data["message"], data.get("hint", ""))
 
 
 def part_to_dict(part: ReplyPart) -> dict[str, Any]:
-    """A part with all of its rounds."""
+    """The JSON object of a part with all its rounds."""
     return {
         "about": about_to_dict(part.about),
         "state": part.state,
@@ -97,7 +97,7 @@ def part_to_dict(part: ReplyPart) -> dict[str, Any]:
 
 
 def part_from_dict(data: Data) -> ReplyPart:
-    """Undo ``part_to_dict``. Raises KeyError, TypeError or ValueError for what is none."""
+    """Parse the object of ``part_to_dict``. Raises KeyError, TypeError or ValueError if it is malformed."""
     rounds = [event_from_dict(round_) for round_ in data.get("rounds") or ()]
     return ReplyPart(
         about=about_from_dict(data.get("about") or {}),

@@ -1,4 +1,4 @@
-"""How the replies of an open conversation were written: read from the database, or begun and recorded."""
+"""The parts of replies in an open conversation: read from the database, or recorded."""
 
 from __future__ import annotations
 
@@ -8,37 +8,42 @@ from localspec.store.heading_writer import HeadingWriter
 from localspec.store.recorder import Ended, Monotonic, Recorder
 from localspec.store.replies import ReplyMetadata, ReplyPart
 from localspec.store.tree import Node, ReplyState
-from localspec.store.write_queue import Journal
+from localspec.store.write_queue import WriteQueue
 from localspec.store.writer_lock import WriterLock
 
 
 class ReplyParts:
-    """A reply has a part for each time that the engine wrote at it."""
+    """Access to the parts of replies: one part for each run of the engine."""
 
     def __init__(
-        self, database: Database, journal: Journal, writer: WriterLock, keeper: HeadingWriter, monotonic: Monotonic
+        self,
+        database: Database,
+        write_queue: WriteQueue,
+        writer: WriterLock,
+        heading_writer: HeadingWriter,
+        monotonic: Monotonic,
     ) -> None:
         self._database = database
-        self._journal = journal
+        self._journal = write_queue
         self._writer = writer
-        self._keeper = keeper
+        self._heading = heading_writer
         self._monotonic = monotonic
         self._begun_n: dict[str, int] = {}
-        """Of replies that were begun here; they may not be stored yet."""
+        """The number of parts of replies that were begun here, which may not be stored yet."""
 
     def of(self, node: Node) -> tuple[ReplyPart, ...]:
-        """As they are stored. Raises StoreError if they cannot be read; ValueError if their rounds are damaged."""
+        """The stored parts of a reply. Raises StoreError if they cannot be read, ValueError if rounds are damaged."""
         return rows.parts_of(self._database, node)
 
     def next(self, node: Node) -> int:
-        """The number of the part to come. Raises StoreError if what is stored cannot be read now."""
+        """The number of the next part. Raises StoreError if the stored parts cannot be read now."""
         begun_n = self._begun_n.get(node.id)
         return len(self.of(node)) if begun_n is None else begun_n
 
     def begin(self, node: Node, part: int, about: ReplyMetadata, ended: Ended, *before: Statement) -> Recorder:
-        """Record what is written at a reply from now on; ``before`` is stored together with its beginning."""
-        self._keeper.touch()
+        """Begin a part and return its recorder; ``before`` is stored together with the beginning."""
+        self._heading.touch()
         self._begun_n[node.id] = part + 1
         begun = ReplyPart(about, ReplyState.WRITING, begin=len(node.content))
-        self._keeper.write(*before, rows.insert_part(node.id, part, begun, self._writer.sign()))
+        self._heading.write(*before, rows.insert_part(node.id, part, begun, self._writer.sign()))
         return Recorder(self._journal, node, part, self._monotonic, ended)

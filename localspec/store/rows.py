@@ -1,4 +1,4 @@
-"""Nouns to rows and back: the only module that names columns for reading and writing."""
+"""The mapping of conversations to rows and back; only this module names columns for reading and writing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PARTS = """
 
 
 def insert_heading(heading: Heading) -> Statement:
-    """A new conversation."""
+    """The statement that inserts a conversation."""
     values = (
         heading.id,
         to_micros(heading.created),
@@ -59,7 +59,7 @@ def insert_heading(heading: Heading) -> Statement:
 
 
 def update_heading(before: Heading, now: Heading) -> Statement | None:
-    """A conversation that has changed; only what has, for another program may change the rest. None if nothing has."""
+    """The statement that updates the changed columns, as another program may change others; None if none changed."""
     names = [name.strip() for name in _HEADING.split(",")]
     changed = {
         name: value
@@ -73,7 +73,7 @@ def update_heading(before: Heading, now: Heading) -> Statement | None:
 
 
 def insert_node(conversation: str, node: Node) -> Statement:
-    """A new message; its parent must be there."""
+    """The statement that inserts a message, whose parent must exist."""
     return (
         "INSERT INTO message (id, conversation, parent, role, created, deleted, content) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
@@ -89,7 +89,7 @@ def insert_node(conversation: str, node: Node) -> Statement:
 
 
 def update_deleted(node: Node) -> Statement:
-    """A message that was deleted or restored."""
+    """The statement that marks a message as deleted or restored."""
     deleted = None if node.deleted is None else to_micros(node.deleted)
     return "UPDATE message SET deleted = ? WHERE id = ?", (deleted, node.id)
 
@@ -99,7 +99,7 @@ def update_content(message: str, content: str) -> Statement:
 
 
 def insert_part(message: str, number: int, part: ReplyPart, writer: str | None = None) -> Statement:
-    """A part of a reply, with its rounds if it has any."""
+    """The statement that inserts a part of a reply."""
     return (
         """INSERT INTO reply (message, part, state, writer, begin, about, started, rounds, finished, error)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -119,14 +119,14 @@ def insert_part(message: str, number: int, part: ReplyPart, writer: str | None =
 
 
 def start_part(message: str, number: int, started: Started) -> Statement:
-    """A part whose prompt is tokenized."""
+    """The statement that stores the Started event of a part."""
     return "UPDATE reply SET started = ? WHERE message = ? AND part = ?", (_event(started), message, number)
 
 
 def end_part(
     message: str, number: int, state: ReplyState, rounds: bytes, finished: Finished | None, error: LocalSpecError | None
 ) -> Statement:
-    """A part that is over."""
+    """The statement that ends a part."""
     return (
         "UPDATE reply SET state = ?, rounds = ?, finished = ?, error = ? WHERE message = ? AND part = ?",
         (state, rounds, _event(finished), _error(error), message, number),
@@ -134,7 +134,7 @@ def end_part(
 
 
 def headings(database: Database, *, deleted: bool) -> list[Summary]:
-    """Conversations, the pinned ones first, then by when something was said last."""
+    """The conversations, pinned ones first, then by the time of the last message."""
     rows = database.query(
         f"""SELECT {_HEADING},
             (SELECT count(*) FROM message
@@ -146,17 +146,15 @@ def headings(database: Database, *, deleted: bool) -> list[Summary]:
 
 
 def heading_of(database: Database, conversation: str) -> Heading:
-    """Raises NotFoundError."""
+    """The heading of a conversation. Raises NotFoundError."""
     rows = database.query(f"SELECT {_HEADING} FROM conversation WHERE id = ?", (conversation,))
     if not rows:
-        raise NotFoundError(
-            f"There is no conversation {conversation}.", "`localspec history list` shows those there are."
-        )
+        raise NotFoundError(f"There is no conversation {conversation}.", "`localspec history list` shows all of them.")
     return _heading(rows[0])
 
 
 def nodes_of(database: Database, conversation: str) -> list[Node]:
-    """All messages, what is being written of them included, oldest first."""
+    """All messages, oldest first, with the stored text of one that is being written."""
     return [
         Node(
             node,
@@ -172,12 +170,12 @@ def nodes_of(database: Database, conversation: str) -> list[Node]:
 
 
 def parts_of(database: Database, node: Node) -> tuple[ReplyPart, ...]:
-    """How a message was written; empty if no model wrote it."""
+    """The parts of a reply; empty if no model wrote it."""
     return _parts(database, "reply.message = ?", node.id, {node.id: node.content}).get(node.id, ())
 
 
 def document_of(database: Database, conversation: str) -> ConversationDocument:
-    """All of a conversation. Raises NotFoundError."""
+    """A whole conversation. Raises NotFoundError."""
     heading = heading_of(database, conversation)
     nodes = nodes_of(database, conversation)
     texts = {node.id: node.content for node in nodes}
@@ -186,7 +184,7 @@ def document_of(database: Database, conversation: str) -> ConversationDocument:
 
 
 def insert_document(document: ConversationDocument) -> list[Statement]:
-    """All statements that write a conversation."""
+    """The statements that insert a whole conversation."""
     statements = [insert_heading(document.heading)]
     for message in document.messages:
         statements.append(insert_node(document.heading.id, message.node))
@@ -215,7 +213,7 @@ def _parts(database: Database, where: str, value: str, texts: dict[str, str]) ->
 
 
 def _chunks(database: Database, message: str) -> list[bytes]:
-    """The frames of a reply that is being written."""
+    """The stored frames of a reply that is being written."""
     return [
         chunk for (chunk,) in database.query("SELECT rounds FROM chunk WHERE message = ? ORDER BY number", (message,))
     ]

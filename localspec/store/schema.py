@@ -1,10 +1,10 @@
-"""The tables, as a list of steps that each make the next version from the one before.
+"""The tables, as a list of migrations from each version to the next.
 
-A step is never changed once it was released; a change of the tables is a new step at the end. The number
-of steps taken stands in the database (``PRAGMA user_version``).
+A released migration is never changed; a change of the tables is a new one at the end. The database has the number of
+migrations done (``PRAGMA user_version``).
 
-Times are whole microseconds since 1970 in UTC. ``content`` is what was said; while a reply streams,
-it stays and the rest lies in ``chunk``, appended and never rewritten, until the reply ends.
+Times are whole microseconds since 1970 in UTC. ``content`` is the text of a message. While a reply streams, it stays,
+and new text is appended in ``chunk``, until the reply ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Migration = Callable[[sqlite3.Connection], None]
 
 
 def conversations_and_messages(connection: sqlite3.Connection) -> None:
-    """Trees of messages."""
+    """Add the tables of conversations and of messages, which form trees."""
     connection.execute(
         """CREATE TABLE conversation (
             number INTEGER PRIMARY KEY,
@@ -49,7 +49,7 @@ def conversations_and_messages(connection: sqlite3.Connection) -> None:
 
 
 def replies(connection: sqlite3.Connection) -> None:
-    """What a reply was made with, its rounds and its figures; and where it lies while it streams."""
+    """Add the tables of replies, with metadata, rounds and figures, and of chunks for replies that stream."""
     connection.execute(
         """CREATE TABLE reply (
             message TEXT NOT NULL REFERENCES message (id) ON DELETE CASCADE,
@@ -78,7 +78,7 @@ def replies(connection: sqlite3.Connection) -> None:
 
 
 def full_text_search(connection: sqlite3.Connection) -> None:
-    """Words of messages and titles, kept up to date by triggers."""
+    """Add the full-text indexes of messages and titles, updated by triggers."""
     for table, column in (("message", "content"), ("conversation", "title")):
         index = f"{table}_words"
         added = f"INSERT INTO {index} (rowid, {column}) VALUES (new.number, new.{column})"
@@ -100,9 +100,9 @@ def full_text_search(connection: sqlite3.Connection) -> None:
 
 
 def own_settings(connection: sqlite3.Connection) -> None:
-    """What a conversation sets for itself, as a JSON object by ``section.key``."""
+    """Add a conversation's own settings, a JSON object by ``section.key``."""
     connection.execute("ALTER TABLE conversation ADD COLUMN settings TEXT")
 
 
 MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search, own_settings)
-"""Version n of the database is what the first n have made."""
+"""The first n migrations make version n of the database."""

@@ -1,8 +1,8 @@
-"""Finding what was said: words anywhere in messages and titles, whatever characters they are made of.
+"""The search in messages and titles, in all scripts.
 
-A query is words, all of which must be there, in any order; a word finds those that begin with it.
-What stands in double quotes is found as it stands. Case and accents make no difference. What full-text search
-cannot see, signs and scripts without spaces between words, is looked for in the text itself.
+A query is words, all of which must occur, in any order; a word matches as a prefix, and text in double quotes as it
+stands. Case and accents are ignored. Characters that the full-text index lacks, signs and scripts without spaces
+between words, are searched in the text itself.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from localspec.store.snippets import Snippet, literal, pattern, snippet
 from localspec.store.timestamps import from_micros, to_micros
 
 CANDIDATES_N = 2000
-"""So many of the latest hits are ranked; older ones of a word that frequent are not shown."""
+"""The number of the latest hits that are ranked; older ones are not shown."""
 RECENT_DAYS = 30.0
-"""A hit of today weighs twice one of long ago, and a third more than one this old."""
+"""The age at which a hit has lost half of its recency: weight 2 today, 1.5 at this age, 1 long ago."""
 _PARTS = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _WORDS_OF_MANY_LETTERS = re.compile(r"\w+")
 _TELLING_SIGNS = re.compile(r"^[-+#@$%&=<>/\\|~^]|[-+#@$%&=<>/\\|~^]$")
-"""C++ is not C, and --seed is not seed."""
+"""Signs that matter at the ends of a word: C++ is not C, and --seed is not seed."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where the words are."""
+    """A message or a title that matches a query."""
 
     conversation: str
     message: str | None
-    """None if they are in the title."""
+    """None for a hit in the title."""
     title: str
     role: str | None
     at: datetime
-    """When it was said."""
+    """The time of the message."""
     snippet: Snippet
-    """The text around, in pieces, and which of them are the hit itself."""
+    """The text around the hit."""
 
     @property
     def text(self) -> str:
-        """The snippet without marks."""
+        """The snippet as plain text."""
         return "".join(piece for piece, _ in self.snippet)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for."""
+    """A parsed query."""
 
     match: str
-    """In FTS5's language; empty if nothing is left for it."""
+    """The FTS5 expression; empty without words for the index."""
     fragments: tuple[str, ...]
-    """To be found in the text as they are."""
+    """Texts to find literally."""
     patterns: tuple[re.Pattern[str], ...]
-    """What is marked."""
+    """The patterns to mark in a snippet."""
 
     @staticmethod
     def parse(text: str) -> Query:
-        """Any text is a query."""
+        """Parse a query; any text is valid."""
         phrases, fragments, patterns = [], [], []
         for part in _PARTS.finditer(storable(text).replace("\0", " ")):
             quoted, word = part[1], part[2]
@@ -82,10 +82,7 @@ class Query:
 
 
 def search(database: Database, text: str, limit: int, now: datetime) -> list[Hit]:
-    """The best hits first, by rank (BM25) and by how recent they are; titles count as much as messages.
-
-    Raises StoreError.
-    """
+    """The hits, best first by rank (BM25) and recency; titles count as much as messages. Raises StoreError."""
     query = Query.parse(text)
     if not query or limit <= 0:
         return []
@@ -103,14 +100,13 @@ def search(database: Database, text: str, limit: int, now: datetime) -> list[Hit
 
 
 def _candidates(table: str, query: Query) -> tuple[str, list[object]]:
-    """The statement that finds (number, rank, conversation, message, title, role, time), the latest first."""
+    """The statement that selects (number, rank, conversation, message, title, role, time), the latest first."""
     messages = table == "message"
     column = "t.content" if messages else "t.title"
     joined = (
         "JOIN conversation c ON c.id = t.conversation" if messages else "JOIN conversation c ON c.number = t.number"
     )
-    # A title that was made from a question is found in the question.
-    # What a summary says was said before.
+    # A derived title is found in its question, and the content of a summary in the messages before it.
     shown = "c.deleted IS NULL AND " + ("t.deleted IS NULL AND t.role <> 'system'" if messages else "t.title_given")
     columns = "c.id, t.id, c.title, t.role, t.created" if messages else "c.id, NULL, c.title, NULL, t.updated"
     words = f"{table}_words"
@@ -126,13 +122,13 @@ def _candidates(table: str, query: Query) -> tuple[str, list[object]]:
 
 
 def _weight(row: Row, now: datetime) -> float:
-    """BM25 is less than 0, and less is better."""
+    """The rank weighted by recency. BM25 is negative, and less is better."""
     age_days: float = max(0.0, (to_micros(now) - row[6]) / 86_400e6)
     return float(row[1]) * (1.0 + 1.0 / (1.0 + float(age_days) / RECENT_DAYS))
 
 
 def _texts(database: Database, table: str, numbers: Sequence[int]) -> dict[tuple[str, int], str]:
-    """Of the rows to be shown."""
+    """The full texts of rows."""
     column = "content" if table == "message" else "title"
     sql = f"SELECT number, {column} FROM {table} WHERE number IN ({', '.join('?' * len(numbers))})"
     return {(table, number): text for number, text in database.query(sql, numbers)}
@@ -144,12 +140,12 @@ def _hit(row: Row, around: Snippet) -> Hit:
 
 
 def _is_for_words(piece: str) -> bool:
-    """Whether FTS5 sees it: letters and digits of scripts that put spaces between words."""
+    """True if the full-text index can find it: letters and digits of scripts with spaces between words."""
     return bool(_WORDS_OF_MANY_LETTERS.search(piece.replace("_", ""))) and not any(map(_is_unspaced, piece))
 
 
 def _is_unspaced(sign: str) -> bool:
-    """Signs FTS5 does not index count too, for a word with one is not the word without."""
+    """True for characters of scripts without spaces, and for symbols, which FTS5 does not index."""
     if sign < "\u0080":
         return False
     return unicodedata.category(sign) in ("So", "Sk", "Cn") or unicodedata.name(sign, "").startswith(_UNSPACED)

@@ -1,7 +1,6 @@
-"""The text around what was found.
+"""Snippets: the text around a hit.
 
-SQLite can do this too, but looks up the whole query anew for each row, which for the beginning of a frequent
-word takes longer than the search.
+SQLite's own snippets run the whole query again for each row, which for a frequent prefix takes longer than the search.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from collections.abc import Sequence
 from itertools import islice
 
 Snippet = tuple[tuple[str, bool], ...]
-"""Pieces of text, and which of them were looked for."""
+"""Pieces of text, each with True if it matches the query."""
 
 LENGTH = 140
-"""Characters, roughly."""
+"""The approximate length of a snippet, in characters."""
 _BEFORE = 40
-_LOOKED_AT = 300
-"""So many places of a text are looked at for the one with the most words."""
+_MAX_PLACES = 300
+"""Matches of each pattern that are compared to find the place with the most words."""
 _LETTER = r"[^\W_]"
 
 
 class _Fold(dict[int, str]):
-    """For ``str.translate``: every character without case and accents, as one character."""
+    """A table for ``str.translate`` that maps every character to one without case and accents."""
 
     def __missing__(self, code: int) -> str:
         base = unicodedata.normalize("NFKD", chr(code))[:1].lower()[:1] or chr(code)
@@ -35,29 +34,29 @@ _FOLD = _Fold()
 
 
 def pattern(words: str, *, whole: bool) -> re.Pattern[str]:
-    """Finds words in a folded text as full-text search does: one after the other, the last one ``whole`` or begun."""
+    """A pattern for words in a row in a folded text; the last word is ``whole`` or a prefix."""
     pieces = [re.escape(piece) for piece in re.findall(f"{_LETTER}+", fold(words))]
     end = f"(?!{_LETTER})" if whole else f"{_LETTER}*"
     return re.compile(f"(?<!{_LETTER})" + r"[\W_]+".join(pieces) + end)
 
 
 def literal(fragment: str) -> re.Pattern[str]:
-    """Finds a text as it stands."""
+    """A pattern for a literal text."""
     return re.compile(re.escape(fold(fragment)))
 
 
 def fold(text: str) -> str:
-    """As long as before."""
+    """``text`` without case and accents; its length stays."""
     return text.lower() if text.isascii() else text.translate(_FOLD)
 
 
 def snippet(text: str, patterns: Sequence[re.Pattern[str]]) -> Snippet:
-    """Where most of the patterns are near each other; the beginning, if none is found."""
+    """The snippet at the place where most patterns match close together; the beginning if none does."""
     folded = fold(text)
     places = sorted(
         (found.start(), found.end(), which)
         for which, each in enumerate(patterns)
-        for found in islice(each.finditer(folded), _LOOKED_AT)
+        for found in islice(each.finditer(folded), _MAX_PLACES)
     )
     at = max(places, key=lambda place: (_kinds_near(places, place[0]), -place[0]))[0] if places else 0
     begin = _word_begin(text, max(0, at - _BEFORE), at)
@@ -77,7 +76,7 @@ def _kinds_near(places: Sequence[tuple[int, int, int]], at: int) -> int:
 
 
 def _word_begin(text: str, begin: int, at: int) -> int:
-    """The next beginning of a word."""
+    """The first beginning of a word from ``begin`` to ``at``."""
     if begin == 0:
         return 0
     space = next((n for n in range(begin, at) if text[n].isspace()), None)
@@ -85,14 +84,14 @@ def _word_begin(text: str, begin: int, at: int) -> int:
 
 
 def _word_end(text: str, end: int) -> int:
-    """The last end of a word."""
+    """The last end of a word before ``end``."""
     if end == len(text):
         return end
     return next((n for n in range(end, max(end - 30, 0), -1) if text[n].isspace()), end)
 
 
 def _tidy(pieces: Sequence[tuple[str, bool]]) -> Snippet:
-    """On one line, neighbours of one kind together."""
+    """The pieces on one line, with neighbours of one kind joined."""
     joined: list[tuple[str, bool]] = []
     for text, hit in pieces:
         text = re.sub(r"\s+", " ", text)

@@ -1,4 +1,4 @@
-"""All conversations of one user, in one file."""
+"""The store: all conversations of one user, in one file."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from localspec.store.documents import ConversationDocument, Heading, Summary
 from localspec.store.ids import Ids, abbreviated, new_id
 from localspec.store.opening import Opened, open_again, open_file, open_memory
 from localspec.store.recorder import Monotonic
-from localspec.store.records import FIGURES, RecordFilter, ReplyRecord, survey
+from localspec.store.records import FIGURES, RecordFilter, ReplyRecord, read_records
 from localspec.store.recovery import finish_cut_off
 from localspec.store.search import Hit, search
 from localspec.store.timestamps import Clock, now, to_micros
 from localspec.store.tree import Tree
-from localspec.store.write_queue import Journal
+from localspec.store.write_queue import WriteQueue
 from localspec.store.writer_lock import WriterLock
 
 BUSY_S = 2.0
-"""How long to wait for another program that is writing."""
+"""The time to wait for another program that is writing."""
 KEPT = timedelta(days=30)
-"""How long a deleted conversation can be restored."""
+"""The time for which a deleted conversation can be restored."""
 
 
 def database_file() -> Path:
-    """Where conversations are stored."""
+    """The default path of the database."""
     return user_paths().data / "history.db"
 
 
 class Store:
-    """The conversations of one user. May be used from any thread; ``close`` it at the end.
+    """The conversations of one user. Thread-safe; ``close`` it at the end.
 
-    Methods that change a conversation that is not open raise StoreError if they cannot.
+    Methods that change a conversation that is not open raise StoreError on failure.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class Store:
     ) -> None:
         """Use ``open`` or ``open_or_memory``."""
         self.path = path
-        """None for one in memory."""
+        """The path; None in memory."""
         self.read_only = opened.read_only
         self.notice = opened.notice
-        """What the person should know of the file, in a sentence or two; empty if all is well."""
+        """A remark for the user about the file, in a sentence or two; empty if all is well."""
         self._database = Database(opened.connection, path, opened.notice if opened.read_only else "")
         self._readers: list[Database] = []
-        self._journal = Journal(self._database)
+        self._journal = WriteQueue(self._database)
         self._writer = WriterLock(None if opened.read_only else path)
         self._clock = clock
         self._monotonic = monotonic
         self._ids = ids
         self._open: WeakValueDictionary[str, StoredConversation] = WeakValueDictionary()
         if not self.read_only:
-            # In use by another program: whoever opens it next does this.
+            # If another program is writing, the next start does this.
             with suppress(StoreError):
                 finish_cut_off(self._database, path)
                 self._forget_deleted()
@@ -82,51 +82,51 @@ class Store:
         monotonic: Monotonic = time.monotonic,
         ids: Ids = new_id,
     ) -> Store:
-        """Open the file, which is made if it is not there. Raises StoreError if it can be neither written nor read.
+        """Open the file, which is created if it is missing. Raises StoreError if it can be neither written nor read.
 
-        What a program left behind that was killed is put in order. See ``opening`` for what becomes of files
-        that are damaged, newer, or not to be written; ``notice`` then says it.
+        Unfinished replies of killed programs are recovered. For files that are damaged, newer, or read-only see
+        ``opening``; ``notice`` then has a remark.
         """
         path = path or database_file()
         return Store(open_file(path, clock, busy_s), path, clock=clock, monotonic=monotonic, ids=ids)
 
     @staticmethod
     def open_or_memory(path: Path | None = None, *, busy_s: float = BUSY_S) -> Store:
-        """As ``open``; where that is not possible, a store that ends with the program. Never raises StoreError."""
+        """Open the file as ``open``, or on failure a store in memory. Never raises StoreError."""
         try:
             return Store.open(path, busy_s=busy_s)
         except StoreError as error:
-            return Store.in_memory(f"{error.message} What is said now is not stored. {error.hint}")
+            return Store.in_memory(f"{error.message} New messages are not stored. {error.hint}")
 
     @staticmethod
     def in_memory(notice: str = "") -> Store:
-        """A store that ends with the program."""
+        """A store in memory, which ends with the program."""
         return Store(Opened(open_memory(), notice=notice), None)
 
     @property
     def stores(self) -> bool:
-        """Whether what is said outlives the program."""
+        """True if messages outlive the program."""
         return self.path is not None and not self.read_only
 
     @property
     def trouble(self) -> StoreError | None:
-        """Why something that was said is not stored yet; None if all is. What still waits at ``close`` is lost."""
+        """The reason why writes are pending, which are lost at ``close``; None if all is stored."""
         return self._journal.trouble
 
     def close(self) -> None:
-        """Write what still waits, and close the file."""
+        """Try pending writes, and close the file."""
         self._journal.flush()
         for database in (*self._readers, self._database):
             database.close()
         self._writer.close()
 
     def begin(self, system: str | None = None) -> StoredConversation:
-        """A new conversation; it is stored with its first message."""
+        """Begin a conversation, which is stored with its first message."""
         moment = self._clock()
         return self._opened(Heading(self._ids(), moment, moment, system=system), Tree(), stored=False)
 
     def open_conversation(self, conversation: str) -> StoredConversation:
-        """One that is stored, by its whole id; the same object while somebody holds it. Raises NotFoundError."""
+        """Open a stored conversation by its whole id, as the same object while it is in use. Raises NotFoundError."""
         held = self._open.get(conversation)
         if held is not None:
             return held
@@ -134,17 +134,17 @@ class Store:
         return self._opened(heading, Tree(rows.nodes_of(self._database, conversation), heading.leaf), stored=True)
 
     def conversations(self, *, deleted: bool = False) -> list[Summary]:
-        """Those there are, or those that can be restored: pinned ones first, then the latest."""
+        """All conversations, or the deleted ones that can be restored: pinned first, then the latest."""
         return rows.headings(self._database, deleted=deleted)
 
     def short_ids(self, *, deleted: bool = False) -> dict[str, str]:
-        """The ids of ``conversations``, each as short as ``find`` needs it."""
+        """The ids of ``conversations`` with their shortest prefixes for ``find``."""
         found = self._database.query("SELECT id FROM conversation WHERE (deleted IS NOT NULL) = ?", (deleted,))
         ids = [str(conversation) for (conversation,) in found]
         return dict(zip(ids, abbreviated(ids), strict=True))
 
     def find(self, beginning: str, *, deleted: bool | None = False) -> str:
-        """The id that begins so. Raises NotFoundError for none, UsageError for several."""
+        """The id with this beginning. Raises NotFoundError for none, UsageError for several."""
         found = self._database.query(
             "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? AND (? IS NULL OR (deleted IS NOT NULL) = ?)",
             (len(beginning), beginning.lower(), deleted, deleted),
@@ -162,18 +162,18 @@ class Store:
         return str(ids[0])
 
     def document(self, conversation: str) -> ConversationDocument:
-        """All of a conversation, every branch and round, as it is exported. Raises NotFoundError."""
+        """A whole conversation with all branches and rounds. Raises NotFoundError."""
         return rows.document_of(self._database, conversation)
 
     def search(self, query: str, limit: int = 50) -> list[Hit]:
-        """Messages and titles with these words, the best first; see ``search``. For a thread of its own."""
+        """Messages and titles that match, the best first; see the module ``search``. For a thread of its own."""
         return search(self._reader(), query, limit, self._clock())
 
     def runs(
         self, after: int = 0, since: datetime | None = None, asked: RecordFilter = FIGURES
     ) -> Iterator[ReplyRecord]:
-        """The figures of all replies, oldest first; see ``survey``. For a thread of its own."""
-        return survey(self._reader(), after, since, asked)
+        """The records of all replies, oldest first; see ``read_records``. For a thread of its own."""
+        return read_records(self._reader(), after, since, asked)
 
     def rename(self, conversation: str, title: str) -> None:
         """As ``StoredConversation.rename``."""
@@ -184,7 +184,7 @@ class Store:
         self._change(conversation, lambda held: held.pin(pinned))
 
     def delete(self, conversation: str) -> None:
-        """Take it out of lists and search; ``restore`` brings it back, for 30 days."""
+        """Remove it from lists and search; ``restore`` can undo that for 30 days."""
         moment = self._clock()
         self._change(conversation, lambda held: held.mark_deleted(moment))
 
@@ -193,12 +193,12 @@ class Store:
         self._change(conversation, lambda held: held.mark_deleted(None))
 
     def destroy(self, conversation: str) -> None:
-        """Delete it for good, every word of it: the file is left without a trace. Takes a second in a large store."""
+        """Delete it for good, with its words in the file and the indexes. Takes a second in a large store."""
         self._database.query("PRAGMA secure_delete = ON")
         self._database.run(
             [
                 ("DELETE FROM conversation WHERE id = ?", (conversation,)),
-                # An index only notes what is deleted; it is gone when its parts are merged.
+                # An index only marks deleted words; they are removed when its segments are merged.
                 ("INSERT INTO message_words (message_words) VALUES ('optimize')", ()),
                 ("INSERT INTO conversation_words (conversation_words) VALUES ('optimize')", ()),
             ]
@@ -235,7 +235,7 @@ class Store:
         self._database.run([("DELETE FROM conversation WHERE deleted < ?", (before,))])
 
     def _reader(self) -> Database:
-        """A connection of its own for what may take a while, so that nobody waits for it to write."""
+        """A connection of its own for long reads, so that writes do not wait for them."""
         if self.path is None or self.read_only:
             return self._database
         if not self._readers:

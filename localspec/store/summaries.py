@@ -1,8 +1,7 @@
-"""Summaries in a conversation, each in place of the turns above it.
+"""Summaries: messages that replace the turns above them for the model.
 
-A summary is a message of the tree under the last one that it stands for, beside what was said next, with the
-role of the system. It stands for all above it, until it is deleted; nothing else changes, so that every branch
-without it and every export has all turns.
+A summary is a message of the role system under the last message that it covers, beside the next question. It covers all
+above it until it is deleted. The covered messages stay, so that other branches and exports have all turns.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Recap:
-    """A summary that is in force, and what it stands for."""
+    """A summary in force, with the messages that it covers."""
 
     node: Node
     covered: tuple[Node, ...]
@@ -33,7 +32,7 @@ class Recap:
 
 
 def turns(path: Iterable[Node]) -> list[list[Node]]:
-    """Each question with what follows it up to the next; a reply that no question stands above is a turn, too."""
+    """The turns of a path: each question with what follows it up to the next; replies before a question are one too."""
     found: list[list[Node]] = []
     for node in path:
         if node.role is Role.USER or not found:
@@ -43,19 +42,19 @@ def turns(path: Iterable[Node]) -> list[list[Node]]:
 
 
 def recap_of(tree: Tree, leaf: str | None) -> Recap | None:
-    """The latest summary on the way to ``leaf``; None if there is none, or all that it stood for was deleted."""
+    """The latest summary on the path to ``leaf``; None if there is none, or all that it covers is deleted."""
     node = tree.summary(leaf)
     covered = tree.path(node.parent) if node is not None and node.parent is not None else ()
     return Recap(node, covered) if node is not None and covered else None
 
 
 def later(path: Sequence[Node], recap: Recap | None) -> Sequence[Node]:
-    """What of a path its summary does not stand for."""
+    """The messages of a path that its summary does not cover."""
     return path[len(recap.covered) :] if recap is not None else path
 
 
 def messages_of(system: str | None, path: Sequence[Node], recap: Recap | None) -> list[Message]:
-    """What a model is to be asked: the system prompt, the summary behind it, and what was said since."""
+    """The messages for the model: the system prompt with the summary, and the messages after it."""
     if recap is not None:
         text = f"{_INTRODUCTION}\n{_THOUGHTS.sub('', recap.node.content).strip()}"
         system = f"{system}\n\n{text}" if system else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from localspec.store.file_blocks import parted
+from localspec.store.file_blocks import split_files
 
 UNTITLED = "New conversation"
 MAX_TITLE_LENGTH = 60
@@ -14,12 +14,12 @@ _SIGNS = re.compile(r"^(?:[#>*+\-\s]|\d+[.)]\s)+")
 
 
 def title_of(question: str) -> str:
-    """The first sentence of a question on one line, cut at a word; files that go with it are passed over.
+    """The first sentence of a question on one line, cut at a word, without attached files.
 
     >>> title_of("## Why is the sky blue? I always wondered.")
     'Why is the sky blue?'
     """
-    text = parted(question)[1][:10_000]
+    text = split_files(question)[1][:10_000]
     lines = (_SIGNS.sub("", line).strip() for line in text.splitlines())
     first = next((line for line in lines if any(map(str.isalnum, line)) and not line.startswith("```")), "")
     printable = "".join(sign if sign.isprintable() else " " for sign in first)
@@ -28,7 +28,7 @@ def title_of(question: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """At most ``MAX_TITLE_LENGTH`` characters; within a word only if that word is all there is."""
+    """``text`` cut to ``MAX_TITLE_LENGTH`` characters, between words if possible."""
     if len(text) <= MAX_TITLE_LENGTH:
         return text
     head = text[:MAX_TITLE_LENGTH]

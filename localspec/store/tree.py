@@ -1,9 +1,8 @@
-"""A conversation as a tree: what was said, in every version of it.
+"""The tree of a conversation's messages, in all versions.
 
-A message that is edited or answered anew gets a sibling, and what followed the first version stays below
-it. One node is the current leaf; the way to it from the root is what the reader sees. A deleted
-node is passed over, as if what follows it stood one level higher, so that no branch is ever lost. Knows
-nothing of databases.
+A message that is edited or answered again gets a sibling, and what follows the first version stays below it. One node
+is the current leaf; the reader sees the path from the root to it. A deleted node is skipped, as if its children stood
+one level higher, so that no branch is lost.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from localspec.runtime.messages import Message, Role
 
 
 class ReplyState(StrEnum):
-    """How a reply stands."""
+    """The state of a reply."""
 
     WRITING = "writing"
-    """It grows; or the program that let it grow has not been seen to end."""
+    """It is being written, or its program died and that was not noticed yet."""
     DONE = "done"
-    """It ended: by itself, at a limit, or because somebody asked to stop."""
+    """It ended: by itself, at a limit, or on request."""
     FAILED = "failed"
-    """It broke off with an error."""
+    """It ended with an error."""
     CUT_OFF = "cut off"
-    """The program ended in the middle of it, and what had been stored is all there is."""
+    """The program died during the reply; the stored text is all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,16 @@ class Node:
     """None for a first message."""
     role: Role
     content: str
-    """What was said. Stays what it was before while a reply is being written; its recorder has the rest."""
+    """The text. While a reply is being written, the text before it; its recorder has the rest."""
     created: datetime
     deleted: datetime | None = None
-    """When its turn was deleted; nodes deleted in one go share the moment."""
+    """The time of its deletion, which all nodes of a deleted turn share."""
     state: ReplyState | None = None
-    """None for what no model wrote."""
+    """None unless a model wrote it."""
 
 
 class Tree:
-    """Nodes in the order they came, oldest first; every parent before its children."""
+    """The nodes in the order of their creation; every parent comes before its children."""
 
     def __init__(self, nodes: Iterable[Node] = (), leaf: str | None = None) -> None:
         """Raises ValueError if a parent is missing or comes after its child, or an id comes twice."""
@@ -67,26 +66,26 @@ class Tree:
 
     @property
     def leaf(self) -> str | None:
-        """Where the conversation stands; the next message comes under it. None at the very beginning."""
+        """The end of the shown path, and parent of the next message; None at the beginning."""
         return self._leaf
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All of them, the deleted ones too."""
+        """All nodes, deleted ones included."""
         return tuple(self._nodes.values())
 
     def node(self, node_id: str) -> Node:
-        """Raises KeyError."""
+        """The node of an id. Raises KeyError."""
         return self._nodes[node_id]
 
     def add(self, node: Node) -> None:
         """Add the newest node; the leaf stays. Raises ValueError as the constructor, and for a misplaced summary."""
         if node.id in self._nodes:
-            raise ValueError(f"the message {node.id} is there twice")
+            raise ValueError(f"the message {node.id} occurs twice")
         if node.parent not in self._children:
-            raise ValueError(f"the message {node.id} follows {node.parent}, which is not there before it")
+            raise ValueError(f"the message {node.id} follows {node.parent}, which does not come before it")
         if node.parent is None and node.role is Role.SYSTEM:
-            raise ValueError(f"the summary {node.id} stands for nothing")
+            raise ValueError(f"the summary {node.id} has no messages above it")
         if node.parent is not None and self._nodes[node.parent].role is Role.SYSTEM:
             raise ValueError(f"the message {node.id} follows a summary")
         self._nodes[node.id] = node
@@ -94,12 +93,12 @@ class Tree:
         self._children[node.parent].append(node.id)
 
     def replace(self, node: Node) -> None:
-        """Put a changed node in its place; its parent must be the same. Raises KeyError."""
+        """Replace a node by a changed one with the same parent. Raises KeyError."""
         assert self._nodes[node.id].parent == node.parent
         self._nodes[node.id] = node
 
     def path(self, leaf: str | None = None) -> tuple[Node, ...]:
-        """From the first message to ``leaf``, without the deleted ones; without an argument to the current leaf."""
+        """The nodes from the first message to ``leaf``, by default the current one, without deleted ones."""
         steps: list[Node] = []
         step = self._leaf if leaf is None else leaf
         while step is not None:
@@ -110,7 +109,7 @@ class Tree:
         return tuple(reversed(steps))
 
     def summary(self, leaf: str | None = None) -> Node | None:
-        """The latest summary of what stands on the way to ``leaf``, whole and not deleted; see ``summaries``."""
+        """The latest complete summary on the path to ``leaf`` that is not deleted."""
         step = self._leaf if leaf is None else leaf
         while step is not None:
             for child in reversed(self._children[step]):
@@ -121,9 +120,9 @@ class Tree:
         return None
 
     def children(self, node_id: str | None) -> tuple[Node, ...]:
-        """What follows a node, oldest first; in place of a deleted one, what follows that. None: first messages.
+        """The children of a node, oldest first; a deleted child is replaced by its own. None gives first messages.
 
-        Summaries are none of it: nothing follows them.
+        Summaries are left out.
         """
         found: list[Node] = []
         waiting = list(reversed(self._children[node_id]))
@@ -145,29 +144,29 @@ class Tree:
         return above
 
     def siblings(self, node_id: str) -> tuple[Node, ...]:
-        """All versions of a message, itself among them, oldest first."""
+        """All versions of a message, itself included, oldest first."""
         return tuple(node for node in self.children(self.parent(node_id)) if node.role is self._nodes[node_id].role)
 
     def position(self, node_id: str) -> tuple[int, int]:
-        """Which version of how many, as in 2/3. Raises ValueError for a deleted node."""
+        """The number of a version and of all versions, as in 2/3. Raises ValueError for a deleted node."""
         ids = [node.id for node in self.siblings(node_id)]
         return ids.index(node_id) + 1, len(ids)
 
     def newest_leaf(self, node_id: str | None) -> str | None:
-        """Following the newest child from here to the end."""
+        """The end of the chain of newest children."""
         while children := self.children(node_id):
             node_id = children[-1].id
         return node_id
 
     def go_to(self, node_id: str | None) -> None:
-        """Make a node the leaf, whatever follows it; for a summary, what it stands for. Raises KeyError."""
+        """Make a node the leaf; for a summary, its parent. Raises KeyError."""
         node = self._nodes[node_id] if node_id is not None else None
         self._leaf = node.parent if node is not None and node.role is Role.SYSTEM else node_id
 
     def choose(self, node_id: str) -> None:
-        """Show this version: the leaf moves to the newest one below it; it stays if it is there already.
+        """Show a version: the leaf moves to the newest one below it, unless it is on the path already.
 
-        Of a summary, what it stands for.
+        For a summary, its parent is shown.
         """
         node = self._nodes[node_id]
         if node.role is Role.SYSTEM and node.parent is not None:
@@ -176,9 +175,9 @@ class Tree:
             self.go_to(self.newest_leaf(node_id))
 
     def turn(self, node_id: str) -> tuple[Node, ...]:
-        """A question with all its replies, as far as they are not deleted.
+        """The turn of a node: a question with all its replies that are not deleted.
 
-        Of a reply only itself, if there are others or no question stands above it.
+        For a reply only itself, if the question has others or there is no question above it.
         """
         node = self._nodes[node_id]
         if node.role is Role.ASSISTANT:
@@ -189,10 +188,10 @@ class Tree:
         return (node, *(child for child in self.children(node.id) if child.role is Role.ASSISTANT))
 
     def delete(self, node_id: str, at: datetime) -> tuple[Node, ...]:
-        """Delete the turn of a node; its nodes as they are now. What follows it stays.
+        """Delete the turn of a node and return its changed nodes. What follows it stays.
 
-        If the path now ends in nothing that is shown, the leaf goes to another version of the deleted
-        reply or question, or else to what stood before.
+        If the leaf is deleted, it moves to another version of the deleted reply or question, or else to the message
+        before.
         """
         turn = self.turn(node_id)
         gone = tuple(replace(node, deleted=at) for node in turn)
@@ -208,7 +207,7 @@ class Tree:
         self.go_to(self.newest_leaf(others[-1].id) if others else above)
 
     def restore(self, node_id: str) -> tuple[Node, ...]:
-        """Undo a deletion: of this node and of those that went with it, which are given back; it is shown again."""
+        """Restore a node and those deleted with it, show it, and return the restored nodes."""
         at = self._nodes[node_id].deleted
         back = tuple(replace(node, deleted=None) for node in self.nodes if at is not None and node.deleted == at)
         for node in back:
@@ -217,20 +216,20 @@ class Tree:
         return back
 
     def deleted_last(self) -> Node | None:
-        """The first message of the turn that was deleted last, of those that are not back; summaries are no turns."""
+        """The first message of the turn that was deleted last; None if none is deleted. Summaries do not count."""
         turns = [(node.deleted, node) for node in self.nodes if node.deleted and node.role is not Role.SYSTEM]
         return max(turns, key=lambda turn: turn[0])[1] if turns else None
 
 
 def chat_messages(system: str | None, path: Iterable[Node]) -> list[Message]:
-    """What a model is to be asked: a path with its system prompt.
+    """The messages for the model: a path with its system prompt.
 
-    Empty messages are left out, and so are questions that got no answer, except the last.
+    Empty messages are left out, and so are questions without a reply, except the last.
     """
-    said = [node for node in path if node.content]
+    nodes = [node for node in path if node.content]
     messages = [Message(Role.SYSTEM, system)] if system else []
-    for index, node in enumerate(said):
-        pending = node.role is Role.USER and said[index + 1 : index + 2] and said[index + 1].role is Role.USER
-        if not pending:
+    for index, node in enumerate(nodes):
+        unanswered = node.role is Role.USER and nodes[index + 1 : index + 2] and nodes[index + 1].role is Role.USER
+        if not unanswered:
             messages.append(Message(node.role, node.content))
     return messages

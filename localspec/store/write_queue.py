@@ -1,7 +1,6 @@
-"""What is to be written and may have to wait: the disk may be full, another program may hold the database.
+"""The queue of writes to the database, which waits while the disk is full or another program holds the database.
 
-Nothing is dropped while the program runs; whatever could not be written is tried again, in order, with
-the next that is.
+Nothing is dropped while the program runs: failed writes are tried again, in order, with the next one.
 """
 
 from __future__ import annotations
@@ -16,32 +15,27 @@ from localspec.base.errors import StoreError
 from localspec.store.database import Database, Statement
 
 IMPATIENT_S = 0.02
-"""How long a write while a reply streams waits for another program; the next one has its text as well."""
+"""The longest that a write during a reply waits for another program; the next write repeats its text."""
 
 
-class Journal:
-    """Writes in order, each one whole or not at all."""
+class WriteQueue:
+    """Writes in order, each in one transaction. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._waiting: deque[Sequence[Statement]] = deque()
         self._lock = threading.RLock()
         self.trouble: StoreError | None = None
-        """Why the last write failed; None once all is written."""
-
-    @property
-    def waiting_n(self) -> int:
-        """Writes that are still to be done."""
-        return len(self._waiting)
+        """The reason why the last write failed; None once all are done."""
 
     def write(self, *statements: Statement, patient: bool = True) -> bool:
-        """Write, after what still waits; whether all is written. Never raises: ``trouble`` says what is wrong."""
+        """Write after all waiting writes; True if all are done. Never raises: see ``trouble``."""
         with self._lock:
             self._waiting.append(statements)
             return self.flush(patient=patient)
 
     def flush(self, *, patient: bool = True) -> bool:
-        """Try again what waits; whether all is written."""
+        """Try the waiting writes again; True if all are done."""
         with self._lock, nullcontext() if patient else self._database.waiting_at_most(IMPATIENT_S):
             refused: StoreError | None = None
             try:
@@ -54,7 +48,7 @@ class Journal:
             return refused is None
 
     def _write_first(self) -> StoreError | None:
-        """Write the oldest; an error if it never can be written, and then it waits no more."""
+        """Do the oldest write. One that can never succeed is dropped, and its error returned."""
         try:
             self._database.run(self._waiting[0])
         except StoreError as error:
@@ -67,5 +61,5 @@ class Journal:
 
 
 def _is_hopeless(error: StoreError) -> bool:
-    """Whether a row that this refers to was removed by another program."""
+    """True if another program has deleted a row that the write refers to."""
     return isinstance(error.__cause__, sqlite3.IntegrityError)

@@ -188,7 +188,7 @@ def test_what_was_exported_comes_back(
     assert localspec("history", "list", "--json").out == listed
     again = json.loads(localspec("history", "import", file, "--json").out)
     assert (again["imported"], set(again["known"])) == ([], set(ids))
-    assert "2 more passed over" in localspec("history", "import", file).out
+    assert "2 more skipped" in localspec("history", "import", file).out
     assert "2 conversations imported." in localspec("history", "import", file, "--copy").out
     assert len(json.loads(localspec("history", "list", "--json").out)) == 4
 
@@ -317,7 +317,7 @@ def test_a_damaged_file_is_told_on_the_side(localspec: Localspec, ids: tuple[str
     database_file().write_bytes(b"no database " * 1000)
     done = localspec("history", "list", "--json")
     assert json.loads(done.out) == []
-    assert "was set aside as" in done.err
+    assert "was renamed to" in done.err
 
 
 def test_a_reply_that_was_cut_off_is_shown_as_such(localspec: Localspec) -> None:

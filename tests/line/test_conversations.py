@@ -287,12 +287,12 @@ def test_conversations_are_brought_in(localspec: Localspec, tmp_path: Path, monk
     localspec(*PLAIN, stdin=lines("Apples", f"/export {file}", "/delete conversation"))
     done = localspec(*PLAIN, stdin=lines(f"/import {file}", f'/import "{file}"', "/list app", "/open 1", "Pears"))
     assert "1 conversation imported." in done.err
-    assert "Nothing is new: 1 conversation passed over, already here." in done.err
+    assert "Nothing is new: 1 conversation skipped, already here." in done.err
     assert stored() == [("Apples", ["Apples", "Pears"])]
     assert "Nothing is new" in localspec(*PLAIN, stdin=lines("/import ~/old talks.json")).err
     file.write_text("no JSON", "utf-8")
     for argument, code, said in (
-        ("", 2, "/import needs the file that LocalSpec (JSON), ChatGPT or LM Studio wrote."),
+        ("", 2, "/import needs a file that LocalSpec (JSON), ChatGPT or LM Studio wrote."),
         ("nothing.json", 4, "There is no file nothing.json."),
         (str(file), 3, "is not JSON"),
     ):

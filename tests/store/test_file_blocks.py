@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from localspec.store import file_blocks
-from localspec.store.file_blocks import file_block, parted
+from localspec.store.file_blocks import file_block, split_files
 
 names = st.sampled_from(["a.py", "b", "c d.md", "e.???", "src/f.c++"])
 texts = st.lists(st.sampled_from(["`", "```", "````", "\n", " ", "a", "\u00e9", "\r", "File: x"]), max_size=30).map(
@@ -21,7 +21,7 @@ def test_a_message_is_parted_where_it_was_joined(files: list[tuple[str, str]], m
     """Whatever the files hold; and joined again it is the same to the letter."""
     assume(not message.startswith("File: "))
     content = "".join(f"{file_block(name, text)}\n" for name, text in files) + message
-    found, rest = parted(content)
+    found, rest = split_files(content)
     assert rest == message
     assert [name for name, _ in found] == [name for name, _ in files]
     assert [text.removesuffix("\n") for _, text in found] == [text.removesuffix("\n") for _, text in files]
@@ -35,7 +35,7 @@ def test_a_message_that_only_looks_like_it_has_no_files() -> None:
         "File: \n```\nx\n```\n",
         "See\n" + file_block("a", "b"),
     ):
-        assert parted(content) == ([], content)
+        assert split_files(content) == ([], content)
 
 
 def test_the_examples_hold() -> None:

@@ -158,7 +158,7 @@ def test_damage_that_is_met_later_is_looked_into_at_the_next_start(path: Path) -
         [*map(store.document, [each.heading.id for each in store.conversations()])]
     store.close()
     again = open_store(path)
-    assert "set aside" in again.notice
+    assert "renamed to" in again.notice
     again.close()
 
 
@@ -223,7 +223,7 @@ def test_an_empty_file_is_begun_in_and_told(path: Path, copies: tuple[str, ...])
         path.with_name(copy).write_bytes(b"a copy")
     store = open_store(path)
     assert f"{path} was empty" in store.notice
-    assert ("There is no copy" in store.notice) == (not copies)
+    assert ("There is no backup" in store.notice) == (not copies)
     assert all(str(path.with_name(copy)) in store.notice for copy in copies)
     converse(store, ("Hello", "Yes."))
     store.close()
@@ -243,7 +243,7 @@ def test_an_empty_file_beside_a_journal_is_set_aside_with_it(path: Path) -> None
     path.write_bytes(b"")
     path.with_name("history.db-wal").write_bytes(journal)
     again = open_store(path)
-    assert "was damaged. It was set aside" in again.notice
+    assert "was damaged. It was renamed" in again.notice
     (aside,) = path.parent.glob("history-damaged-*.db-wal")
     assert aside.read_bytes() == journal
     again.close()
@@ -272,7 +272,7 @@ def test_one_that_is_held_for_long_is_told(path: Path) -> None:
             open_store(path)
         store = Store.open_or_memory(path, busy_s=0)
         assert not store.stores
-        assert "is not stored" in store.notice
+        assert "not stored" in store.notice
         thread = converse(store, ("Hello", "Yes."))
         assert thread.trouble is None
         assert len(store.search("hello")) == 1
@@ -293,7 +293,7 @@ def test_one_that_is_moved_away_while_it_is_open_is_told(path: Path) -> None:
     thread = converse(store, ("Hello", "Yes."))
     path.rename(path.with_name("elsewhere.db"))
     for read in (lambda: list(store.search("hello")), lambda: list(store.runs())):
-        with pytest.raises(StoreError, match=r"not there any more\. Put it back"):
+        with pytest.raises(StoreError, match=r"no longer exists\. Put it back"):
             read()
     assert [message.node.content for message in thread.document().messages] == ["Hello", "Yes. "]
     path.with_name("elsewhere.db").rename(path)
@@ -349,7 +349,7 @@ def test_one_that_may_not_be_written_is_shown(open_folder: Path, killed: bool) -
     assert shown.read_only
     assert "permission denied" in shown.notice
     assert thread.trouble is not None
-    assert "only shown" in thread.trouble.message
+    assert "nothing new is stored" in thread.trouble.message
     path.parent.chmod(0o755)
 
 

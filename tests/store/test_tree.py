@@ -90,7 +90,7 @@ def test_undoing_brings_back_only_what_went_together(tree: Tree) -> None:
 @pytest.mark.parametrize("wrong", [node("q1"), node("r9", "nowhere")])
 def test_what_makes_no_tree_is_refused(tree: Tree, wrong: Node) -> None:
     """An id that is there, a parent that is not."""
-    with pytest.raises(ValueError, match="there"):
+    with pytest.raises(ValueError, match=r"twice|before"):
         tree.add(wrong)
 
 
@@ -150,7 +150,7 @@ def test_a_summary_stands_under_what_it_stands_for_and_nothing_under_it(tree: Tr
     assert tree.summary("q1b") is None
     with pytest.raises(ValueError, match="follows a summary"):
         tree.add(node("q3", "s1"))
-    with pytest.raises(ValueError, match="stands for nothing"):
+    with pytest.raises(ValueError, match="has no messages above it"):
         tree.add(Node("s2", None, Role.SYSTEM, "In short.", AT))
     tree.go_to("s1")
     assert tree.leaf == "r1"

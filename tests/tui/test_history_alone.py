@@ -77,7 +77,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"), [(newer, "newer LocalSpec"), (damaged, "set aside"), (held, "in use by another program")]
+    ("state", "said"), [(newer, "newer LocalSpec"), (damaged, "was renamed"), (held, "in use by another program")]
 )
 async def test_a_database_in_a_bad_state_is_told_on_the_first_screen(
     path: Path, state: Callable[[Path], AbstractContextManager[None]], said: str
@@ -128,7 +128,7 @@ async def test_a_database_that_is_moved_away_is_told_where_one_searches(path: Pa
             await wait_until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
             await pilot.press(*"scarl")
             said = pilot.app.screen.query_one("#search-said")
-            await wait_until(pilot, lambda: "not there any more" in str(said.render()))
+            await wait_until(pilot, lambda: "no longer exists" in str(said.render()))
             path.with_name("elsewhere.db").rename(path)
             await pilot.press("e")
             await wait_until(pilot, lambda: pilot.app.screen.query_one(HitList).option_count == 1)

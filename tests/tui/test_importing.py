@@ -82,7 +82,7 @@ async def test_what_is_imported_is_there_at_once_and_only_once(store: Store, fol
         assert titles(store) == {"Apples", "Pears"}
         assert [hit.title for hit in store.search("pears")][:1] == ["Pears"]
         await chat(pilot).query(Sidebar).remove()
-        await bring_in(pilot, "/import old.json", "Nothing is new: 2 conversations passed over, already here.")
+        await bring_in(pilot, "/import old.json", "Nothing is new: 2 conversations skipped, already here.")
         exported(folder / "older.json", "Plums")
         await bring_in(pilot, "/import older.json", "1 conversation imported.")
     assert len(store.conversations()) == 3
@@ -124,16 +124,16 @@ async def test_all_that_follows_is_one_path(store: Store, folder: Path, file: st
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
-        ("", "/import needs the file that LocalSpec (JSON), ChatGPT or LM Studio wrote."),
-        ('""', "/import needs the file that"),
+        ("", "/import needs a file that LocalSpec (JSON), ChatGPT or LM Studio wrote."),
+        ('""', "/import needs a file that"),
         ("stop", "Nothing is being imported."),
         ("nothing.txt", "There is no file nothing.txt. Check its name."),
         ("no such/file", "There is no file no such/file."),
         ("~nobody-of-this-name/a.json", "cannot be read: Could not determine home directory"),
         ("x" * 5000, "cannot be read: File name too long"),
-        ("data", "data is no file."),
+        ("data", "data is not a file."),
         ("words.json", "words.json is not JSON"),
-        ("other.json", "other.json has no conversations that LocalSpec knows how to read."),
+        ("other.json", "other.json has no conversations that LocalSpec can read."),
         ("broken.zip", "broken.zip is a damaged zip file"),
         ("picture", "picture is not UTF-8 text"),
     ],
@@ -221,7 +221,7 @@ async def test_a_large_file_is_stored_little_by_little(
         await bring_in(pilot, "/import old.json", "imported. Then: Importing old.json was stopped.")
         had_n = len(store.conversations())
         assert 5 <= had_n < 40
-        await bring_in(pilot, "/import old.json", f"{40 - had_n} conversations imported; {had_n} more passed over")
+        await bring_in(pilot, "/import old.json", f"{40 - had_n} conversations imported; {had_n} more skipped")
     assert set(sizes) == {0, 1}
     assert titles(store) == set(names)
 

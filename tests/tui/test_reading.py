@@ -167,7 +167,7 @@ def test_an_export_never_overwrites(tmp_path: Path) -> None:
     thread.ask("Apples")
     assert [export(thread, tmp_path).name for _ in range(2)] == ["apples.md", "apples-2.md"]
     export(thread, tmp_path, "mine.json")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         export(thread, tmp_path, "mine.json")
     for folder, name in ((tmp_path / "absent", ""), (tmp_path, "absent/a.md"), (tmp_path, "~nobody-of-this-name/a")):
         with pytest.raises(StoreError, match="cannot be written"):

@@ -14,7 +14,7 @@ from localspec.chat.compose.cleaning import cleaned
 from localspec.chat.compose.file_tree import list_files
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
-from localspec.store.file_blocks import file_block, parted
+from localspec.store.file_blocks import file_block, split_files
 
 MAX_BYTES = 4_000_000
 """The most text taken in at once, whatever the context: about a million tokens."""
@@ -81,13 +81,13 @@ def with_files(attachments: Iterable[Attachment], text: str) -> str:
 
 def without_files(content: str) -> tuple[list[str], str]:
     """Undo ``with_files``, for the eye: a chip for each file, and the message."""
-    files, text = parted(content)
+    files, text = split_files(content)
     return [_chip(name, kilobytes(size_bytes(inside))) for name, inside in files], text
 
 
 def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:
     """Undo ``with_files``, to go on with: the files of a folder that the message mentions are one attachment again."""
-    found, text = parted(content)
+    found, text = split_files(content)
     files = [TextFile(name, inside) for name, inside in found]
     attachments = []
     for path in (reading.path for mention in mentions(text) for reading in readings(mention)):

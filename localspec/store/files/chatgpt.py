@@ -1,7 +1,7 @@
-"""ChatGPT's ``conversations.json``: a list of conversations, each a mapping of nodes that name parent and children.
+"""The importer of ChatGPT's ``conversations.json``: a list of conversations, each a mapping of linked nodes.
 
-Messages of people and of the assistant are taken, with all branches; tools, hidden instructions and empty nodes are
-passed over, and what followed them stands one level higher. Pictures and the like leave a word in brackets.
+Messages of the user and the assistant are imported, with all branches. Nodes of tools, hidden instructions and empty
+nodes are skipped, and their children move up one level. Pictures and the like become a word in brackets.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 
 from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
-from localspec.store.files.json_reader import Malformed, Value
+from localspec.store.files.json_reader import JsonValue, Malformed
 from localspec.store.titles import UNTITLED
 from localspec.store.tree import Node
 
@@ -19,13 +19,13 @@ _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 _NOT_FOR_READERS = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "tether_quote")
 
 
-def conversations_of(whole: Value) -> list[ConversationDocument]:
-    """All of them; one conversation alone will do too. Raises Malformed."""
+def conversations_of(whole: JsonValue) -> list[ConversationDocument]:
+    """The conversations of a file, which is a list of them or a single one. Raises Malformed."""
     each = whole.items() if isinstance(whole.data, list) else iter([whole])
     return [_conversation(data) for data in each]
 
 
-def _conversation(data: Value) -> ConversationDocument:
+def _conversation(data: JsonValue) -> ConversationDocument:
     created = data.get("create_time").seconds()
     updated = data.get("update_time").seconds() or created
     if created is None or updated is None:
@@ -47,11 +47,11 @@ def _conversation(data: Value) -> ConversationDocument:
     return ConversationDocument(heading, tuple(MessageDocument(node) for node in nodes))
 
 
-def _nodes(mapping: Value, begun: datetime) -> tuple[list[Node], dict[str, str | None]]:
-    """Parents first; and for every node of the mapping the one that stands for it."""
+def _nodes(mapping: JsonValue, begun: datetime) -> tuple[list[Node], dict[str, str | None]]:
+    """The imported nodes, parents first, and for every node of the mapping its replacement."""
     nodes: list[Node] = []
     stands_for: dict[str, str | None] = {}
-    for name, parent in _cursor(mapping):
+    for name, parent in _walk(mapping):
         above = stands_for.get(parent) if parent is not None else None
         node = _node(name, mapping.get(name).get("message"), above, begun)
         stands_for[name] = above if node is None else node.id
@@ -60,8 +60,8 @@ def _nodes(mapping: Value, begun: datetime) -> tuple[list[Node], dict[str, str |
     return nodes, stands_for
 
 
-def _cursor(mapping: Value) -> Iterator[tuple[str, str | None]]:
-    """Every node that can be reached from a root, with its parent, in the order of the children."""
+def _walk(mapping: JsonValue) -> Iterator[tuple[str, str | None]]:
+    """Every node with its parent, depth first from the roots. Raises Malformed unless they are trees."""
     known = mapping.mapping()
     parents = {name: mapping.get(name).get("parent").text_or_none() for name in known}
     steps: list[tuple[str, str | None]] = [(name, None) for name in known if parents[name] not in known]
@@ -77,11 +77,11 @@ def _cursor(mapping: Value) -> Iterator[tuple[str, str | None]]:
         steps += [(child, name) for child in reversed(children) if child in known]
     if len(seen) < len(known):
         lost = next(name for name in known if name not in seen)
-        raise mapping.get(lost).refuse("hangs in the air: no first message leads to it")
+        raise mapping.get(lost).refuse("cannot be reached from a first message")
 
 
-def _node(name: str, message: Value, parent: str | None, begun: datetime) -> Node | None:
-    """None for what is no message to readers."""
+def _node(name: str, message: JsonValue, parent: str | None, begun: datetime) -> Node | None:
+    """The imported node; None for one that is not shown."""
     if message.data is None:
         return None
     role = _ROLES.get(message.get("author").get("role").text())
@@ -91,7 +91,7 @@ def _node(name: str, message: Value, parent: str | None, begun: datetime) -> Nod
     return Node(name, parent, role, text, message.get("create_time").seconds() or begun)
 
 
-def _text(content: Value) -> str:
+def _text(content: JsonValue) -> str:
     if content.data is None or content.get("content_type").data in _NOT_FOR_READERS:
         return ""
     if content.get("parts").data is None:
@@ -99,7 +99,7 @@ def _text(content: Value) -> str:
     return "\n\n".join(filter(None, map(_part, content.get("parts").items())))
 
 
-def _part(part: Value) -> str:
+def _part(part: JsonValue) -> str:
     if isinstance(part.data, str):
         return part.data
     if isinstance(part.data, dict):
@@ -111,8 +111,8 @@ def _part(part: Value) -> str:
     raise part.refuse("is neither text nor an attachment")
 
 
-def _system(mapping: Value) -> str | None:
-    """The instructions that were written for this conversation, if any."""
+def _system(mapping: JsonValue) -> str | None:
+    """The first system message with text, if any."""
     for name in mapping.mapping():
         message = mapping.get(name).get("message")
         try:

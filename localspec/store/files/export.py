@@ -1,4 +1,4 @@
-"""A conversation in a file of its own, in the form that the file's ending names."""
+"""The export of a conversation into a new file, in the format of the file's suffix."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _KINDS = {
     ".txt": _MARKDOWN,
     "": _MARKDOWN,
 }
-"""What is written to a file, by its ending."""
+"""The format by the suffix of the file."""
 
 
 def kind_of(path: Path) -> str:
-    """The form that a file's ending names; Markdown, if it has none. Raises UsageError for any other ending."""
+    """The format for a file's suffix, Markdown without one. Raises UsageError for an unknown suffix."""
     kind = _KINDS.get(path.suffix.lower())
     if kind is None:
         raise UsageError(
             f"A conversation cannot be written as {path.suffix}.",
-            "Endings that say how: .md and .txt for Markdown, .json for every version, .ndjson for every token.",
+            "Choose .md or .txt for Markdown, .json for every version, .ndjson for every token.",
         )
     return kind
 
 
 def write_new(document: ConversationDocument, path: Path) -> Path:
-    """``.json`` has every version, ``.ndjson`` every token; see ``kind_of``. Returns where it is.
+    """Export a conversation and return the path, with ``~`` expanded; see ``kind_of`` for the format.
 
-    Raises UsageError if the file is there already or its ending says nothing, StoreError if it cannot be written.
+    Raises UsageError if the file exists or its suffix is unknown, StoreError if it cannot be written.
     """
     match kind_of(path):
         case "json":
@@ -53,21 +53,21 @@ def write_new(document: ConversationDocument, path: Path) -> Path:
         whole = path.expanduser()
         with new_file(whole) as file:
             file.write(text)
-    except (ValueError, RuntimeError) as error:  # no name that a file can have, or the home of nobody
+    except (ValueError, RuntimeError) as error:  # an impossible name, or an unknown home
         raise StoreError(f"{path} cannot be written: {error}.", "Choose another file.") from None
     return whole
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[TextIO]:
-    """A file that was not there and nobody else may read: whole, or not there at all.
+    """A stream into a new file, readable by its owner alone; it has its name once it is complete.
 
-    Raises UsageError if it is there, StoreError if it cannot be written.
+    Raises UsageError if the file exists, StoreError if it cannot be written.
     """
     try:
         with new_private_file(path) as stream:
             yield stream
     except FileExistsError:
-        raise UsageError(f"{path} is there already.", "Choose another name, or move it away.") from None
+        raise UsageError(f"{path} already exists.", "Choose another name, or move it away.") from None
     except OSError as error:
         raise StoreError(*refused(f"{path} cannot be written", error, "choose another file")) from None

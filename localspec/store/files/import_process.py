@@ -1,8 +1,8 @@
-"""``python -m localspec.store.files.import_process FILE``: conversations of a file, read in a process of its own.
+"""The reading of a file of conversations in a process of its own: ``python -m localspec.store.files.import_process
+FILE``.
 
-For a screen that must not stand still: to parse JSON, Python holds its lock from beginning to end, whatever the thread,
-and 200 MB of it took 3.5 s. Writes one frame after the other, each a pickle behind its length: an error and no more, or
-how many conversations follow, and these.
+Python holds its global lock while it parses JSON, which froze the screen for 3.5 s over 200 MB. The process writes
+frames, each a pickle after its length: one error, or the number of conversations and then each of them.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from localspec.base.errors import LocalSpecError
 from localspec.store.files.reading import read_conversations
 
 LENGTH = struct.Struct(">Q")
-"""What stands before each pickle."""
+"""The length before each pickle."""
 _NICE = 10
-"""The reply that is being written goes first."""
+"""The niceness of the process, so that a running reply has priority."""
 
 
 def command(path: Path) -> list[str]:
-    """What to start, in the folder that ``path`` is relative to."""
+    """The command to start, in the folder that ``path`` is relative to."""
     return [sys.executable, "-P", "-m", __name__, str(path)]
 
 
 def unpacked(frame: bytes) -> Any:
-    """What is in a frame: an error, a number, or a conversation. For frames of our own process alone."""
+    """The content of a frame: an error, a number, or a conversation. Only for frames of our own process."""
     return pickle.loads(frame)  # noqa: S301
 
 
 def main() -> None:
-    """Read, and write the frames to standard output."""
+    """Read the file and write the frames to standard output."""
     if hasattr(os, "nice"):
         os.nice(_NICE)
-    with suppress(BrokenPipeError):  # nobody wants to know any more
-        _tell(Path(sys.argv[1]), sys.stdout.buffer)
+    with suppress(BrokenPipeError):  # the reader has gone
+        _send(Path(sys.argv[1]), sys.stdout.buffer)
 
 
-def _tell(path: Path, out: BinaryIO) -> None:
+def _send(path: Path, out: BinaryIO) -> None:
     try:
         documents = read_conversations(path)
     except LocalSpecError as error:
@@ -53,8 +53,8 @@ def _tell(path: Path, out: BinaryIO) -> None:
         _write(out, document)
 
 
-def _write(out: BinaryIO, thing: object) -> None:
-    frame = pickle.dumps(thing)
+def _write(out: BinaryIO, content: object) -> None:
+    frame = pickle.dumps(content)
     out.write(LENGTH.pack(len(frame)) + frame)
     out.flush()
 

@@ -1,7 +1,4 @@
-"""Importing by a command of a chat: which file is meant, and what to say when it is done.
-
-The same for the chat screen and the line mode.
-"""
+"""The ``/import`` command of the chat screen and the line mode: its argument and its result in words."""
 
 from __future__ import annotations
 
@@ -11,39 +8,39 @@ from localspec.base.errors import NotFoundError, UsageError
 from localspec.store.adding import Added
 
 _QUOTES = "\"'"
-_LONGEST_NAMED = 200
+_NAME_CHARS = 200
 
 
-def file_meant(argument: str) -> Path:
-    """The file that is behind ``/import``: all of it is one path, in quotes or not, which may begin with ``~``.
+def file_argument(argument: str) -> Path:
+    """The file in the argument of ``/import``: one path, with or without quotes, which may begin with ``~``.
 
-    Raises UsageError if there is none, NotFoundError if no such file is there.
+    Raises UsageError if the argument is empty, NotFoundError if there is no such file.
     """
     text = argument.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES:
         text = text[1:-1]
     if not text:
         raise UsageError(
-            "/import needs the file that LocalSpec (JSON), ChatGPT or LM Studio wrote.",
-            "Put its name behind the command.",
+            "/import needs a file that LocalSpec (JSON), ChatGPT or LM Studio wrote.",
+            "Give its name after the command.",
         )
-    named = text if len(text) <= _LONGEST_NAMED else f"{text[:_LONGEST_NAMED]}…"
+    name = text if len(text) <= _NAME_CHARS else f"{text[:_NAME_CHARS]}…"
     try:
         path = Path(text).expanduser()
-        is_file, is_there = path.is_file(), path.exists()
-    except (OSError, ValueError, RuntimeError) as error:  # no name that a file can have, or the home of nobody
+        is_file, exists = path.is_file(), path.exists()
+    except (OSError, ValueError, RuntimeError) as error:  # an impossible name, or an unknown home
         reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise NotFoundError(f"{named} cannot be read: {reason}.", "Check its name.") from None
+        raise NotFoundError(f"{name} cannot be read: {reason}.", "Check its name.") from None
     if not is_file:
-        raise NotFoundError(f"{named} is no file." if is_there else f"There is no file {named}.", "Check its name.")
+        raise NotFoundError(f"{name} is not a file." if exists else f"There is no file {name}.", "Check its name.")
     return path
 
 
 def imported(added: Added) -> str:
-    """What became of the conversations of a file, in a sentence."""
+    """The result of an import in a sentence."""
     if not added.new and added.known:
-        return f"Nothing is new: {_conversations(len(added.known))} passed over, already here."
-    known = f"; {len(added.known)} more passed over, already here" if added.known else ""
+        return f"Nothing is new: {_conversations(len(added.known))} skipped, already here."
+    known = f"; {len(added.known)} more skipped, already here" if added.known else ""
     return f"{_conversations(len(added.new))} imported{known}."
 
 

@@ -1,4 +1,4 @@
-"""Reading other people's JSON: every complaint says where in the file it is."""
+"""A reader of untrusted JSON whose errors name the place in the file."""
 
 from __future__ import annotations
 
@@ -20,57 +20,57 @@ _WORDS: dict[type, str] = {
 
 
 class Malformed(ValueError):
-    """Not what it should be; the message says where and why."""
+    """A value of the wrong kind; the message has the place and the reason."""
 
 
-class Value:
-    """Something out of a JSON file, and its place there."""
+class JsonValue:
+    """A value of a JSON file with its place there."""
 
     def __init__(self, data: Any, place: str = "") -> None:
         self.data = data
         self.place = place
 
     def refuse(self, why: str) -> Malformed:
-        """The complaint, to be raised."""
+        """The error about this value, to be raised."""
         return Malformed(f"{self.place or 'the whole'} {why}")
 
-    def get(self, name: str) -> Value:
-        """A field of an object; null if it is not there. Raises Malformed if this is no object."""
-        return Value(self.mapping().get(name), f"{self.place}.{name}" if self.place else name)
+    def get(self, name: str) -> JsonValue:
+        """A field of an object, null if it is missing. Raises Malformed if this is not an object."""
+        return JsonValue(self.mapping().get(name), f"{self.place}.{name}" if self.place else name)
 
-    def items(self) -> Iterator[Value]:
-        """The items of a list; none of null. Raises Malformed."""
+    def items(self) -> Iterator[JsonValue]:
+        """The items of a list; none for null. Raises Malformed."""
         for index, item in enumerate(self._of(list, optional=True) or ()):
-            yield Value(item, f"{self.place}[{index}]")
+            yield JsonValue(item, f"{self.place}[{index}]")
 
     def mapping(self) -> Mapping[str, Any]:
-        """Raises Malformed."""
+        """The fields of an object. Raises Malformed."""
         found: Mapping[str, Any] = self._of(dict)
         return found
 
     def text(self) -> str:
-        """Raises Malformed."""
+        """The value as text. Raises Malformed."""
         return str(self._of(str))
 
     def text_or_none(self) -> str | None:
-        """Raises Malformed."""
+        """The value as text; None for null. Raises Malformed."""
         found = self._of(str, optional=True)
         return None if found is None else str(found)
 
     def flag(self) -> bool:
-        """False if it is not there. Raises Malformed."""
+        """The value as a bool; False for null. Raises Malformed."""
         return bool(self._of(bool, optional=True))
 
     def moment(self) -> datetime | None:
-        """A time in ISO 8601. Raises Malformed."""
+        """The value as a time in ISO 8601; None for null. Raises Malformed."""
         text = self.text_or_none()
         try:
             return None if text is None else from_iso(text)
         except (ValueError, OverflowError):
-            raise self.refuse(f"is no time: {text!r}") from None
+            raise self.refuse(f"is not a time: {text!r}") from None
 
     def seconds(self, unit: float = 1.0) -> datetime | None:
-        """A time as a number since 1970, in so many seconds each. Raises Malformed."""
+        """The value as a time, a number of units since 1970, each ``unit`` seconds; None for null. Raises Malformed."""
         if self.data is None:
             return None
         if isinstance(self.data, bool) or not isinstance(self.data, int | float):
@@ -78,7 +78,7 @@ class Value:
         try:
             return from_seconds(self.data * unit)
         except (ValueError, OverflowError):
-            raise self.refuse(f"is no time: {self.data!r}") from None
+            raise self.refuse(f"is not a time: {self.data!r}") from None
 
     def _of(self, kind: type, *, optional: bool = False) -> Any:
         if self.data is None and optional:

@@ -1,6 +1,7 @@
-"""LM Studio's ``*.conversation.json``: a list of messages, each in one or more versions, of which one is selected.
+"""The importer of LM Studio's ``*.conversation.json``: a list of messages with one selected version each.
 
-What follows a message follows its selected version. Reasoning blocks and notes of the program are left out.
+A message becomes the child of the previous one's selected version. Reasoning blocks and notes of the program are left
+out.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from datetime import datetime
 
 from localspec.runtime.messages import Role
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
-from localspec.store.files.json_reader import Value
+from localspec.store.files.json_reader import JsonValue
 from localspec.store.titles import UNTITLED, title_of
 from localspec.store.tree import Node
 
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 
 
-def conversations_of(whole: Value, name: str, written: datetime) -> list[ConversationDocument]:
-    """The one conversation of a file; ``name`` and ``written`` are the file's own. Raises Malformed."""
+def conversations_of(whole: JsonValue, name: str, written: datetime) -> list[ConversationDocument]:
+    """The one conversation of a file; ``name`` and ``written`` are the name and time of the file. Raises Malformed."""
     created = whole.get("createdAt").seconds(1e-3) or written
     nodes: list[Node] = []
     parent: str | None = None
@@ -44,8 +45,8 @@ def conversations_of(whole: Value, name: str, written: datetime) -> list[Convers
     return [ConversationDocument(heading, tuple(MessageDocument(node) for node in nodes))]
 
 
-def _versions(message: Value, parent: str | None, begun: datetime) -> Iterator[tuple[int, Node]]:
-    """Those that say something, with their place among all."""
+def _versions(message: JsonValue, parent: str | None, begun: datetime) -> Iterator[tuple[int, Node]]:
+    """The versions with text, each with its index."""
     for index, version in enumerate(message.get("versions").items()):
         role = version.get("role")
         text = "".join(_texts(version))
@@ -53,20 +54,20 @@ def _versions(message: Value, parent: str | None, begun: datetime) -> Iterator[t
             yield index, Node(version.place, parent, _ROLES[role.text()], text, begun)
 
 
-def _texts(version: Value) -> Iterator[str]:
-    """Of a message in one step, or in several."""
+def _texts(version: JsonValue) -> Iterator[str]:
+    """The texts of a version with one step or several."""
     yield from _blocks(version.get("content"))
     for step in version.get("steps").items():
         if step.get("type").data == "contentBlock" and not _is_reasoning(step):
             yield from _blocks(step.get("content"))
 
 
-def _is_reasoning(step: Value) -> bool:
+def _is_reasoning(step: JsonValue) -> bool:
     style = step.get("style").data
     return isinstance(style, dict) and style.get("type") == "thinking"
 
 
-def _blocks(content: Value) -> Iterator[str]:
+def _blocks(content: JsonValue) -> Iterator[str]:
     if isinstance(content.data, str):
         yield content.data
         return

@@ -1,4 +1,4 @@
-"""A conversation for people to read elsewhere: the branch that is shown, as Markdown."""
+"""The Markdown export: the shown branch of a conversation, for people to read."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from localspec.store.tree import ReplyState
 
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
 _ENDINGS = {
-    ReplyState.CUT_OFF: "Cut off: the program ended in the middle of it.",
-    ReplyState.FAILED: "Broken off by an error.",
+    ReplyState.CUT_OFF: "Cut off: the program ended during the reply.",
+    ReplyState.FAILED: "Ended by an error.",
     ReplyState.WRITING: "Still being written.",
 }
 
 
 def to_markdown(document: ConversationDocument) -> str:
-    """The path to the current leaf. Messages stand as they were written, headings in them too."""
+    """The path to the current leaf. Messages stay as they were written, with their headings."""
     heading = document.heading
     by_id = {message.node.id: message for message in document.messages}
     title = heading.title.replace("\n", "\u240a")  # a heading has one line
@@ -32,7 +32,7 @@ def to_markdown(document: ConversationDocument) -> str:
     for node in tree.path():
         blocks += _message(by_id[node.id])
         if recap is not None and node.id == recap.node.parent:
-            blocks += ["## Summary", recap.node.content.strip(), "*The model was told this in place of all above.*"]
+            blocks += ["## Summary", recap.node.content.strip(), "*The model read this in place of all above.*"]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -1,8 +1,8 @@
-"""LocalSpec's own JSON: everything, so that what is exported and imported again is the same.
+"""LocalSpec's own JSON format, complete enough that an export imports as the same conversations.
 
 One object: ``format``, ``version``, and ``conversations``, each with its ``messages``, every parent before its
-children; one of the system is a summary of all above it. ``reply`` has the parts of what a model wrote, with their
-rounds as ``localspec run --json`` writes them.
+children; a message of the system is a summary of all above it. ``reply`` has the parts of a reply, with their rounds in
+the form of ``localspec run --json``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from localspec.config.lookup import valid_settings
 from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
-from localspec.store.files.json_reader import Value
+from localspec.store.files.json_reader import JsonValue
 from localspec.store.files.typed import misfit
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import part_from_dict, part_to_dict
@@ -29,19 +29,19 @@ VERSION = 1
 
 
 def to_json(documents: Sequence[ConversationDocument]) -> str:
-    """Whole conversations."""
+    """The JSON text of whole conversations."""
     whole = {"format": FORMAT, "version": VERSION, "conversations": [conversation_to_dict(each) for each in documents]}
     return json.dumps(whole, indent=1, ensure_ascii=False)
 
 
 def conversation_to_dict(document: ConversationDocument) -> dict[str, Any]:
-    """A conversation with all of its messages."""
+    """A conversation with all its messages."""
     messages = [message_to_dict(message) for message in document.messages]
     return {**heading_to_dict(document.heading), "messages": messages}
 
 
 def heading_to_dict(heading: Heading) -> dict[str, Any]:
-    """As in every listing."""
+    """The fields of a heading, as in listings."""
     return {
         "id": heading.id,
         "title": heading.title,
@@ -58,12 +58,12 @@ def heading_to_dict(heading: Heading) -> dict[str, Any]:
 
 
 def message_to_dict(message: MessageDocument) -> dict[str, Any]:
-    """A message with its reply, if it is one."""
+    """A message with the parts of its reply."""
     return {**node_to_dict(message.node), "reply": [part_to_dict(part) for part in message.parts]}
 
 
 def node_to_dict(node: Node) -> dict[str, Any]:
-    """A message alone."""
+    """A message without its reply."""
     return {
         "id": node.id,
         "parent": node.parent,
@@ -79,15 +79,15 @@ def _iso(moment: datetime | None) -> str | None:
     return None if moment is None else to_iso(moment)
 
 
-def conversations_of(whole: Value) -> list[ConversationDocument]:
-    """Undo ``to_json``. Raises Malformed."""
+def conversations_of(whole: JsonValue) -> list[ConversationDocument]:
+    """Parse the object of ``to_json``. Raises Malformed."""
     version = whole.get("version")
     if version.data != VERSION:
         raise version.refuse(f"is {version.data!r}; this LocalSpec reads {VERSION}")
     return [_conversation(each) for each in whole.get("conversations").items()]
 
 
-def _conversation(data: Value) -> ConversationDocument:
+def _conversation(data: JsonValue) -> ConversationDocument:
     created, updated = data.get("created").moment(), data.get("updated").moment()
     if created is None:
         raise data.get("created").refuse("is missing")
@@ -107,7 +107,7 @@ def _conversation(data: Value) -> ConversationDocument:
     return ConversationDocument(heading, messages)
 
 
-def _message(data: Value, begun: datetime) -> MessageDocument:
+def _message(data: JsonValue, begun: datetime) -> MessageDocument:
     role = data.get("role")
     if role.text() not in (Role.USER, Role.ASSISTANT, Role.SYSTEM):
         raise role.refuse(f"is {role.data!r}, not 'user', 'assistant' or 'system'")
@@ -125,16 +125,16 @@ def _message(data: Value, begun: datetime) -> MessageDocument:
     return MessageDocument(node, parts)
 
 
-def _part(data: Value, content: str) -> ReplyPart:
+def _part(data: JsonValue, content: str) -> ReplyPart:
     mapping = data.mapping()
     try:
         part = part_from_dict(mapping)
         found = misfit(part)
         provenance.frame(part.rounds if found is None else ())
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise data.refuse(f"is no part of a reply ({type(error).__name__}: {error})") from error
+        raise data.refuse(f"is not a part of a reply ({type(error).__name__}: {error})") from error
     if found is not None:
-        raise data.refuse(f"is no part of a reply ({found})")
+        raise data.refuse(f"is not a part of a reply ({found})")
     if not content.startswith("".join(token.text for token in part.tokens), part.begin):
         raise data.get("rounds").refuse("have tokens that are not the text of the message")
     if part.state is ReplyState.WRITING:

@@ -1,4 +1,4 @@
-"""One JSON object a line: conversations, their messages, and the events of every reply, for programs to go through."""
+"""The NDJSON export: conversations, messages and the events of every reply, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from localspec.store.replies_json import about_to_dict, error_to_dict
 
 
 def to_ndjson(document: ConversationDocument) -> Iterator[str]:
-    """Lines without their ends: the conversation, then each message followed by its reply's events.
+    """The lines of a conversation, then of each message followed by its reply's events, without line ends.
 
-    ``kind`` says what a line is: conversation, message, reply (what it was made with), or event, which has the
-    fields that ``localspec run --json`` writes. Every line but the first names its conversation and message.
+    ``kind`` is conversation, message, reply (its metadata) or event, with the fields of ``localspec run --json``. Every
+    line but the first names its conversation and message.
     """
     heading = heading_to_dict(document.heading)
     yield _line({"kind": "conversation", **heading})

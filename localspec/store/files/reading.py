@@ -1,4 +1,4 @@
-"""From a file to conversations, whoever wrote it."""
+"""The reader of files of conversations, of LocalSpec, ChatGPT and LM Studio."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from localspec.base.bounded_file import UnfitFileError, in_megabytes, read_file
 from localspec.base.errors import InputError, NotFoundError
 from localspec.store.documents import ConversationDocument
 from localspec.store.files import chatgpt, lm_studio, native_json
-from localspec.store.files.json_reader import Malformed, Value
+from localspec.store.files.json_reader import JsonValue, Malformed
 from localspec.store.timestamps import from_seconds
 
-_KINDS = "Files of `localspec history export --format json`, ChatGPT's conversations.json and LM Studio's are read."
+_KINDS = "It can be a file of `localspec history export --format json`, of ChatGPT (conversations.json) or LM Studio."
 _CHATGPT_MEMBER = "conversations.json"
 _MOST_BYTES = 512_000_000
-"""Of a file, and of what is packed in one. Read, it takes several times as much memory."""
+"""The largest file, also inside an archive. In memory it takes several times as much."""
 _SMALLER = "Split it, or import a part of it."
 
 
 def read_conversations(path: Path) -> list[ConversationDocument]:
-    """All conversations of a file; also of a ChatGPT export as it is downloaded, a zip file.
+    """The conversations of a file, or of a ChatGPT export as it is downloaded, a zip file.
 
-    Raises NotFoundError if it cannot be read, InputError with place and reason if it is not what it should be.
+    Raises NotFoundError if it cannot be read, InputError with place and reason if it is malformed.
     """
     try:
         data = read_file(path, _MOST_BYTES)
@@ -36,7 +36,7 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
         raise InputError(f"{path} cannot be read: {error.strerror}.", _SMALLER) from None
     except OSError as error:
         raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", "Check its name.") from None
-    whole = Value(_parsed(path, _unpacked(path, data)))
+    whole = JsonValue(_parsed(path, _unpacked(path, data)))
     try:
         match _kind(whole.data):
             case "ours":
@@ -46,7 +46,7 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
             case "lm-studio":
                 documents = lm_studio.conversations_of(whole, path.name, written)
             case _:
-                raise InputError(f"{path} has no conversations that LocalSpec knows how to read.", _KINDS)
+                raise InputError(f"{path} has no conversations that LocalSpec can read.", _KINDS)
         return [_checked(document, number) for number, document in enumerate(documents)]
     except Malformed as error:
         raise InputError(f"{path} is malformed: {error}.", "Nothing was imported.") from error
@@ -55,7 +55,7 @@ def read_conversations(path: Path) -> list[ConversationDocument]:
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
-    """What a zip file holds under ChatGPT's name; anything else as it is."""
+    """The member of a zip file with ChatGPT's name; any other data as it is."""
     if not data.startswith(b"PK"):
         return data
     try:
@@ -72,7 +72,7 @@ def _unpacked(path: Path, data: bytes) -> bytes:
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A file within, or a little more of it than is read: what an archive says of its size may be untrue."""
+    """A member's content, cut just above the limit: the size in the archive may be false."""
     with archive.open(name) as stream:
         return stream.read(_MOST_BYTES + 1)
 
@@ -90,7 +90,7 @@ def _parsed(path: Path, data: bytes) -> Any:
 
 
 def _kind(data: Any) -> str:
-    """By the fields that each of them cannot be without."""
+    """The program that wrote the data, recognised by its required fields; empty if unknown."""
     if isinstance(data, dict) and data.get("format") == native_json.FORMAT:
         return "ours"
     first = data[0] if isinstance(data, list) and data else data
@@ -104,10 +104,10 @@ def _kind(data: Any) -> str:
 
 
 def _checked(document: ConversationDocument, number: int) -> ConversationDocument:
-    """A conversation whose messages make a tree, with a leaf to stand at."""
+    """The conversation with a valid leaf. Raises Malformed unless its messages make a tree."""
     try:
         tree = document.tree
     except ValueError as error:
-        raise Malformed(f"conversation {number + 1} ({document.heading.title!r}) is no tree: {error}") from error
+        raise Malformed(f"conversation {number + 1} ({document.heading.title!r}) is not a tree: {error}") from error
     leaf = tree.leaf or tree.newest_leaf(None)
     return replace(document, heading=replace(document.heading, leaf=leaf))

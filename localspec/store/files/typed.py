@@ -1,4 +1,4 @@
-"""Whether a noun that was made from somebody's JSON has values of the kinds that it says."""
+"""A type check of dataclasses that were made from untrusted JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
-def misfit(noun: Any) -> str | None:
-    """The first field of a dataclass, or of one in it, with a value of another kind; None if all fit."""
-    hints = _hints(noun.__class__)
-    for field in fields(noun):
-        value = getattr(noun, field.name)
+def misfit(instance: Any) -> str | None:
+    """The first field of a dataclass, or of one inside it, whose value does not fit its type; None if all fit."""
+    hints = _hints(instance.__class__)
+    for field in fields(instance):
+        value = getattr(instance, field.name)
         if not _fits(value, hints[field.name]):
             return f"{field.name} is {value!r:.60}"
         for inner in value if isinstance(value, tuple) else (value,):
