@@ -1,4 +1,4 @@
-"""Replies that are made in front of a witness and put on record, as the chat does it."""
+"""Replies that are made with an observer and recorded, as the chat does it."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def leave(talking: Talking) -> str:
 
 @pytest.mark.parametrize("pace", [None, 5.0], ids=["full-speed", "paced"])
 @pytest.mark.parametrize("end", [finish, refuse, die, cancel, leave])
-def test_witnesses_hear_what_goes_on_record(end: Any, pace: float | None) -> None:
+def test_observers_receive_what_goes_on_record(end: Any, pace: float | None) -> None:
     """However the reply ends, and where the reader is behind the engine."""
     talking = Talking(pace)
     talking.begin()

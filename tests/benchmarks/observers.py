@@ -1,6 +1,6 @@
 """What it costs to record a reply and to have everybody follow it: microseconds a token, and the share of its time.
 
-    python -m tests.benchmarks.witnesses [--tokens 2000]
+    python -m tests.benchmarks.observers [--tokens 2000]
 
 A reply as in ``tests.benchmarks.store``, on disk in a folder for temporary files. The audit log is written once
 without and once with rules for what to leave out, the metrics into a file. Each figure is the median of 5 replies.
