@@ -177,3 +177,17 @@ def test_the_page_on_installing_compiles_for_a_gpu_past_the_cache() -> None:
     commands = re.findall(r"`(CMAKE_ARGS=[^`]* pip install [^`]*)`", (ROOT / "docs" / "install.md").read_text("utf-8"))
     assert commands
     assert all(PAST_THE_CACHE in command for command in commands)
+
+
+def test_the_site_is_built_after_the_generated_parts(checkout: Checkout) -> None:
+    """By tools of a group of their own, which are installed once; a warning fails it."""
+    made = [
+        "[] -m tests.readme",
+        "[] -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/site",
+    ]
+    assert checkout.make("docs")[-3:] == [
+        "[] -m pip install --quiet --constraint .ci/constraints.txt --group docs",
+        *made,
+    ]
+    assert checkout.make("docs") == made
+    checkout.make("docs", fails="sphinx --fail-on-warning")
