@@ -114,10 +114,12 @@ class Number(ValueKind):
     whole: bool = False
     words: tuple[str, ...] = ()
     """``auto`` is None to the program."""
+    unit: str = ""
+    """In the plural: tokens, seconds."""
 
     @property
     def form(self) -> str:
-        noun = "a whole number" if self.whole else "a number"
+        noun = ("a whole number" if self.whole else "a number") + (f" of {self.unit}" if self.unit else "")
         bounds = f" above {self.least:.10g}" if self.above else f" from {self.least:.10g}" if self.least > -inf else ""
         bounds += f" to {self.most:.10g}" if self.most < inf else ""
         return f"{noun}{bounds}" + "".join(f', or "{word}"' for word in self.words)

@@ -65,18 +65,18 @@ LONGEST_WINDOW = 2**20
 """Tokens that penalties may look back over; llama.cpp sets memory aside for all of them."""
 
 _CACHE_TYPE = Choice(("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"))
-_COUNT_FROM_1 = Number(1, whole=True)
-_THREADS = Number(1, 512, whole=True)
+_TOKENS_FROM_1 = Number(1, whole=True, unit="tokens")
+_THREADS = Number(1, 512, whole=True, unit="threads")
 """llama.cpp takes no more (GGML_MAX_N_THREADS), and ends its process over more."""
-_LAYERS = Number(0, whole=True, words=(AUTO,))
+_LAYERS = Number(0, whole=True, words=(AUTO,), unit="layers")
 _DEVICES = Text('"none", or names with commas between them', r"[^,\s]+(\s*,\s*[^,\s]+)*", "none|NAME[,NAME]")
 _PERSONA = Text("the name of a persona, or none", r"[^\s/\\.][^/\\]*", "NAME|none")
 _FROM_0 = Number(0)
 _ANY = Number()
 _SHARE = Number(0, 1)
 _SHARE_ABOVE_0 = Number(0, 1, above=True)
-_COUNT_FROM_0 = Number(0, whole=True)
-_LAST_N = Number(1, LONGEST_WINDOW, whole=True)
+_TOKENS_FROM_0 = Number(0, whole=True, unit="tokens")
+_LAST_N = Number(1, LONGEST_WINDOW, whole=True, unit="tokens")
 _TEXT_OR_FILE = TextOrFile()
 
 
@@ -104,7 +104,7 @@ SETTINGS: tuple[Setting, ...] = (
     _model("pair", Text("the id of a pair", r"\S+", "ID"), "Use this pair", "builtin"),
     _model(
         "ctx",
-        _COUNT_FROM_1,
+        _TOKENS_FROM_1,
         "Hold this many tokens of context",
         f"what the model was trained for, at most {DEFAULT_N_CTX}",
     ),
@@ -144,7 +144,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "speculation",
         "depth",
-        Number(0, MAX_DEPTH, whole=True, words=(AUTO,)),
+        Number(0, MAX_DEPTH, whole=True, words=(AUTO,), unit="tokens"),
         f"Propose this many tokens in a round, 0 to {MAX_DEPTH}",
         "auto, as many as pay; 3 in the guided tour",
     ),
@@ -177,7 +177,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Choose more freely the higher this is, and always the most likely token at 0",
         "the pair's own, else 0.8",
     ),
-    _sampling("top_k", _COUNT_FROM_0, "Choose among the N most likely tokens, all at 0", "the pair's own, else 40"),
+    _sampling("top_k", _TOKENS_FROM_0, "Choose among the N most likely tokens, all at 0", "the pair's own, else 40"),
     _sampling(
         "top_p",
         _SHARE_ABOVE_0,
@@ -228,7 +228,7 @@ SETTINGS: tuple[Setting, ...] = (
         "0, off",
     ),
     _sampling("dry_base", Number(1), "Grow the penalty of DRY by this factor a token", "1.75"),
-    _sampling("dry_allowed_length", _COUNT_FROM_0, "Leave repeated sequences up to this long alone", "2"),
+    _sampling("dry_allowed_length", _TOKENS_FROM_0, "Leave repeated sequences up to this long alone", "2"),
     _sampling("dry_penalty_last_n", _LAST_N, "Look for repetitions in this many tokens", "64"),
     _sampling(
         "dry_sequence_breakers",
@@ -243,7 +243,14 @@ SETTINGS: tuple[Setting, ...] = (
         "Keep the surprise constant with mirostat 1 or 2, instead of all samplers but the temperature",
         "0, off",
     ),
-    _sampling("mirostat_tau", _FROM_0, "Aim at a surprise of this many bits", "5", "--mirostat-tau", "--mirostat-ent"),
+    _sampling(
+        "mirostat_tau",
+        Number(0, unit="bits"),
+        "Aim at a surprise of this many bits",
+        "5",
+        "--mirostat-tau",
+        "--mirostat-ent",
+    ),
     _sampling("mirostat_eta", _FROM_0, "Correct mirostat at this rate", "0.1", "--mirostat-eta", "--mirostat-lr"),
     _sampling(
         "logit_bias",
@@ -270,7 +277,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "reply",
         "max_tokens",
-        _COUNT_FROM_1,
+        _TOKENS_FROM_1,
         "End the reply after this many tokens",
         "when the model is done or the context is full",
     ),
@@ -302,7 +309,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _screen(
         "pace",
-        Number(1, 1000, words=(AUTO, "full")),
+        Number(1, 1000, words=(AUTO, "full"), unit="tokens a second"),
         "Show text no faster than this many tokens a second; full is as fast as the engine makes it",
         "auto, a reading pace in the guided tour and else full",
     ),
@@ -337,7 +344,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _stats(
         "ttft_p95_s",
-        Number(0, above=True),
+        Number(0, above=True, unit="seconds"),
         "Want the first token within so many seconds in 95 of 100 replies; `localspec stats --watch` lists misses",
         "no such objective",
     ),
@@ -374,9 +381,19 @@ SETTINGS: tuple[Setting, ...] = (
         Applies.NOW,
     ),
     _audit("redact", Patterns(), "Leave out of the audit log whatever matches any of these", ""),
-    _audit("max_mb", Number(0, above=True), "Begin a new file of the audit log at so many megabytes", "16"),
-    _audit("keep_files", Number(1, 1000, whole=True), "Keep so many full files of the audit log", "10"),
-    _audit("keep_days", Number(0, 36500, above=True), "Keep full files of the audit log for so many days", "90"),
+    _audit(
+        "max_mb",
+        Number(0, above=True, unit="megabytes"),
+        "Begin a new file of the audit log at so many megabytes",
+        "16",
+    ),
+    _audit("keep_files", Number(1, 1000, whole=True, unit="files"), "Keep so many full files of the audit log", "10"),
+    _audit(
+        "keep_days",
+        Number(0, 36500, above=True, unit="days"),
+        "Keep full files of the audit log for so many days",
+        "90",
+    ),
 )
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

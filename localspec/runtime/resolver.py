@@ -91,7 +91,7 @@ class SettingsResolver:
     @property
     def overrides(self) -> Mapping[str, str]:
         """As ``Settings.overrides``; a setting that an override displaces is "not used"."""
-        below = _values(self._stacked(self.config, {}, _NONE_REFUSED, self.pair_id))
+        below = _values(self._merge_layers(self.config, {}, _NONE_REFUSED, self.pair_id))
         words = dict.fromkeys(_displaced(self._overrides, below), "not used")
         words |= {key: _in_words(key, value) for key, value in self._overrides.items()}
         if self._named_pair is not None:
@@ -110,7 +110,7 @@ class SettingsResolver:
 
     def layers(self, config: Config, conversation: Mapping[str, Value]) -> Mapping[str, Layer]:
         """As ``Settings.layers``."""
-        held = self._layered(config, conversation, _NONE_REFUSED, self.pair_id)
+        held = self._counting_with(config, conversation, _NONE_REFUSED, self.pair_id)
         of_screen = (name for name in config.values if not setting(_key(name)).option)
         return dict.fromkeys(of_screen, Layer.ALL) | {setting(key).name: each.layer for key, each in held.items()}
 
@@ -123,7 +123,7 @@ class SettingsResolver:
         problems = list(config.problems)
         refused = _NONE_REFUSED
         while True:
-            held = self._under(config, conversation or {}, refused)
+            held = self._counting(config, conversation or {}, refused)
             try:
                 chat_config = self._chat_config(held)
             except LocalSpecError as error:
@@ -134,27 +134,27 @@ class SettingsResolver:
                 self.pair_id, self.problems = chat_config.pair_id, tuple(problems)
                 return replace(chat_config, settings=self)
 
-    def _under(self, config: Config, conversation: Mapping[str, Value], refused: Refused) -> dict[str, _Held]:
+    def _counting(self, config: Config, conversation: Mapping[str, Value], refused: Refused) -> dict[str, _Held]:
         """The settings that count, by key, without those that were ``refused``, for the pair that they name."""
-        general = self._layered(config, conversation, refused, None)
-        return self._layered(config, conversation, refused, self._pair(general))
+        general = self._counting_with(config, conversation, refused, None)
+        return self._counting_with(config, conversation, refused, self._pair(general))
 
-    def _layered(
+    def _counting_with(
         self, config: Config, conversation: Mapping[str, Value], refused: Refused, pair: str | None
     ) -> dict[str, _Held]:
         """The settings that count for this pair, or for none: of all layers, those that no override displaces."""
-        held = self._stacked(config, conversation, refused, pair)
+        held = self._merge_layers(config, conversation, refused, pair)
         gone = _displaced(self._overrides, _values(held))
         return {key: each for key, each in held.items() if key not in gone}
 
-    def _stacked(
+    def _merge_layers(
         self, config: Config, conversation: Mapping[str, Value], refused: Refused, pair: str | None
     ) -> dict[str, _Held]:
         """The settings of all layers, as if there were no overrides."""
         of_pair = {} if pair is None else config.of_pair(pair)
         held: dict[str, _Held] = {}
         for layer, values in zip(_FROM_BELOW, (config.values, of_pair, conversation), strict=True):
-            keyed = {key: _Held(value, layer) for key, value in self._keyed(values).items()}
+            keyed = {key: _Held(value, layer) for key, value in self._by_key(values).items()}
             upper = {key: each for key, each in keyed.items() if (layer, key) not in refused}
             gone = _displaced(_values(upper), _values(held))
             held = {key: each for key, each in held.items() if key not in gone} | upper
@@ -165,7 +165,7 @@ class SettingsResolver:
         values = self._defaults | _values(held) | self._overrides
         return None if values.get("target") is not None else values.get("pair") or BUILTIN_ID
 
-    def _keyed(self, values: Mapping[str, Value]) -> dict[str, Value]:
+    def _by_key(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The settings of a layer, by key, that make a ``ChatConfig``."""
         keyed = {_key(name): value for name, value in values.items()}
         return {key: value for key, value in keyed.items() if setting(key).option and key not in self._without}

@@ -79,7 +79,7 @@ async def test_opening_a_conversation_leaves_its_system_prompt(store: Store) -> 
     engine = FakeEngine()
     async with app_of(engine, store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
-        await command(pilot, "/persona", "Personas: pirate. /persona NAME")
+        await command(pilot, "/persona", "Personas: pirate; /persona NAME")
         await command(pilot, "/persona pirate", "pirate speaks")
         await command(pilot, "/persona", "Personas: pirate; pirate speaks here; /persona NAME")
         await say(pilot, engine, "One?", "One.")

@@ -207,7 +207,7 @@ def test_every_group_is_held_to_that() -> None:
     [
         (("--temperature", "warm"), "it should be a number from 0, not 'warm'."),
         (("--seed", "x"), "it should be a whole number from 0 to 4294967295, not 'x'."),
-        (("--threads", "513"), "it should be a whole number from 1 to 512, not 513."),
+        (("--threads", "513"), "it should be a whole number of threads from 1 to 512, not 513."),
         (("--ctx", "9" * 20), f"it should be at most 2147483647, not {'9' * 20}."),
         (("--temperature", "1e39"), "it should be a finite number, at most 3e+38, not 1e+39."),
     ],

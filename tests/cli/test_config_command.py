@@ -181,7 +181,7 @@ def test_set_and_unset(localspec: Localspec) -> None:
     [
         (("set", "depht", "3"), 2, "Did you mean depth?"),
         (("set", "keys.stop", "x"), 2, "There is no setting"),
-        (("set", "depth", "99"), 2, "a whole number from 0 to 16"),
+        (("set", "depth", "99"), 2, "a whole number of tokens from 0 to 16"),
         (("set", "depth", "3", "--pair", "buitin"), 4, "Did you mean builtin?"),
         (("set", "theme", "dark", "--pair", "builtin"), 2, "the same for all pairs"),
         (("set", "pair", "builtin", "--pair", "builtin"), 2, "the same for all pairs"),

@@ -33,9 +33,9 @@ def test_a_table_by_the_id_of_a_pair() -> None:
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("threads = 513", "pair.a-pair.threads: it should be a whole number from 1 to 512, not 513"),
+        ("threads = 513", "pair.a-pair.threads: it should be a whole number of threads from 1 to 512, not 513"),
         ("dept = 3", "there is no setting pair.a-pair.dept; did you mean pair.a-pair.depth?"),
-        ("top_k = 'many'", "pair.a-pair.top_k: it should be a whole number from 0, not 'many'"),
+        ("top_k = 'many'", "pair.a-pair.top_k: it should be a whole number of tokens from 0, not 'many'"),
         ("theme = 'dark'", "pair.a-pair.theme: theme is the same for all pairs; it stands in [screen]"),
         ("pair = 'other'", "pair.a-pair.pair: pair is the same for all pairs; it stands in [model]"),
         ("depth = 4", "pair.a-pair.depth is set a second time; line 2 counts"),

@@ -206,7 +206,7 @@ async def test_a_number_is_typed_checked_and_written() -> None:
         assert screen(pilot).query_one("#settings-field", Input).value == "20"
         await pilot.press("x")
         await pilot.press("enter")
-        assert "a whole number from 0" in said(pilot)
+        assert "a whole number of tokens from 0" in said(pilot)
         assert "top_k = 20 " in config_file().read_text()
         await pilot.press("backspace", "2", "5", "enter")
         await wait_until(pilot, lambda: "25" in said(pilot))
