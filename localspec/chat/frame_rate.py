@@ -1,7 +1,7 @@
-"""How often the screen is drawn while a reply streams.
+"""The frame rate of the screen while a reply streams.
 
-The engine's threads wait for one another many times a token. What the screen takes of a core, a model on all
-cores loses twice that of its speed, so the screen keeps to a share of it, on slow machines by drawing less often.
+The engine's threads wait for one another many times a token, so that a model on all cores loses twice the share of a
+core that the screen takes. The screen therefore keeps to a small share, on slow machines by drawing less often.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 FRAME_S = 1 / 10
 SHARE = 0.015
-"""Of one core."""
+"""The share of one core that drawing may take."""
 LEEWAY_S = 0.03
-"""For what is drawn at once: a conversation that opens, the first words of a reply."""
+"""Processor time besides, for a conversation that opens or the first words of a reply."""
 
 
 class FrameRate:
-    """To be asked every ``FRAME_S``; of two frames that follow each other, one is always drawn."""
+    """Decides every ``FRAME_S`` about a frame; of two frames in a row one is always drawn."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, spent_s: Callable[[], float] = time.process_time
@@ -28,13 +28,13 @@ class FrameRate:
         self.begin()
 
     def begin(self) -> None:
-        """There is something to draw from now on."""
+        """Start counting: there is something to draw from now on."""
         self._began_s = self._clock()
         self._spent_before_s = self._spent_s()
         self._left_out = False
 
     def due(self) -> bool:
-        """Whether to draw this frame."""
+        """True if this frame is to be drawn."""
         spent_s = self._spent_s() - self._spent_before_s
         allowed_s = SHARE * (self._clock() - self._began_s) + LEEWAY_S
         self._left_out = not self._left_out and spent_s > allowed_s

@@ -1,7 +1,6 @@
-"""Tokens with their origin, in a terminal or in plain characters: text in, text out.
+"""Text with its tokens marked by origin: by escape sequences of a terminal, or by plain characters.
 
-Every origin has two cues, so that nothing is lost without colour. Knows nothing of streams; whoever
-writes decides which ``Marks`` fit.
+Every origin has two cues, so that it can be told without colour.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _BRACKETS: Mapping[Origin, tuple[str, str]] = {
 
 
 class Marks(StrEnum):
-    """How the origin of a token is shown."""
+    """The kind of marks for the origin of tokens."""
 
     NEVER = "never"
     ANSI = "ansi"

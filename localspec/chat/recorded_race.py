@@ -1,4 +1,4 @@
-"""A race that was recorded on a pair of a real size: what the built-in pair, a toy, cannot show on any machine.
+"""A race recorded on a pair of a real size, for comparison: the built-in pair is too small to gain by speculation.
 
 The figures stand in ``docs/benchmarks.md``, which a test holds.
 """
@@ -14,7 +14,7 @@ _BAR_CELLS = 36
 
 @dataclass(frozen=True, slots=True)
 class RecordedRace:
-    """Speeds of one prompt with and without guesses, and what they were measured on."""
+    """Speeds for one prompt with and without guesses, with the pair and the machine they were measured on."""
 
     prompt: str
     pair: str
@@ -23,7 +23,7 @@ class RecordedRace:
     speculative_per_second: float
 
     def rows(self) -> list[str]:
-        """What was recorded, in words; then a bar for each way, as long as it was fast."""
+        """A sentence about the recording, then a bar with the speed of each of the two runs."""
         speedup = figures.times(self.speculative_per_second / self.plain_per_second)
         return [
             f"For comparison, a recording: {self.pair}, {self.machine}, {self.prompt}.",

@@ -16,9 +16,9 @@ class Step:
     command: Command
     """Ends the step when it is done."""
     hint: str
-    """What it shows, in a sentence after the key."""
+    """The end of a sentence that begins with the key."""
     opens: bool = False
-    """Whether it counts only where it has led to a screen."""
+    """True if the step is done only once a screen is open."""
 
 
 STEPS: tuple[Step, ...] = (
@@ -31,19 +31,19 @@ STEPS: tuple[Step, ...] = (
     Step(PAIRS, "lists real pairs, and which fit this machine.", opens=True),
 )
 QUESTION = "Tell me a story about a fox"
-"""What is written for the reader to send: of its words the built-in draft guesses some wrong, as steps show."""
+"""The question put into the prompt. The built-in draft guesses some words of the reply wrong, as steps show."""
 END = "That was the tour. /help lists all keys and commands, /tour begins again."
 
 
 class Tour:
-    """How far the reader is; pure."""
+    """The progress of the reader."""
 
     def __init__(self) -> None:
         self._at: int | None = None
 
     @property
     def step(self) -> Step | None:
-        """What is to be tried now; None while there is no tour."""
+        """The step to try now; None while there is no tour."""
         return STEPS[self._at] if self._at is not None else None
 
     @property
@@ -52,7 +52,7 @@ class Tour:
         return f"{self._at + 1}/{len(STEPS)}" if self._at is not None else ""
 
     def go_on(self) -> str:
-        """Begin, or go to the next step; returns what there is to say at the end."""
+        """Begin, or go to the next step; returns a sentence at the end, else nothing."""
         self._at = 0 if self._at is None else self._at + 1
         if self._at < len(STEPS):
             return ""

@@ -142,7 +142,7 @@ def file_commands() -> list[str]:
 
 
 def no_such_command(word: str, argument: str = "") -> UsageError:
-    """What to say about ``/wrod``."""
+    """The error for an unknown command, with the nearest known one."""
     if word.lower() in screen_only():
         return UsageError(f"/{word.lower()} is there on the chat screen only.", "/help lists what there is here.")
     near = nearest(word, [name for command in commands() for name in command.names])

@@ -16,7 +16,7 @@ TOUR_DEPTH = 3
 
 
 class Role(StrEnum):
-    """Who speaks."""
+    """The author of a message."""
 
     SYSTEM = "system"
     USER = "user"
@@ -33,7 +33,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ReplyOptions:
-    """How one reply is to be made."""
+    """The options of one reply."""
 
     sampling: Sampling = field(default_factory=Sampling)
     spec: tuple[str, ...] | None = None
@@ -41,24 +41,24 @@ class ReplyOptions:
     depth: int | None = None
     """Proposals a round; None lets LocalSpec choose ("auto")."""
     seed: int | None = None
-    """None takes a fresh one."""
+    """The seed of sampling; None takes a fresh one."""
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Reply:
-    """One reply while it grows and after; the figures come from the engine's own events."""
+    """A reply, while it grows and after. Its figures come from the events of the engine."""
 
     tokens: list[Token] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     prompt: Started | None = None
     progress: PromptProgress | None = None
-    """How far the prompt has been read; None before and after."""
+    """The progress of reading the prompt; None before and after."""
     finished: FinishReason | None = None
     error: LocalSpecError | None = None
-    """Why the reply broke off, if it did; the text received so far stays."""
+    """The error that ended the reply, if one did; the text received so far stays."""
     final_timings: Timings | None = None
 
     @property
@@ -94,6 +94,6 @@ class Reply:
                 self.final_timings = event.timings
 
     def fail(self, error: LocalSpecError) -> None:
-        """The reply broke off; keep what was received."""
+        """End the reply with an error; the text received so far stays."""
         self.progress = None
         self.error = error
