@@ -1,4 +1,4 @@
-"""The text area of the prompt: its own keys, pastes made harmless, marks that go as a whole."""
+"""The text area of the prompt: keys of its own, pastes made harmless, marks of pastes deleted as a whole."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from typing import ClassVar, Protocol
 from rich.text import Text
 from textual import events
 from textual.binding import BindingType
+from textual.geometry import Region
 from textual.widgets import TextArea
 
 from localspec.base.visible import visible
 from localspec.chat.commands.chat import COMPLETE, EARLIER, LATER, NEWLINE, SEND
+from localspec.chat.compose.history import PromptHistory
+from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.keys.bindings import prompt_bindings
 from localspec.tui.keys.handling import CommandTarget, handles
 
 
 class Owner(Protocol):
-    """What the area hands on."""
+    """The prompt around the area, as the area calls it."""
 
     def send(self) -> None: ...
 
     def complete(self) -> None: ...
 
     def step(self, direction: int) -> bool:
-        """Up or down, where the cursor cannot go further; whether that meant anything."""
+        """Up or down where the cursor cannot go further; False if that did nothing."""
         ...
 
     def step_in_list(self, direction: int) -> bool:
@@ -35,12 +38,58 @@ class Owner(Protocol):
         ...
 
     def paste(self, text: str) -> str:
-        """What is put into the text for something pasted."""
+        """Return the text to insert for something pasted."""
         ...
 
     def mark_before_cursor(self) -> int:
-        """How many characters before the cursor are a mark that goes as a whole; 0 if there is none."""
+        """Return the length of the mark that ends at the cursor, which is deleted as a whole; 0 if there is none."""
         ...
+
+
+class PromptParts(Protocol):
+    """The prompt as its list and its attachments use it."""
+
+    @property
+    def area(self) -> PromptArea: ...
+
+    @property
+    def history(self) -> PromptHistory:
+        """The messages sent before."""
+        ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def written(self) -> WrittenMessage:
+        """The message as it stands, also while the line is used to search."""
+        ...
+
+    @property
+    def region(self) -> Region: ...
+
+    @property
+    def troubled(self) -> bool:
+        """True if an error is shown that the user has not typed on from."""
+        ...
+
+    def put(self, written: WrittenMessage) -> None: ...
+
+    def set_text(self, text: str) -> None: ...
+
+    def insert(self, text: str) -> None: ...
+
+    def attach(self, path: str) -> None: ...
+
+    def searching(self, on: bool) -> None: ...
+
+    def send(self) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+    def complain(self, text: str) -> None: ...
+
+    def weigh(self) -> None: ...
 
 
 class PromptArea(TextArea, CommandTarget):
@@ -55,7 +104,7 @@ class PromptArea(TextArea, CommandTarget):
         self._owner = owner
 
     async def _on_key(self, event: events.Key) -> None:
-        """Do what the area's bindings say here and now; a text area would insert Enter as text.
+        """Run the binding of a key at once; a text area would insert Enter as text.
 
         A priority binding would not do: it overtakes the letters typed just before it. Nor would leaving a key to
         the app, which looks for its binding only after this: letters typed behind it overtake it.
@@ -77,7 +126,7 @@ class PromptArea(TextArea, CommandTarget):
         if active is not None and active.node is self:
             event.prevent_default()
             if await self.app.run_action(active.binding.action, self):
-                event.stop()  # else somebody else's, as Ctrl+C where nothing is marked here
+                event.stop()  # else it is another widget's, as Ctrl+C where nothing is selected here
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
@@ -87,16 +136,16 @@ class PromptArea(TextArea, CommandTarget):
             self.focus()
 
     def get_line(self, line_index: int) -> Text:
-        """As Textual's, which takes some control characters out and so shows the cursor in another place."""
+        """As Textual's, which drops some control characters and so shows the cursor in the wrong place."""
         return Text(visible(self.document.get_line(line_index)), end="", no_wrap=True)
 
     @property
     def index(self) -> int:
-        """Where the cursor is in the text."""
+        """The cursor as a number of characters from the beginning of the text."""
         return self.document.get_index_from_location(self.cursor_location)  # type: ignore[attr-defined,no-any-return]
 
     def put(self, text: str, start: int, end: int) -> None:
-        """Replace a part of the text, the cursor behind it; can be undone."""
+        """Replace the text from ``start`` to ``end`` and put the cursor behind it; can be undone."""
         places = [self.document.get_location_from_index(index) for index in (start, end)]  # type: ignore[attr-defined]
         result = self.replace(text, *places, maintain_selection_offset=False)
         self.move_cursor(result.end_location)

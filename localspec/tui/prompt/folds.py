@@ -1,32 +1,28 @@
-"""The marks of long pastes in a text area: made, unfolded, taken out as a whole."""
+"""Marks that stand for long pastes in the text area."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from localspec.chat.compose.message import Enclosures, is_long, is_too_long
-
-if TYPE_CHECKING:
-    from localspec.tui.prompt.area import PromptArea
+from localspec.tui.prompt.area import PromptArea
 
 
 class Folds:
-    """What the marks stand for is in the enclosures; where they are, in the area."""
+    """Makes marks, and puts text in their place. The pasted texts are in the enclosures, the marks in the area."""
 
     def __init__(self, enclosures: Enclosures, area: PromptArea) -> None:
         self._enclosures = enclosures
         self._area = area
 
     def folded(self, text: str) -> str:
-        """What stands in the line for a text that was pasted."""
+        """Return the text to insert for a paste: itself, or a mark if it is long."""
         return self._enclosures.fold(text) if is_long(text) else text
 
     def shortened(self, text: str) -> str:
-        """What stands in the line for a text that was written elsewhere."""
+        """Return the text to insert for one written in an editor: itself, or a mark if it is too long to edit here."""
         return self._enclosures.fold(text) if is_too_long(text) else text.removesuffix("\n")
 
     def before_cursor(self) -> int:
-        """How many characters before the cursor are a mark; 0 if it is not behind one."""
+        """Return the length of the mark that ends at the cursor; 0 if there is none."""
         at = self._area.index
         mark = self._enclosures.mark_around(self._area.text, at)
         return at - mark.start() if mark is not None and at == mark.end() else 0

@@ -1,8 +1,6 @@
-"""The files that the prompt's text mentions: read beside the typing, and attached to the message."""
+"""The files that the prompt's text mentions: read while the user types, and attached to the message."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from localspec.chat.commands.slash import is_command
 from localspec.chat.compose.attaching import Attaching
@@ -10,31 +8,28 @@ from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.mentions import written as written_path
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.weighing import Weighing
-
-if TYPE_CHECKING:
-    from localspec.tui.prompt.prompt import Prompt
-
+from localspec.tui.prompt.area import PromptParts
 
 NOT_SENT = "A message was not sent: it was changed or left while its files were being read."
 
 
 class Mentions:
-    """Follows what is written, and holds a message back until its files are read."""
+    """Reads mentioned files, and holds a message back until they are read."""
 
-    def __init__(self, prompt: Prompt, enclosures: Enclosures, weighing: Weighing) -> None:
+    def __init__(self, prompt: PromptParts, enclosures: Enclosures, weighing: Weighing) -> None:
         self._prompt = prompt
         self._weighing = weighing
         self._attaching = Attaching(enclosures)
         self._held: str | None = None
-        """The text of the message that is to be sent as soon as its files are read."""
+        """The text of the message that will be sent as soon as its files are read."""
 
     def follow(self, text: str) -> None:
-        """Read what is mentioned now and was not before."""
+        """Read the files that are newly mentioned."""
         if untried := self._attaching.claim(text):
             self._begin(untried)
 
     def hold(self, written: WrittenMessage) -> bool:
-        """Whether a message has to wait for its files; then it is sent as soon as they are read."""
+        """Return True if the message must wait for its files; it is sent as soon as they are read."""
         untried = [] if is_command(written.text) else self._attaching.claim(f"{written.text} ")
         if not untried and not self._attaching.busy:
             return False
@@ -43,12 +38,12 @@ class Mentions:
         return True
 
     def attach(self, path: str) -> None:
-        """Attach what lies at ``path``, which the text mentions."""
+        """Attach the file or folder at ``path``, which the text mentions."""
         self._attaching.claim_path(path)
         self._begin([path], meant=True)
 
     def write(self, path: str = "") -> None:
-        """Mention what lies at ``path`` and attach it, or begin to look for a file."""
+        """Mention the file at ``path`` and attach it; without a path, begin a mention."""
         area = self._prompt.area
         area.focus()
         before = self._prompt.text[: area.index]
@@ -59,11 +54,11 @@ class Mentions:
             self.attach(path)
 
     def take_off(self, attachment: Attachment) -> None:
-        """Not to be sent after all; its name stays in the text."""
+        """Take an attachment off the message; its name stays in the text."""
         self._attaching.refuse(attachment.path)
 
     def clear(self) -> None:
-        """Another message is being written from now on."""
+        """Begin another message."""
         self._attaching.clear()
         if self._held is not None:
             self._held = None
@@ -71,7 +66,7 @@ class Mentions:
 
     def _begin(self, paths: list[str], *, meant: bool = False) -> None:
         if paths:
-            self._prompt.run_worker(self._read(paths, self._attaching.message_n, meant=meant))
+            self._prompt.area.run_worker(self._read(paths, self._attaching.message_n, meant=meant))
 
     async def _read(self, paths: list[str], message_n: int, *, meant: bool) -> None:
         errors = await self._attaching.attach(paths, message_n, self._weighing.n_ctx, meant=meant)
@@ -82,7 +77,7 @@ class Mentions:
             self._release(self._held)
 
     def _release(self, held: str) -> None:
-        """Send what was held back, if that is what stands there still."""
+        """Send the message that was held back, if the text is still the same."""
         self._held = None
         if held != self._prompt.text:
             self._prompt.say(NOT_SENT)

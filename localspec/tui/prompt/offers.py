@@ -1,10 +1,9 @@
-"""Which list is open above the prompt, and what becomes of the choice."""
+"""The list above the prompt: opened for what is written, and the choice put into the text."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from localspec.chat.commands.chat import COMPLETE, SEND
 from localspec.chat.compose.completing import (
@@ -23,27 +22,25 @@ from localspec.chat.compose.completing import (
 from localspec.chat.compose.file_tree import Listing
 from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.keys.bindings import key_of
+from localspec.tui.prompt.area import PromptParts
 from localspec.tui.prompt.completion import CompletionList
-
-if TYPE_CHECKING:
-    from localspec.tui.prompt.prompt import Prompt
 
 
 class Offers:
-    """Follows what is written. While messages are searched, the line holds what is searched for."""
+    """Opens, moves and closes the list. While sent messages are searched, the line holds the query."""
 
-    def __init__(self, prompt: Prompt) -> None:
+    def __init__(self, prompt: PromptParts) -> None:
         self.list = CompletionList()
         self.aside: WrittenMessage | None = None
-        """What was being written when a search began; None while none is on."""
+        """The message that was being written when a search began; None while there is no search."""
         self._prompt = prompt
         self._listings: dict[str, Listing] = {}
         self._looking: str | None = None
         self._dismissed: tuple[CompletionKind, int] | None = None
-        """The list that was closed: it stays so until another is due."""
+        """The list that was closed by key; it stays closed until another is due."""
 
     def refresh(self) -> None:
-        """Show what fits what is written now."""
+        """Show the list that fits the text and the cursor."""
         offer = self._due()
         if offer is None or (offer.kind, offer.start) != self._dismissed:
             self._dismissed = None
@@ -74,20 +71,20 @@ class Offers:
         return True
 
     def leave_search(self) -> bool:
-        """Go back to what was being written; False if no search is on."""
+        """End the search and go back to the message; False if there is no search."""
         if self.aside is None:
             return False
         self._put(self.aside)
         return True
 
     def end_search(self) -> None:
-        """What comes into the line now is to be sent, not searched for."""
+        """End the search; the line holds a message again."""
         if self.aside is not None:
             self.aside = None
             self._prompt.searching(False)
 
     def move(self, direction: int) -> bool:
-        """Mark another row; False if there is none."""
+        """Highlight another row; False if no list is open."""
         self.refresh()
         if self.list.choice is None:
             return False
@@ -95,7 +92,7 @@ class Offers:
         return True
 
     def accept(self, *, into: bool) -> bool:
-        """Take the marked row, or look ``into`` it where that is another thing; False if the text is to be sent."""
+        """Take the highlighted row, or open it with ``into`` if it is a folder; False if the text is to be sent."""
         self.refresh()  # for keys that came in one burst the text may have changed since the list was drawn
         offer, choice = self.list.offer, self.list.choice
         if offer is None or choice is None:
@@ -127,7 +124,7 @@ class Offers:
         self._prompt.attach(choice.label)
 
     def _take_path(self, offer: CompletionOffer, choice: Completion, *, into: bool) -> bool:
-        """What is written may be meant as it is, so a row is taken unasked only where the reader went to it."""
+        """Enter takes a path only if the user went to its row: the text may be meant as it is."""
         if not (into or self.list.gone_to):
             return False
         area = self._prompt.area
@@ -153,15 +150,15 @@ class Offers:
         place = place_of(sought, self._listings.get(""))
         if place.folder not in self._listings:
             self._look(place)
-        complete, listing = key_of(prompt, COMPLETE), self._listings.get(place.folder)
+        complete, listing = key_of(prompt.area, COMPLETE), self._listings.get(place.folder)
         if told is not None:
             return path_offer(told, place, listing, complete)
-        return file_offer(sought, place, listing, (key_of(prompt, SEND), complete))
+        return file_offer(sought, place, listing, (key_of(prompt.area, SEND), complete))
 
     def _look(self, place: CompletionPlace) -> None:
         if self._looking != place.folder:
             self._looking = place.folder
-            self._prompt.run_worker(self._list(place), group="files", exclusive=True)
+            self._prompt.area.run_worker(self._list(place), group="files", exclusive=True)
 
     async def _list(self, place: CompletionPlace) -> None:
         listing = await asyncio.to_thread(place.look, Path())
