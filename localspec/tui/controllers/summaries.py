@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from localspec.chat.commands.chat import COMPACT
 from localspec.chat.compaction import KEPT_TURNS_N
 from localspec.chat.pair_slot import Phase
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
+from localspec.tui.keys.handling import handles
 
 
 class SummaryController:
@@ -15,6 +17,7 @@ class SummaryController:
         self._turns = turns
         self._session = turns.session
 
+    @handles(COMPACT)
     async def begin(self, kept: str = "") -> None:
         """Have all turns summarised but the last few."""
         why_not = self._why_not(kept)

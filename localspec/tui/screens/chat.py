@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class EngineSpoke(Message):
-    """Answers have arrived while nobody was looking."""
+    """The engine has answered, or something else is new to draw."""
 
 
 class ChatScreen(RowScreen[None], CommandTarget):
@@ -65,7 +65,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
     AUTO_FOCUS = ""
-    """Whoever comes back from another screen is where they were, at a turn too."""
+    """Coming back from another screen restores the focus, a chosen turn included."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual declares it so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
     DEFAULT_CSS = """
@@ -94,7 +94,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         *,
         new_here: bool = False,
     ) -> None:
-        """``new_here`` says that somebody has their first conversation."""
+        """``new_here`` is True in the first conversation of a user."""
         super().__init__()
         self._session = session
         self._controller = controller
@@ -103,7 +103,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._palette = palette
         self._preferences = Preferences()
         self._obeyed: WrittenMessage | None = None
-        """The command with an argument that is being done."""
+        """The written command, with its argument, that is being carried out."""
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
         self._foot = Foot(session, controller, palette, self._prompt)
         self._quiet = self._foot.quiet
@@ -150,16 +150,16 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self.prefer(self._settings.preferences)
         self._quiet.say(self._session.store.notice or self._settings.news)
         if (conversation := self._session.chat_config.conversation) is not None:
-            self.run_worker(self._begin_with(conversation))
+            self.run_worker(self.carry_out(partial(self._conversations.begin_with, conversation)))
         self._replies.start()
 
     def on_unmount(self) -> None:
         self._title.end()
 
-    # What the reader does
+    # Input
 
     def swallows(self, event: Key | Paste) -> bool:
-        """Hear what is typed before it means anything; whether it is to mean nothing."""
+        """Return True if a key or a paste that no widget has had yet is to do nothing."""
         return self._where.swallows(event, self._quiet.say)
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
@@ -202,7 +202,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._obeyed = None
 
     def _withdraw(self) -> WrittenMessage | None:
-        """Take back the last message that waits."""
+        """Take back the last message that waits for its reply."""
         withdrawn = self._pending.withdraw()
         if withdrawn is None:
             return None
@@ -214,8 +214,10 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
-        """Its own and the controllers'."""
-        turns = {name: partial(self._change_turn, each) for name, each in handlers_of(self._editing).items()}
+        """Its own and its controllers', by the id of the command."""
+        turns = {
+            name: partial(self._change_turn, each) for name, each in handlers_of(self._editing, self._summaries).items()
+        }
         own = handlers_of(
             *(self._marking, self._reading, self._where, self._conversations, self._transcript, self._prompt, self)
         )
@@ -232,8 +234,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
         else:
             self.say(said) if isinstance(said, str) else self._wake()
 
-    async def _change_turn(self, change: Handler) -> None:
-        done = change()
+    async def _change_turn(self, change: Handler, *argument: str) -> None:
+        done = change(*argument)
         if isawaitable(done):
             await done
         for sidebar in self.query(Sidebar):
@@ -257,7 +259,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         return said
 
     def did(self, command: Command, *, opened: bool = False) -> None:
-        """Tell the tour that the reader has done this, which ``opened`` a screen or not."""
+        """Tell the tour that the user has run this command, which ``opened`` a screen or not."""
         if end := self._tour.did(command, opened=opened):
             self._quiet.say(end)
 
@@ -303,10 +305,6 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._conversations.go_to(conversation, message)
         self._wake()
 
-    async def _begin_with(self, conversation: str) -> None:
-        await self._conversations.begin_with(conversation)
-        self._wake()
-
     @handles(commands.IMPORT)
     def bring_in(self, name: str = "") -> None:
         self.run_worker(self._bring_in(name))
@@ -315,11 +313,6 @@ class ChatScreen(RowScreen[None], CommandTarget):
         await self._importing.obey(name)
         for sidebar in self.query(Sidebar):
             sidebar.read_again()
-
-    @handles(commands.COMPACT)
-    async def compact(self, kept: str = "") -> None:
-        await self._summaries.begin(kept)
-        self._where.go_to_prompt()
 
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
         event.stop()
@@ -343,7 +336,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         return self._preferences.keymap.worded("{write} goes back to the prompt.")
 
     def prefer(self, preferences: Preferences) -> None:
-        """Look and move as the settings say from now on; what was switched by key and is not set anew stays."""
+        """Apply the settings of the screen; a mode that was switched by key stays unless its setting changed."""
         before, self._preferences = self._preferences, preferences
         self._foot.use(preferences)
         self._turns.keymap = preferences.keymap
@@ -353,10 +346,10 @@ class ChatScreen(RowScreen[None], CommandTarget):
         if preferences.ghosts != before.ghosts:
             self._transcript.show_ghosts(preferences.ghosts)
 
-    # What the engine says
+    # Drawing
 
     def ring(self) -> None:
-        """Callable from any thread: there is something new to show."""
+        """Draw soon: something has changed. Callable from any thread."""
         with suppress(RuntimeError):  # the app has ended meanwhile
             self.post_message(EngineSpoke())
 
@@ -375,26 +368,26 @@ class ChatScreen(RowScreen[None], CommandTarget):
         else:
             self._title.end()
 
-    # What there is about pairs
+    # Notes
 
     def show_pairs(self) -> None:
-        """Something about pairs has changed: what the first page offers, and the quiet line."""
+        """Draw what depends on pairs: the offer on the first page, and the quiet line."""
         for welcome in self.query(Welcome):
             welcome.tell(self._session.chat_config, self._controller.welcome())
         self._quiet.draw()
 
     def complain(self, error: LocalSpecError) -> None:
-        """Say below the conversation what went wrong with a pair, until one is loaded."""
+        """Show an error of a pair below the conversation until a pair is loaded."""
         self._replies.complaint.show(error)
 
     def refuse(self, error: LocalSpecError) -> None:
-        """Say why a command cannot be done, and leave its text, if it was written, in the prompt."""
+        """Show why a command cannot be done, and put its text, if it was written, back into the prompt."""
         if self._obeyed is not None:
             self._prompt.put_back([self._obeyed])
         self.say(str(error))
 
     def say(self, text: str) -> None:
-        """Say it quietly, until the reader types."""
+        """Show a note in the quiet line until the user types."""
         self._quiet.say(text)
         self._wake()
 
