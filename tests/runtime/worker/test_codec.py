@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import EngineError
-from localspec.engine.events import Finished, FinishReason, Origin, PromptProgress, Proposal, Round, Started, Token
+from localspec.engine.events import (
+    DrafterFailure,
+    Finished,
+    FinishReason,
+    Origin,
+    PromptProgress,
+    Proposal,
+    Round,
+    Started,
+    Token,
+)
 from localspec.engine.inspection import Candidate, Inspection, Opinion
 from localspec.engine.settings import Sampling
 from localspec.engine.timings import Timings
@@ -115,6 +125,7 @@ rounds = st.builds(
     seconds,
     seconds,
     text,
+    tuples(st.builds(DrafterFailure, text, text)),
     maybe(ratio),
     maybe(ratio),
 )
