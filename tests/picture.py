@@ -58,7 +58,7 @@ def main() -> None:
     """Take the picture."""
     load = LoadOptions(shipped("assets/builtin-target.gguf"), shipped("assets/builtin-draft.gguf"))
     reply = ReplyOptions(Sampling(temperature=0), depth=TOUR_DEPTH)
-    chat_config = ChatConfig(load, reply, pair_id="builtin", title="LocalSpec tour", tour=True)
+    chat_config = ChatConfig(load, reply, pair_id="builtin", title="Built-in pair", tour=True)
     with tempfile.TemporaryDirectory() as folder:
         # Nobody's conversations and settings, and all colours.
         os.environ.update(LOCALSPEC_HOME=folder, COLORTERM="truecolor", TERM="xterm-256color")
