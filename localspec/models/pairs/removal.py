@@ -41,7 +41,9 @@ def plan_removal(pair_id: str) -> Removal:
     """Plan a removal. Raises NotFoundError if there is no such pair, or nothing to remove; UsageError for the tour."""
     pair = load_catalogue().find(pair_id)
     if pair.tour:
-        raise UsageError("The built-in pair is part of LocalSpec and stays.", "`localspec pairs list` shows the other pairs.")
+        raise UsageError(
+            "The built-in pair is part of LocalSpec and stays.", "`localspec pairs list` shows the other pairs."
+        )
     table = any(own.id == pair.id for own in own_pairs())
     names, blobs, kept = list[Path](), list[Path](), list[str]()
     for model in pair.models:
