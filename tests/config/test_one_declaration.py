@@ -29,6 +29,8 @@ from localspec.cli.run import run
 from localspec.config import read_config, setting
 from localspec.config.file import write_value
 from localspec.runtime.resolver import SettingsResolver
+from localspec.runtime.worker.codec import decode_request, encode
+from localspec.runtime.worker.messages import Generate, Load
 from localspec.chat.settings.browser import SettingsBrowser
 from tests.readme import settings as page
 
@@ -41,6 +43,7 @@ write_value(setting("warm_up"), True, "builtin")
 settings = resolver()
 config = settings.resolve(read_config())
 for_pair = [config.reply.shout_share, config.load.warm_up]
+crossed = [decode_request(encode(sent)) for sent in (Load(config.load), Generate(1, "hello", config.reply))]
 over = resolver("--shout-share", "1", "--no-warm-up").resolve(read_config())
 changed = set_from(settings, {}, "shout-share 0.75")
 browser = SettingsBrowser(settings)
@@ -49,6 +52,7 @@ read_config().path.write_text("[reply]\\nshout_share = 2\\n")
 print(json.dumps({
     "help": run.get_help(run.make_context("localspec run", ["hello"])),
     "file": for_pair,
+    "engine": [crossed[1].options.shout_share, crossed[0].options.warm_up],
     "line": [over.reply.shout_share, over.load.warm_up],
     "set": [dict(changed.own), changed.chat_config.reply.shout_share],
     "screen": ["".join(text for text, _ in row.parts) for row in browser.rows(100)],
@@ -97,6 +101,7 @@ def test_a_declaration_is_all_that_a_setting_needs(copied: Path, tmp_path: Path)
     assert "--shout-share F" in seen["help"]
     assert "--warm-up / --no-warm-up" in seen["help"]
     assert seen["file"] == [0.5, True]
+    assert seen["engine"] == [0.5, True]
     assert seen["line"] == [1.0, False]
     assert seen["set"] == [{"reply.shout_share": 0.75}, 0.75]
     assert any("shout share" in row and "0.5" in row for row in seen["screen"])
