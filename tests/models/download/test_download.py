@@ -379,7 +379,7 @@ def test_a_disk_with_room_or_of_which_nobody_can_tell_it_is_used(
     world: World, monkeypatch: pytest.MonkeyPatch, room: int | None
 ) -> None:
     """Before the download and during it."""
-    monkeypatch.setattr("localspec.models.download.partial_file._CHECKED_EVERY", MIB)
+    monkeypatch.setattr("localspec.models.download.partial_file._SPACE_CHECK_BYTES", MIB)
     world.free_bytes = lambda _: room
     assert world.fetch()
 
