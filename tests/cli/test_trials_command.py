@@ -271,6 +271,20 @@ def test_in_the_line_mode_turns_are_on_their_sides(localspec: Localspec) -> None
     assert len(with_arms) == 20 or TrialBook().find(record["id"]).end is not None
 
 
+def test_in_the_line_mode_a_reply_is_gone_on_with_on_its_side(localspec: Localspec) -> None:
+    """As on the screen: the side is that of the turn."""
+    begun(localspec, "--depth", "6", "--share", "50")
+    done = localspec("chat", "--json", "--max-tokens", "2", stdin=b"hello there\n/continue\n/new\n" * 20)
+    records = [json.loads(line) for line in done.out.splitlines()]
+    depths: dict[str, list[int]] = {}
+    for record in records:
+        if record["event"] == "start":
+            depths.setdefault(record["question"], []).append(record["options"]["depth"])
+    continued = [each for each in depths.values() if len(each) > 1]
+    assert {depth for each in continued for depth in each} == {3, 6}
+    assert all(len(set(each)) == 1 for each in continued)
+
+
 def test_in_the_line_mode_a_conversation_is_loaded_for(localspec: Localspec, own: list[Path]) -> None:
     """Once, where it begins."""
     begun(localspec, "--pair", "mine", "--draft", own[2], "--share", "90")
