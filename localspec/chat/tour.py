@@ -36,7 +36,7 @@ END = "That was the tour. /help lists all keys and commands, /tour begins again.
 
 
 class Tour:
-    """The progress of the reader."""
+    """The progress of the tour."""
 
     def __init__(self) -> None:
         self._at: int | None = None
@@ -65,10 +65,7 @@ class Tour:
         return under_way
 
     def did(self, command: Command, *, opened: bool) -> str:
-        """The reader has done this, which ``opened`` a screen or not.
-
-        Goes on where it is what the step is about; returns what there is to say, as ``go_on``.
-        """
+        """Go on if the step is about this command, which ``opened`` a screen or not; returns as ``go_on``."""
         step = self.step
         if step is None or step.command is not command or (step.opens and not opened):
             return ""

@@ -1,4 +1,4 @@
-"""The chat app: wiring only. Themes, the palette of commands, and the engine's lifetime around the screen's."""
+"""The chat app: themes, the palette of commands, other screens, and the lifetime of the engine."""
 
 from __future__ import annotations
 
@@ -68,22 +68,22 @@ class Client(Protocol):
 ClientFactory = Callable[[Callable[[Answer], None]], Client]
 
 PAIRS_REDRAW_S = 0.2
-"""How long what is said about pairs stands at least; a download tells more often than that."""
+"""The shortest time between two drawings of the pairs; a download reports more often."""
 
 
 @runtime_checkable
 class ShowsPairs(Protocol):
-    """A screen that has something to say about pairs."""
+    """A screen that shows pairs."""
 
     def show_pairs(self) -> None: ...
 
 
 class ShelfRang(Message):
-    """There is something new about pairs."""
+    """Something about pairs has changed."""
 
 
 def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -> None:
-    """Chat until the reader quits. The engine is started before the terminal is taken, and ended after.
+    """Chat until the user quits. The engine is started before the terminal is taken, and ended after.
 
     Raises whatever the screen failed with, once the terminal is given back, and SystemExit after SIGTERM or SIGHUP.
     """
@@ -118,7 +118,7 @@ def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -
 
 
 def _new_here(store: Store) -> bool:
-    """Whether nothing was said here before; a store that cannot be read says nothing of it."""
+    """True if the store has no conversation; False if it cannot be read."""
     try:
         return not store.conversations()
     except LocalSpecError:
@@ -133,7 +133,7 @@ def _engine_client(deliver: Callable[[Answer], None]) -> Client:
 
 
 class ChatApp(App[None], CommandTarget, inherit_bindings=False):
-    """One chat screen over one engine."""
+    """The app: one chat screen over one engine."""
 
     TITLE = "LocalSpec"
     COMMANDS = {ActionCommands}  # noqa: RUF012 - Textual declares it so
@@ -161,7 +161,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         super().__init__()
         self._tending = gc_scheduler.GcScheduler(clock) if tends_heap else None
         self.failure: Exception | None = None
-        """What ended the app, if that was a mistake of ours."""
+        """The exception that ended the app, if one did."""
         self.copier = Copier(self)
         self._observers = observers or Observers()
         self.session = ChatSession(
@@ -214,7 +214,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         return self._chat
 
     def pop_screen(self) -> AwaitComplete:
-        """As ever; but the chat stays, when a quick second key reaches a screen that has already gone."""
+        """As Textual's, but the chat stays when a second quick key reaches a screen that is gone already."""
         return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
 
     def copy_to_clipboard(self, text: str) -> None:
@@ -238,7 +238,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
                 asyncio.get_running_loop().add_signal_handler(number, self._end_by, number)
 
     def _end_by(self, number: int) -> None:
-        """Leave as with the key, but with the exit code of the signal."""
+        """Quit with the exit code of the signal."""
         if number != signal.SIGTERM:
             discard_terminal_output()
         if not self._exit:  # the first says why
@@ -250,14 +250,14 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             gc_scheduler.give_back()
 
     async def on_event(self, event: Event) -> None:
-        """As Textual's; what the user does comes by here."""
+        """As Textual's; all input passes here."""
         if self._tending and isinstance(event, InputEvent | Paste):
             self._tending.used()
         if not self._swallowed(event):
             await super().on_event(event)
 
     def _swallowed(self, event: Event) -> bool:
-        """Whether a key or paste that nobody has had yet is to mean nothing."""
+        """True if a key or a paste that no widget has had yet is to do nothing."""
         if not isinstance(event, Key | Paste) or event.is_forwarded or self.screen is not self._chat:
             return False
         return self._chat.swallows(event)
@@ -332,14 +332,14 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             return str(error)
 
     def _look(self, *, recolour: bool = True) -> None:
-        """Colours and motion, as the settings have them."""
+        """Apply the settings of colours and motion."""
         preferences = self._settings.preferences
         if recolour:
             self.theme = theme_for(preferences.theme, os.environ, self.console.color_system)
         self.animation_level = "none" if preferences.reduced_motion else TEXTUAL_ANIMATIONS
 
     def _prefer(self) -> None:
-        """What the chat shows and the keys that it answers to."""
+        """Apply the key map and the other settings of the screen."""
         preferences = self._settings.preferences
         self.set_keymap(textual_keymap(preferences.keymap))
         self._controller.keymap = preferences.keymap
@@ -402,7 +402,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         self.set_timer(PAIRS_REDRAW_S, self._library.change_signal.arm)
 
     def _use(self, pair_id: str | None) -> None:
-        """Go on with this pair, once its files are found; with none, leave things as they are."""
+        """Change to this pair, once its files are found; None changes nothing."""
         if pair_id is not None:
             self.run_worker(self._change_pair(pair_id), group="pair", exclusive=True)
 

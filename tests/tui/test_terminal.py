@@ -74,11 +74,11 @@ def test_a_question_and_a_follow_up(chat: Terminal) -> None:
 PLANTED = """
 import sys
 from localspec.cli import main
-from localspec.tui.app import ChatApp
+from localspec.tui.screens.help import HelpScreen
 def fails(self):
     secret = "what was said"
     raise ZeroDivisionError("planted")
-ChatApp.action_help = fails
+HelpScreen.compose = fails
 main([])
 """
 

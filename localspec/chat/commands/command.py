@@ -12,16 +12,16 @@ from localspec.runtime.chat_config import Settings
 
 
 class FrontEnd(Protocol):
-    """The chat as a command meets it in every front end: the open conversation's settings, and the reader."""
+    """A front end as common commands use it: the settings of the open conversation, and a way to answer."""
 
     @property
     def settings(self) -> Settings:
-        """Those of the pair in use."""
+        """The settings of the pair in use."""
         ...
 
     @property
     def own(self) -> Mapping[str, Value]:
-        """What the open conversation sets for itself."""
+        """The settings of the open conversation."""
         ...
 
     def adopt(self, changed: Changed) -> None:
@@ -29,7 +29,7 @@ class FrontEnd(Protocol):
         ...
 
     def answer(self, text: str, **data: Any) -> None:
-        """Tell the reader; ``data`` is the same for programs."""
+        """Show ``text``; ``data`` says the same to programs."""
         ...
 
 
@@ -40,7 +40,7 @@ class LineForm:
     name: str
     help: str
     argument: str = ""
-    """What may follow the name; in brackets if it need not."""
+    """The argument, in brackets if it is optional."""
     also: tuple[str, ...] = ()
 
 
@@ -59,7 +59,7 @@ class Command:
     slash: str = ""
     """The slash command, without the slash; empty if there is none."""
     argument: str = ""
-    """What may follow the slash command, for example PATH; empty if nothing."""
+    """The argument of the slash command, for example PATH; empty if it takes none."""
     also: tuple[str, ...] = ()
     """Other words for it, which the palette and the prompt understand too."""
     hinted: bool = False
@@ -84,9 +84,9 @@ class Place:
     """Commands that count at the same time, so that no two may share a key."""
 
     title: str
-    """As help names the place."""
+    """The place, as help names it."""
     types: bool = False
-    """True if somebody types there, whatever the command."""
+    """True if the place has a field to type in."""
     commands: list[Command] = field(default_factory=list)
 
     def add(self, command: Command) -> Command:

@@ -107,7 +107,7 @@ _SHORT = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Where Textual calls a sign other than Unicode does."""
+"""Signs that Textual names otherwise than Unicode."""
 _NAMED = frozenset(
     [
         "enter",
@@ -182,7 +182,7 @@ def _shipped(name: str) -> dict[str, str]:
 
 
 class _Refused(Exception):
-    """Keys that cannot be what they are said to be."""
+    """Keys that cannot be used, with the reason."""
 
 
 def _checked(action: str, keys: str) -> str:
@@ -235,12 +235,12 @@ _FUNCTION_KEYS = frozenset(f"f{number}" for number in range(1, 25))
 
 
 def _types(key: str) -> bool:
-    """Whether a key writes a character into a prompt that has the focus."""
+    """True if a key writes a character into a field that has the focus."""
     return len(key) == 1 or key in _SIGNS or key == "space"
 
 
 def _clash(shipped: Mapping[str, str], own: Mapping[str, str], config: Config) -> tuple[str, str] | None:
-    """A key of the file's that two actions of a place would have, and what to say of it; of two such, the later."""
+    """The first clash of the file's keys in a place: the command that loses the key, and the reason."""
     for place in PLACES:
         owners: dict[str, str] = {}
         for action in sorted((each.id for each in place.commands), key=lambda action: _place(action, own, config)):

@@ -1,4 +1,4 @@
-"""Reading what a message mentions, beside the typing."""
+"""Files that a message mentions, read while the user types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Attaching:
 
     def __init__(self, enclosures: Enclosures) -> None:
         self.message_n = 0
-        """Which message is being written: what is read for another one does not count."""
+        """The number of the message that is being written: files read for an earlier one are dropped."""
         self._enclosures = enclosures
         self._tried: set[str] = set()
         self._open: set[str] = set()
@@ -25,7 +25,7 @@ class Attaching:
         self._turn = asyncio.Lock()
 
     def claim(self, text: str) -> list[str]:
-        """What ``text`` mentions that was not looked for yet; it counts as tried from now on."""
+        """The paths that ``text`` mentions and that were not tried yet; they count as tried from now on."""
         untried = [path for path in self._enclosures.unknown(text) if path not in self._tried]
         self._tried.update(untried)
         self._open.update(untried)
@@ -33,22 +33,22 @@ class Attaching:
 
     @property
     def busy(self) -> bool:
-        """Whether something is still being read."""
+        """True while a file is being read."""
         return bool(self._open)
 
     def claim_path(self, path: str) -> None:
-        """It is looked for already."""
+        """Count a path as tried."""
         self._tried.add(path)
         self._open.add(path)
 
     def clear(self) -> None:
-        """Another message is being written from now on."""
+        """Begin another message."""
         self.message_n += 1
         self._tried.clear()
         self._open.clear()
 
     def refuse(self, path: str) -> None:
-        """Take it off again."""
+        """Detach a file."""
         self._tried.add(path)
         self._enclosures.detach(path)
 
@@ -74,7 +74,7 @@ class Attaching:
 
 
 def _read(path: str, n_ctx: int | None) -> Attachment | LocalSpecError:
-    """What lies there; a sign that may end a sentence is taken for one if no file is called so."""
+    """The file or folder of a path; without such a file, punctuation at its end is taken for the sentence's."""
     refused: LocalSpecError | None = None
     for reading in readings(Mention(0, len(path), path)):
         try:

@@ -30,14 +30,14 @@ _PROBE_BYTES = 8192
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file's text, and what it is called in the message."""
+    """A file's text, and its name in the message."""
 
     name: str
     text: str
 
     @property
     def block(self) -> str:
-        """What the model reads of it."""
+        """The file as the model reads it."""
         return file_block(self.name, self.text)
 
 
@@ -46,14 +46,14 @@ class Attachment:
     """A file, or the text files of a folder."""
 
     path: str
-    """As it was written."""
+    """The path as it was written."""
     files: tuple[TextFile, ...]
     skipped_n: int = 0
     """Files of a folder that hold no text."""
 
     @property
     def block(self) -> str:
-        """What is put into the message."""
+        """The files as the model reads them."""
         return "\n".join(file.block for file in self.files)
 
     @property
@@ -100,7 +100,7 @@ def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:
 
 
 def _lying_at(path: str, files: Sequence[TextFile]) -> Attachment:
-    """Those of the files that were read from there."""
+    """The attachment of a path: its own file, or the files below it."""
     if own := tuple(file for file in files if file.name == path):
         return Attachment(path, own)
     folder = as_folder(path)
@@ -108,7 +108,7 @@ def _lying_at(path: str, files: Sequence[TextFile]) -> Attachment:
 
 
 def as_folder(path: str) -> str:
-    """How an attached folder is called, written with a slash behind it or without."""
+    """The path of an attached folder, with one slash at its end."""
     return path.rstrip("/") + "/"
 
 
@@ -191,7 +191,7 @@ def _too_large(name: str, n_ctx: int | None, limit_bytes: int) -> CapacityError:
 
 
 def over_context(name: str, token_n: int, n_ctx: int) -> CapacityError:
-    """What there is to say once the engine has counted."""
+    """The error for a file with more tokens than the context holds."""
     return CapacityError(
         f"{name} has {token_n:,} tokens, and the context holds {n_ctx:,}.",
         "Attach a part of it.",

@@ -1,4 +1,4 @@
-"""Text from outside, made harmless before it stands where somebody writes."""
+"""Pasted and edited text made harmless before it is put into the prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cleaned(text: str) -> tuple[str, int]:
 
 
 def cleaning_note(n: int) -> str:
-    """A word about it; empty if nothing was replaced."""
+    """A note about replaced characters; empty if there were none."""
     if not n:
         return ""
     if n == 1:

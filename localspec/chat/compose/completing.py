@@ -1,4 +1,4 @@
-"""What the list above the prompt offers: commands, files, or messages sent before. Knows no widgets.
+"""Completion: the commands, files or sent messages that the list above the prompt offers. Knows no widgets.
 
 A list is about a place in the text: accepting a choice replaces what stands between ``start`` and the cursor.
 """
@@ -21,19 +21,19 @@ MAX_CHOICES = 50
 PATHS = ("FILE", "PATH")
 """The arguments of commands that are paths."""
 ABOVE = ("/", "~", "..", "./")
-"""How a path begins that does not lie below the current folder, or is meant exactly."""
+"""Beginnings of paths that do not lie below the current folder, or are meant exactly."""
 
 _LOOKING = "Looking for files…"
 
 
 class CompletionKind(Enum):
-    """What is offered."""
+    """The kind of what is listed."""
 
     COMMAND = auto()
     FILE = auto()
     """To be attached."""
     PATH = auto()
-    """That a command is told."""
+    """The argument of a command."""
     SENT = auto()
 
 
@@ -42,11 +42,11 @@ class Completion:
     """One row of the list."""
 
     value: str
-    """What is put into the text."""
+    """The text to insert."""
     label: str
     note: str = ""
     final: bool = True
-    """Whether there is nothing more to write: False for a folder to look into, a command that takes a word."""
+    """False if more is to be written: for a folder, or a command with an argument."""
     message: WrittenMessage | None = None
     """A message sent before, marks and all."""
 
@@ -60,9 +60,9 @@ class CompletionOffer:
     start: int = 0
     """The column in the cursor's line where what is replaced begins."""
     empty: str = ""
-    """What to say when there are no choices; a list with neither is not shown."""
+    """The note for a list without choices; a list with neither is not shown."""
     more: str = ""
-    """What to say below the choices."""
+    """A note below the choices."""
 
 
 def command_offer(text: str) -> CompletionOffer | None:
@@ -100,12 +100,12 @@ def path_told(line: str, column: int) -> Mention | None:
 
 @dataclass(frozen=True, slots=True)
 class CompletionPlace:
-    """Which listing a mention needs: everything below the current folder, or what lies in one folder."""
+    """The listing that a mention needs: all files below the current folder, or those of one folder."""
 
     folder: str
-    """As it is written, with a slash at its end; empty for everything below the current folder."""
+    """The folder as written, with a slash at its end; empty for all files below the current one."""
     query: str
-    """What is looked for there."""
+    """The letters to match."""
 
     def look(self, current: Path) -> Listing:
         """List it; takes a while, and never raises."""
@@ -118,7 +118,7 @@ class CompletionPlace:
 
 
 def place_of(mention: Mention, known: Listing | None) -> CompletionPlace:
-    """Where to look for what is being mentioned; ``known`` is what is below the current folder, once that is known."""
+    """The listing for a mention; ``known`` is that of the current folder, once it has been read."""
     folder, slash, name = mention.path.rpartition("/")
     if slash and (mention.path.startswith(ABOVE) or (known is not None and f"{folder}/" not in known.paths)):
         return CompletionPlace(f"{folder}/", name)
@@ -142,7 +142,7 @@ def file_offer(
 
 
 def path_offer(told: Mention, place: CompletionPlace, listing: Listing | None, key: str) -> CompletionOffer | None:
-    """Files and folders that a command may be told; ``key`` completes a name. None once a file is named."""
+    """Files and folders for the argument of a command; ``key`` completes a name. None once a file is named."""
     if listing is None:
         return CompletionOffer(CompletionKind.PATH, (), told.start, empty=_LOOKING)
     if not place.query.endswith("/") and place.query in listing.paths:

@@ -1,4 +1,4 @@
-"""The files below a folder that somebody may mean, found in bounded time."""
+"""Files below a folder, found in bounded time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOISE = {
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What was found, folders with a slash behind them; the nearest first."""
+    """Paths, the nearest first; folders end with a slash."""
 
     paths: tuple[str, ...]
     complete: bool = True
@@ -70,14 +70,14 @@ def list_files(
 
 
 def list_folder(folder: Path, max_entries: int = MAX_ENTRIES) -> Listing:
-    """What lies in one folder, whatever its name. Never raises."""
+    """The entries of one folder, hidden ones too. Never raises."""
     entries = _entries(folder, max_entries + 1)
     names = [f"{name}{'/' if is_folder else ''}" for name, is_folder in entries if name.isprintable()]
     return Listing(tuple(names[:max_entries]), complete=len(entries) <= max_entries)
 
 
 def _entries(folder: Path, at_most: int) -> list[tuple[str, bool]]:
-    """Names, sorted, and whether they are folders; pipes, sockets and devices are left out."""
+    """Sorted names, each with True for a folder; pipes, sockets and devices are left out."""
     try:
         with os.scandir(folder) as entries:
             looked_at = [(entry.name, _is_folder(entry)) for entry in islice(entries, at_most)]
@@ -87,7 +87,7 @@ def _entries(folder: Path, at_most: int) -> list[tuple[str, bool]]:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool | None:
-    """Whether it is a folder or else a file; None if it is neither, as a link that leads to itself."""
+    """True for a folder, False for a file; None for neither, as for a link that leads to itself."""
     try:
         is_folder = entry.is_dir(follow_symlinks=False)
         return is_folder if is_folder or entry.is_file() else None

@@ -23,7 +23,7 @@ SENT_MESSAGES = "sent-messages.jsonl"
 MAX_MESSAGES = 1000
 MAX_FILE_BYTES = 2_000_000
 MAX_PASTED_BYTES = 64_000
-"""What was pasted into a message is kept with it up to this; beyond, its mark is left."""
+"""The most of a paste that is kept with its message; of a longer one the mark is kept alone."""
 
 
 class PromptHistory:
@@ -51,7 +51,7 @@ class PromptHistory:
             self._append(kept)
 
     def forget(self, texts: Collection[str]) -> None:
-        """Leave none of the messages that said one of these, attached files apart. Raises OSError."""
+        """Remove the messages that have one of these texts, attached files aside. Raises OSError."""
         if not self._path.exists():
             return
         with folder_lock(self._path):

@@ -44,7 +44,7 @@ def unfinished(before: str) -> Mention | None:
 
 
 def written(path: str) -> str:
-    """How a path is mentioned.
+    """Write a path as a mention.
 
     >>> written("src/app.py"), written("my notes.txt")
     ('@src/app.py', '@"my notes.txt"')

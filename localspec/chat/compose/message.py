@@ -30,9 +30,9 @@ class WrittenMessage:
     """A message ready to be sent, or kept for later."""
 
     text: str
-    """As it stood there, marks and mentions in it."""
+    """The text as written, with marks and mentions in it."""
     pasted: Mapping[str, str] = field(default_factory=dict)
-    """What the marks in it stand for."""
+    """The pasted text of each mark."""
     attachments: tuple[Attachment, ...] = ()
 
     @property
@@ -42,12 +42,12 @@ class WrittenMessage:
 
     @property
     def content(self) -> str:
-        """What the model reads; see ``attachment`` for its form."""
+        """The message as the model reads it; see ``attachment`` for its form."""
         return with_files(self.attachments, self.unfolded.strip())
 
     @property
     def shown(self) -> str:
-        """What a transcript shows: the marks, and a chip for each attachment."""
+        """The message as a transcript shows it: marks, and a chip for each attachment."""
         return "\n".join([*(f"[{attachment.chip}]" for attachment in self.attachments), self.text.strip()])
 
     @property
@@ -55,7 +55,7 @@ class WrittenMessage:
         return not self.text.strip()
 
     def says(self, text: str) -> bool:
-        """Whether this is what it says, whatever marks stand for that are not known any more."""
+        """True if this message has that text, where a mark whose paste is lost matches anything."""
         first, *others = _MARK.split(self.unfolded.strip())
         if not others:
             return first == text
@@ -78,20 +78,20 @@ class WrittenMessage:
 
 
 class Enclosures:
-    """What the marks and mentions of the message being written stand for."""
+    """The pastes and attachments behind the marks and mentions of the message being written."""
 
     def __init__(self) -> None:
         self._pasted: dict[str, str] = {}
         self._attached: dict[str, Attachment] = {}
 
     def take_over(self, written: WrittenMessage) -> None:
-        """Know what an earlier message's marks stood for, besides what is known."""
+        """Add the pastes and attachments of an earlier message."""
         self._pasted.update(written.pasted)
         for attachment in written.attachments:
             self.attach(attachment)
 
     def clear(self) -> None:
-        """The message was sent."""
+        """Forget all: the message was sent."""
         self._pasted.clear()
         self._attached.clear()
 
@@ -117,12 +117,12 @@ class Enclosures:
         return path in self._attached
 
     def attachments(self, text: str) -> tuple[Attachment, ...]:
-        """Those mentioned in ``text``, in order, each once."""
+        """The attachments mentioned in ``text``, in order, each once."""
         found = map(self._attached_for, mentions(text))
         return tuple(dict.fromkeys(attachment for attachment in found if attachment))
 
     def unknown(self, text: str) -> list[str]:
-        """What ``text`` mentions, with white space behind it, that nothing is attached for."""
+        """The paths that ``text`` mentions, followed by white space, for which nothing is attached."""
         return [
             mention.path
             for mention in mentions(text)
@@ -141,7 +141,7 @@ class Enclosures:
         )
 
     def pasted(self, mark: str) -> str:
-        """What a mark stands for."""
+        """The pasted text of a mark."""
         return self._pasted[mark]
 
     def _attached_for(self, mention: Mention) -> Attachment | None:
@@ -164,10 +164,10 @@ def marks_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def is_too_long(text: str) -> bool:
-    """Whether a text is too long to be written on in the prompt."""
+    """True if a text is too long to be edited in the prompt."""
     return len(text) > UNFOLD_CHARS or max(map(len, text.split("\n"))) > UNFOLD_LINE_CHARS
 
 
 def is_long(text: str) -> bool:
-    """Whether a paste is better folded."""
+    """True if a paste is long enough to be folded into a mark."""
     return len(text) > FOLD_CHARS or text.count("\n") >= FOLD_LINES

@@ -1,4 +1,4 @@
-"""How many tokens texts have: the engine's count where there is one, an estimate meanwhile.
+"""Token counts of texts: the engine's where there is one, an estimate meanwhile.
 
 Long texts go to the engine in pieces, one at a time and only while it has nothing else to do, so that a message
 never waits long behind a count. Knows nothing of processes: whoever owns one takes ``next_piece`` and brings the
@@ -52,7 +52,7 @@ class TokenCounter:
         self._chars_a_token = CHARS_A_TOKEN
 
     def count(self, text: str) -> TokenCount:
-        """What is known about ``text``."""
+        """The count of ``text``, exact or estimated."""
         if not text:
             return TokenCount(0, exact=True)
         known = self._known.get(text)

@@ -1,4 +1,4 @@
-"""What was being written when the app ended, for each conversation: it is there again when that is opened."""
+"""Unsent messages, one a conversation, kept on disk until the conversation is opened again."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class UnsentMessages:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._seen: dict[Path, bytes] = {}
-        """What was loaded or saved here last: another app may have put something else there since."""
+        """The bytes loaded or saved here last: another app may have written others since."""
 
     def load(self, key: str) -> WrittenMessage:
-        """What was last saved under ``key``; blank if there is nothing to be read."""
+        """The message last saved under ``key``; blank if none can be read."""
         try:
             path = self._path(key)
             data = self._seen[path] = path.read_bytes()
@@ -33,7 +33,7 @@ class UnsentMessages:
             return WrittenMessage("")
 
     def save(self, key: str, written: WrittenMessage) -> None:
-        """Keep it; or, if it is blank, take away what was kept, unless that is another app's."""
+        """Save a message; a blank one deletes the saved one, unless another app wrote that."""
         path = self._path(key)
         with suppress(OSError):
             if written.blank:
@@ -43,7 +43,7 @@ class UnsentMessages:
                 replace_file(path, data, private=True)
 
     def drop(self, key: str) -> None:
-        """Take away what was kept, whoever kept it. Raises OSError."""
+        """Delete the message, whichever app saved it. Raises OSError."""
         self._path(key).unlink(missing_ok=True)
 
     def _forget(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The token count of what is being written, kept up while the engine has nothing else to do."""
+"""The token count of the message being written, updated while the engine is free."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from localspec.chat.compose.token_counts import TokenCount, TokenCounter
 
 
 class Weighing:
-    """One piece of text at a time is with the engine."""
+    """Counts the parts of a message, one at a time."""
 
     def __init__(self, ask: Callable[[str], bool]) -> None:
         """``ask`` has the engine count a text, or says that it has something else to do."""
         self.n_ctx: int | None = None
-        """What there is room for; None while no pair is loaded."""
+        """The size of the context in tokens; None while no pair is loaded."""
         self._ask = ask
         self._counter = TokenCounter()
         self._asked: str | None = None
         self._parts: tuple[str, ...] = ()
 
     def write(self, written: WrittenMessage) -> None:
-        """Take in what is being written now."""
+        """Count another text."""
         self._parts = _parts(written)
         self._counter.want(sorted(self._parts, key=len))
         self.go_on()
@@ -41,22 +41,22 @@ class Weighing:
             self.go_on()
 
     def fit(self, n_ctx: int | None) -> None:
-        """Another pair is loaded, or none: what was asked is not answered any more."""
+        """Set the context of another pair, or of none; the pending question gets no answer."""
         self.n_ctx = n_ctx
         self._asked = None
         self._counter.forget()
 
     @property
     def total(self) -> TokenCount:
-        """Of all that was written."""
+        """The count of the whole message."""
         return sum(map(self._counter.count, self._parts), TokenCount(0, exact=True))
 
     def of(self, attachment: Attachment) -> TokenCount:
-        """Of one attachment."""
+        """The count of one attachment."""
         return self._counter.count(attachment.block)
 
     def too_large(self, attachments: Iterable[Attachment]) -> Iterator[tuple[Attachment, CapacityError]]:
-        """Those for which no context has room, and what to say about each."""
+        """The attachments that do not fit into the context, each with its error."""
         for attachment in attachments:
             count = self.of(attachment)
             if count.exact and self.n_ctx and count.n > self.n_ctx:
@@ -64,7 +64,7 @@ class Weighing:
 
 
 def _parts(written: WrittenMessage) -> tuple[str, ...]:
-    """What the message is made of, so that a long part is counted once and not at every letter typed beside it."""
+    """The parts of the message, so that a long part is counted once and not at every letter typed beside it."""
     own, at = [], 0
     for mark in marks_in(written.text):
         if mark[0] in written.pasted:

@@ -48,7 +48,7 @@ def _call(handler: Callable[[FrontEnd, str], None], chat: FrontEnd, argument: st
 
 
 def marked_methods(kind: type[object]) -> Iterator[tuple[str, Any, tuple[object, ...]]]:
-    """Those of a base class first, so that a subclass's own stand over them."""
+    """The marked methods of a class: id, function, values; a base class's first, so that a subclass overrides them."""
     for each in reversed(kind.__mro__):
         for function in vars(each).values():
             for name, values in getattr(function, "__dict__", {}).get("commands", ()):

@@ -1,4 +1,4 @@
-"""Work that waits until the reader pauses."""
+"""Work that waits until the user pauses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class AfterPause:
         self._timer = widget.set_interval(pause_s, self._due, pause=True)
 
     def touch(self) -> None:
-        """Something has changed: wait for a pause from here on."""
+        """Restart the wait: something has changed."""
         self._timer.reset()
         self._timer.resume()
 
     def forget(self) -> None:
-        """It was done meanwhile."""
+        """Cancel: the work was done meanwhile."""
         self._timer.pause()
 
     def _due(self) -> None:

@@ -37,12 +37,12 @@ class CompletionList(Static):
 
     @property
     def gone_to(self) -> bool:
-        """Whether the reader went to the marked row, by key or mouse."""
+        """True if the user went to the highlighted row, by key or mouse."""
         return self._gone_to
 
     @property
     def offer(self) -> CompletionOffer | None:
-        """What is offered; None while the list is closed."""
+        """The open list; None while it is closed."""
         return self._offer
 
     @property
@@ -88,7 +88,7 @@ class CompletionList(Static):
             self.post_message(self.Picked())
 
     def _choices_n(self, offer: CompletionOffer) -> int:
-        """How many rows of choices there are, a row for the note besides where there is room for it."""
+        """The number of rows of choices; where there is room, one more row holds the note."""
         return min(MAX_ROWS, max(1, self._room - 1), len(offer.choices))
 
     def _draw(self, offer: CompletionOffer) -> None:

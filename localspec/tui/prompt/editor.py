@@ -1,4 +1,4 @@
-"""Writing in the reader's own editor: the text goes out in a file of its own and comes back."""
+"""Writing in the user's own editor, by way of a temporary file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from localspec.base.errors import InputError, NotFoundError
 FALLBACKS = ("nano", "vi")
 
 Suspend = Callable[[], AbstractContextManager[None]]
-"""Gives the terminal to somebody else for the length of a ``with``."""
+"""Gives the terminal to another program for the length of a ``with``."""
 
 
 def edit_in(suspend: Suspend, text: str, environ: Mapping[str, str]) -> str:
-    """``text`` as it comes back from the editor. Raises NotFoundError or InputError; the text is not lost then."""
+    """Return ``text`` as it was edited. Raises NotFoundError or InputError; the text is not lost then."""
     command = editor_command(environ)
     with tempfile.TemporaryDirectory(prefix="localspec-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "message.md"

@@ -1,4 +1,4 @@
-"""What the prompt says to whoever holds it."""
+"""The messages that the prompt posts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localspec.chat.compose.token_counts import TokenCount
 
 
 class Submitted(Message, namespace="prompt"):
-    """The reader sent a message."""
+    """The user sent a message."""
 
     def __init__(self, written: WrittenMessage) -> None:
         super().__init__()
@@ -17,7 +17,7 @@ class Submitted(Message, namespace="prompt"):
 
     @property
     def text(self) -> str:
-        """As it stood there."""
+        """The text as it was written."""
         return self.written.text
 
 
@@ -28,11 +28,11 @@ class Typed(Message, namespace="prompt"):
         super().__init__()
         self.text = text
         self.by_hand = by_hand
-        """Whether by a key rather than all at once."""
+        """True if it changed by a key, False if all at once."""
 
 
 class Said(Message, namespace="prompt"):
-    """There is something to say about what the reader did."""
+    """A note about what the user did."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Said(Message, namespace="prompt"):
 
 
 class Weighed(Message, namespace="prompt"):
-    """How many tokens the message has; None if there is no message."""
+    """The number of tokens of the message; None if it is empty."""
 
     def __init__(self, count: TokenCount | None) -> None:
         super().__init__()
@@ -48,5 +48,5 @@ class Weighed(Message, namespace="prompt"):
 
     @property
     def text(self) -> str:
-        """In words; empty if there is no message."""
+        """The number in words; empty for an empty message."""
         return "" if self.count is None else str(self.count)

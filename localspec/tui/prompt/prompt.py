@@ -1,4 +1,4 @@
-"""Where the reader writes: grows with the text, sends on Enter, and is always ready.
+"""The prompt: the line in which the user writes, which grows with its text and is always ready.
 
 What marks and mentions stand for is in ``chat.compose.message``; which lists there are, in ``chat.compose.completing``.
 This widget brings them together with the text area, and keeps what is unsent on disk.
@@ -42,17 +42,17 @@ WEIGH_AFTER_S = 0.3
 
 
 def _busy(text: str) -> bool:
-    """No engine to count with."""
+    """Return False: there is no engine to count with."""
     return False
 
 
 def _nothing() -> WrittenMessage | None:
-    """No message waits."""
+    """Return None: no message waits."""
     return None
 
 
 class Prompt(Vertical):
-    """The input line with its mark, what is attached above it, and the list that floats over both."""
+    """The line with its mark, the attachments above it, and the list that floats over both."""
 
     DEFAULT_CSS = """
     Prompt { height: auto; background: $surface; padding: 0 2; }
@@ -98,9 +98,9 @@ class Prompt(Vertical):
         self._offers = Offers(self)
         self._recall = Recall(self.history)
         self._put = False
-        """Whether the change to come was made all at once."""
+        """True while the next change of the text is one that was made all at once."""
         self._aside: WrittenMessage | None = None
-        """What is unsent, while something that was said is edited; None while nothing is."""
+        """The unsent message, put aside while an earlier message is edited; else None."""
         self._key = ""
 
     def compose(self) -> ComposeResult:
@@ -159,32 +159,32 @@ class Prompt(Vertical):
         self.set_text("\n".join(text for text in (*texts, self.written.text) if text))
 
     def put_aside(self, instead: WrittenMessage) -> None:
-        """Have something else written on for a while; what is unsent is kept, and ``take_up`` brings it back."""
+        """Write ``instead`` for a while; the unsent message is kept, and ``take_up`` brings it back."""
         self._aside = self._to_keep
         self._replace(instead)
         self.area.focus()
 
     def take_up(self) -> None:
-        """Go on with what was put aside."""
+        """Go on with the message that was put aside."""
         if self._aside is not None:
             aside, self._aside = self._aside, None
             self._replace(aside)
 
     def open(self, key: str) -> None:
-        """Go to another conversation: what is unsent in this one is kept, what was unsent in that one is there."""
+        """Go to another conversation: keep the unsent message of this one, and load that one's."""
         self.save()
         self._key, self._aside = key, None
         self._replace(self._unsent.load(key))
 
     def belong_to(self, key: str) -> None:
-        """A conversation has begun here: what is unsent is that one's from now on."""
+        """Give the unsent message to the conversation that has just begun here."""
         if key != self._key:
             self._unsent.save(self._key, WrittenMessage(""))
             self._key = key
             self.save()
 
     def save(self) -> None:
-        """Keep what is unsent, for the next start."""
+        """Save the unsent message, for the next start."""
         self._saving.forget()
         self._unsent.save(self._key, self._to_keep)
 
@@ -193,28 +193,28 @@ class Prompt(Vertical):
         return self._aside or self.written
 
     def _replace(self, written: WrittenMessage) -> None:
-        """Write on another message, which has files and pastes of its own."""
+        """Replace the message, its files and its pastes."""
         self.enclosures.clear()
         self._mentions.clear()
         self.put(written)
 
     def set_calm(self, calm: bool) -> None:
-        """Keep the cursor from blinking, while the model needs every cycle."""
+        """Stop the cursor from blinking: while the model runs it needs every cycle."""
         self.area.cursor_blink = not calm
 
     def say(self, text: str) -> None:
-        """Have it said where there is room for it."""
+        """Post a note."""
         if text:
             self.post_message(self.Said(text))
 
     def complain(self, text: str) -> None:
-        """Say right above the line what went wrong, until the reader types on; nothing if empty."""
+        """Show an error right above the line until the user types on; an empty text removes it."""
         self._trouble.update(Content(text))
         self._trouble.display = bool(text)
 
     @property
     def troubled(self) -> bool:
-        """Whether something went wrong that the reader has not typed on from."""
+        """True if an error is shown that the user has not typed on from."""
         return bool(self._trouble.display)
 
     def searching(self, on: bool) -> None:
@@ -229,7 +229,7 @@ class Prompt(Vertical):
         self.weigh()
 
     def weigh(self) -> None:
-        """Count what is written, as far as the engine is free."""
+        """Count the tokens of the message, if the engine is free."""
         self._counting.forget()
         self._weighing.write(self.written)
         self._show_weight()
@@ -311,7 +311,7 @@ class Prompt(Vertical):
         return self._offers.dismiss()
 
     def paste(self, text: str) -> str:
-        """What stands in the text for something pasted: itself, made harmless, or a mark if it is long."""
+        """Return the text to insert for a paste: itself, made harmless, or a mark if it is long."""
         text, replaced_n = cleaned(text)
         self.say(cleaning_note(replaced_n))
         self._put = True
@@ -343,7 +343,7 @@ class Prompt(Vertical):
 
     @handles(EDITOR)
     def edit_outside(self) -> None:
-        """Write on in the reader's own editor."""
+        """Write on in the user's own editor."""
         try:
             text = edit_in(self.app.suspend, self.written.unfolded, os.environ)
         except LocalSpecError as error:

@@ -1,4 +1,4 @@
-"""The search of all commands, with a list that bears bad moments."""
+"""The command palette: a search of all commands by title and by other words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORDS = {
 
 
 class ActionCommands(SystemCommandsProvider):
-    """Textual's own, which looks at titles alone; what people call a command besides finds it, too."""
+    """Textual's provider of commands, which here finds a command by its other words too."""
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
@@ -46,7 +46,7 @@ class ActionCommands(SystemCommandsProvider):
 
 
 class CommandRows(CommandList, FirmList, can_focus=False):
-    """What was found, which changes while somebody types."""
+    """The commands that were found."""
 
 
 class CommandSearch(CommandPalette, CommandTarget):

@@ -42,7 +42,7 @@ INSPECTOR = (
 
 
 class HelpScreen(RowModal[None], CommandTarget):
-    """A page to read; any of its closing keys leads back."""
+    """The help page."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_HELP.commands)
 

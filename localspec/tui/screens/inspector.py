@@ -59,7 +59,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         *,
         index: int | None = None,
     ) -> None:
-        """``wake`` has the engine's answers taken; ``index`` is where to begin, at first the first token."""
+        """``wake`` makes the chat take the engine's answers; ``index`` is the token to begin at."""
         super().__init__()
         self._subject = subject
         self._reply = subject.reply
@@ -72,12 +72,12 @@ class InspectorScreen(RowScreen[None], CommandTarget):
 
     @property
     def subject(self) -> Turn:
-        """The reply that is looked into."""
+        """The reply that is inspected."""
         return self._subject
 
     @property
     def index(self) -> int:
-        """The token that is looked at."""
+        """The index of the token that is inspected."""
         return self._index
 
     def compose(self) -> ComposeResult:
@@ -97,7 +97,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self.call_after_refresh(self._show)
 
     def refresh_knowledge(self) -> None:
-        """More is known than before: further rounds, probabilities, or what was asked for."""
+        """Draw what is known now: further rounds, probabilities, answers of the models."""
         self._tokens.extend()
         if self._reply.done:
             self._tokens.finish()
@@ -152,7 +152,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._hint(f"marks: {self._reply_format.mode}   ")
 
     def _hint(self, before: str = "") -> None:
-        """Say which keys there are."""
+        """Show the keys of this screen."""
         key = partial(key_of, self)
 
         def both(first: Command, second: Command) -> str:
@@ -174,7 +174,7 @@ class InspectorScreen(RowScreen[None], CommandTarget):
         self._go(event.token)
 
     def _go(self, index: int) -> None:
-        """Look at this token, or at the nearest there is."""
+        """Move the cursor to this token, or to the nearest there is."""
         self._index = max(0, min(index, len(self._reply.tokens) - 1))
         y = self._tokens.move_cursor(self._index)
         self.query_one("#inspector-text", VerticalScroll).scroll_to(y=max(0, y - 3), animate=False)
@@ -191,5 +191,5 @@ class InspectorScreen(RowScreen[None], CommandTarget):
 
 
 def _arrows(keys: str) -> str:
-    """Where there are two keys in a row, signs are read faster than words."""
+    """Signs in place of the words of two arrow keys in a row."""
     return keys.replace("UpDown", "↑↓")

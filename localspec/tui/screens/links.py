@@ -1,4 +1,4 @@
-"""The links of one reply: what each leads to, to be copied or opened. Nothing is opened unasked."""
+"""The links of one reply, to copy an address or open it in the browser. Nothing is opened unasked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from localspec.tui.widgets.bar import ReadableBar
 
 
 class LinksScreen(RowModal[str], CommandTarget):
-    """Dismissed with what there is to say about what was done; empty if nothing was."""
+    """Returns a note about what was done; empty if nothing was."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(IN_LINKS.commands)
     DEFAULT_CSS = """
@@ -89,7 +89,7 @@ class LinksScreen(RowModal[str], CommandTarget):
 
 
 def copied_link(url: str, arrival: Arrival) -> str:
-    """What became of an address; where the terminal may not take it, it stands there to be marked by hand."""
+    """A note about a copied address; where the terminal may not take it, with the address to select by hand."""
     return copied(f"{url} is copied", arrival, f"mark it here: {url}" if arrival is Arrival.NOWHERE else "mark it here")
 
 

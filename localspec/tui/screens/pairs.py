@@ -1,4 +1,4 @@
-"""The list of pairs: passes what the reader does to the browser, and what there is to the widgets."""
+"""The list of pairs: what fits this machine, what is here, what is being downloaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FILTER_HINT = "Type to filter: a name, a licence, here, fits, waits"
 
 
 class PairsScreen(RowScreen[str | None], CommandTarget):
-    """Ends with the id of the pair to use, or with none."""
+    """Returns the id of the pair to use, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_PAIRS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012 - Textual declares it so
@@ -89,7 +89,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         self.call_after_refresh(self.show_pairs)
 
     def show_pairs(self) -> None:
-        """Draw what there is now."""
+        """Draw the pairs as they are now."""
         if not self.is_mounted:
             return
         entries, marked = self._browser.entries, self._browser.marked

@@ -1,4 +1,4 @@
-"""The race on screen: two lanes, each seen while it runs, and again side by side on one clock."""
+"""The race on screen: two lanes, each drawn while it runs, and replayed side by side on one clock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FRAME_S = 1 / 15
 
 
 class LaneView(Container):
-    """One runner: its figures above its tokens."""
+    """One of the two runs: its figures above its tokens."""
 
     DEFAULT_CSS = """
     LaneView { width: 1fr; height: 1fr; }
@@ -46,7 +46,7 @@ class LaneView(Container):
         self._palette = palette
         self._line = Static("", classes="lane-line", markup=False)
         self._rows = ""
-        """What the line says, in two rows."""
+        """The text of the line, in two rows."""
         self._scroll = VerticalScroll(can_focus=False)
         self._begin()
 
@@ -67,24 +67,24 @@ class LaneView(Container):
 
     @property
     def shown_tokens(self) -> list[Token]:
-        """Those of these rounds."""
+        """The tokens of these rounds."""
         return self._reply.tokens
 
     async def rewind(self) -> None:
-        """To the start."""
+        """Go back to the start."""
         await self._tokens.remove()
         self._begin()
         await self._scroll.mount(self._tokens)
 
     def follow(self, running: Lane | None) -> None:
-        """Show all there is, while ``running`` is the one that writes."""
+        """Show all rounds so far; ``running`` is the lane that is being generated."""
         if self._lane.rounds:
             self.run_to(self._lane.took_s)
         else:
             self._say(waiting_line(self._lane, running))
 
     def run_to(self, elapsed_s: float) -> bool:
-        """Show what was done by then; returns whether the goal is reached."""
+        """Show the rounds that were done by then; True if they were the last."""
         due_n = self._lane.done_by(elapsed_s)
         if due_n > self.shown_n:
             for round_ in self._lane.rounds[self.shown_n : due_n]:
@@ -98,7 +98,7 @@ class LaneView(Container):
         self._say(self._rows)
 
     def _say(self, rows: str) -> None:
-        """In one row where there is room."""
+        """Write the figures in one row where there is room."""
         self._rows = rows
         one = rows.replace("\n", "  ")
         self._line.update(one if len(one) <= self.size.width else rows)
@@ -132,7 +132,7 @@ class RaceScreen(RowScreen[None], CommandTarget):
         *,
         toy: bool = False,
     ) -> None:
-        """A ``toy`` cannot show what a pair of a real size gains; a recording of one stands beside it."""
+        """A ``toy`` cannot show the gain of a pair of real size; the recording of one is shown beside it."""
         super().__init__()
         self._race = race
         self._clock = clock
@@ -142,7 +142,7 @@ class RaceScreen(RowScreen[None], CommandTarget):
         self._verdict = Static("", id="race-verdict", markup=False)
         self._hints = Static("", id="race-hints", markup=False)
         self._replayed_from: float | None = None
-        """When the replay began; None while both are seen as they run."""
+        """The time at which the replay began; None during the race itself."""
 
     def compose(self) -> ComposeResult:
         yield self._head
@@ -196,7 +196,7 @@ class RaceScreen(RowScreen[None], CommandTarget):
             self._end(race.failure or verdict(race, toy=self._toy))
 
     def _end(self, said: str) -> None:
-        """Nothing moves any more."""
+        """Show the result, and stop drawing."""
         self._verdict.update(Content(said))
         self._hint(*((RACE_AGAIN,) if self._race.ready else ()), RACE_CLOSE)
         self._timer.pause()

@@ -1,4 +1,4 @@
-"""Looking for words in all conversations, as one types."""
+"""The search of all conversations, run anew at every letter."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _WHO = {"user": "you", "assistant": "model"}
 
 
 class HitList(QuietList, can_focus=False):
-    """What was found."""
+    """The hits."""
 
 
 class SearchScreen(RowScreen[Hit | None], CommandTarget):
-    """Ends with the hit to go to, or with none."""
+    """Returns the hit to go to, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_SEARCH.commands)
     DEFAULT_CSS = """
@@ -52,7 +52,7 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
     """
 
     def __init__(self, store: Store, words: str = "") -> None:
-        """``words`` are looked for at once."""
+        """``words`` are searched for at once."""
         super().__init__()
         self._store = store
         self._words = words
@@ -103,7 +103,7 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
             self._list.highlighted = max(0, min(self._list.option_count - 1, self._list.highlighted + step))
 
     async def _search(self, text: str) -> None:
-        """Show what there is; a newer query makes this one's answer void."""
+        """Search and show the hits; a newer query cancels this one."""
         said = WHAT_TO_TYPE
         hits: list[Hit] = []
         if text.strip():
@@ -127,7 +127,7 @@ class SearchScreen(RowScreen[Hit | None], CommandTarget):
 
 
 def _lines(hit: Hit, width: int) -> Content:
-    """Where it was said, and the words themselves, every row of them as far in as the first."""
+    """Title, role and date of a hit, and below them the snippet, indented."""
     who = f"{_WHO.get(hit.role, hit.role)}, " if hit.role else "title, "
     snippet = Content.assemble(*((piece, "$accent bold" if found else "") for piece, found in hit.snippet))
     where = Content.assemble((visible_line(hit.title), "$quiet"), (f"  {who}{hit.at:%Y-%m-%d}", "$quiet"))

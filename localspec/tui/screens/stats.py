@@ -1,4 +1,4 @@
-"""The figures of all replies: passes what the reader does to the browser, and what has been read to the widgets."""
+"""The statistics of all replies, by pair, drafter or day; read in slices."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from localspec.tui.widgets.stats_page import StatsPage
 _LEAST_WIDTH = 15
 _ROOM_FOR_COUNT = 35
 _NEXT = ((60, "next view"), (24, "view"), (0, ""))
-"""What the key does that leads on, for screens of at least so many cells; the way back comes first."""
+"""The word for the key to the next view, on screens of at least so many cells."""
 
 
 class StatsScreen(RowScreen[None], CommandTarget):
-    """Reads in a thread, and shows what has been read so far."""
+    """Reads the store in a thread, and shows the figures so far."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_STATS.commands)
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (20, "-tall"), (34, "-high")]  # noqa: RUF012
@@ -95,7 +95,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
     # Reading
 
     def _read_on(self) -> None:
-        """Read what is not read yet; one slice at a time, and only one worker does."""
+        """Read on, one slice at a time, in one worker."""
         self.show_figures()
         if not self._reading:
             self._reading = True
@@ -139,7 +139,7 @@ class StatsScreen(RowScreen[None], CommandTarget):
     # What is shown
 
     def show_figures(self) -> None:
-        """Draw what has been read so far."""
+        """Draw the figures so far."""
         if not self.is_mounted:
             return
         browser, width = self._browser, max(_LEAST_WIDTH, min(self.size.width, 110) - 5)

@@ -1,7 +1,7 @@
-"""Where a copied text goes: to the terminal (OSC 52), and to a program of this machine that keeps its clipboard.
+"""Copying: to the terminal (OSC 52), and to a program of this machine that owns its clipboard.
 
-The terminal never says whether it took a text, so a program that did is the better witness; but over SSH and in a
-browser the clipboard of this machine is not the reader's.
+The terminal never says whether it took a text, but a program does. Over SSH and in a browser only the terminal counts:
+the clipboard of this machine is not the user's.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
 """With the variable that says that there is a screen for it."""
 _MAC = ("pbcopy",)
 _WITHOUT = ("linux", "dumb", "cons25", "vt100", "vt102", "vt220")
-"""What ``TERM`` says of terminals that have no clipboard."""
+"""Values of ``TERM`` of terminals that have no clipboard."""
 _WITHOUT_PROGRAMS = ("Apple_Terminal",)
 
 
 class Arrival(StrEnum):
-    """What is known of a text that was copied."""
+    """The outcome of copying a text."""
 
     SURE = "sure"
     """A program took it."""
     PERHAPS = "perhaps"
-    """The terminal was told."""
+    """The text was sent to the terminal, which never answers."""
     NOWHERE = "nowhere"
     """The terminal is known to have no clipboard, and there is no program."""
 
 
 class Clipboard:
-    """The ways there are from here; looks at the environment alone until something is copied."""
+    """The clipboard that can be reached from here, by the environment variables."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Clipboard:
 
     @property
     def terminal_has_none(self) -> bool:
-        """Whether the terminal is one of those that are known to take nothing."""
+        """True if the terminal is known to have no clipboard."""
         environ = self._environ
         return environ.get("TERM", "") in _WITHOUT or environ.get("TERM_PROGRAM") in _WITHOUT_PROGRAMS
 
@@ -80,7 +80,7 @@ class Clipboard:
 
 
 class Copier:
-    """Gives what an app copies to the program as well, off the loop, one text after the other: the last one stays."""
+    """Passes copied texts to the program in a thread, one after the other, so that the last one stays."""
 
     def __init__(self, app: App[Any], clipboard: Clipboard | None = None) -> None:
         self._app = app
@@ -88,11 +88,11 @@ class Copier:
         self._last: asyncio.Task[Arrival] | None = None
 
     def give(self, text: str) -> None:
-        """Have the program take a text that the terminal was told."""
+        """Pass a text to the program, as it was sent to the terminal."""
         self._last = asyncio.create_task(self._take(text, self._last))
 
     async def arrival(self) -> Arrival:
-        """What is known of the text that was given last. Who no longer waits for that takes nothing back."""
+        """The outcome for the last text. Cancelling the wait does not cancel the copy."""
         return await asyncio.shield(self._last) if self._last is not None else Arrival.PERHAPS
 
     async def _take(self, text: str, before: asyncio.Task[Arrival] | None) -> Arrival:
@@ -105,19 +105,19 @@ class Copier:
 
 @runtime_checkable
 class Copies(Protocol):
-    """An app that gives to its copier whatever is copied in it."""
+    """An app with a copier."""
 
     copier: Copier
 
 
 async def copy(app: App[Any], text: str) -> Arrival:
-    """Copy by every way that the app has."""
+    """Copy to the terminal and, where the app has a copier, to the program."""
     app.copy_to_clipboard(text)
     return await app.copier.arrival() if isinstance(app, Copies) else Arrival.PERHAPS
 
 
 def copied(said: str, arrival: Arrival, otherwise: str) -> str:
-    """What to say, short enough for one row; ``otherwise`` is how else the text is had."""
+    """A note for one row; ``otherwise`` is another way to get the text."""
     if arrival is Arrival.SURE:
         return f"{said}."
     if arrival is Arrival.PERHAPS:
@@ -126,7 +126,7 @@ def copied(said: str, arrival: Arrival, otherwise: str) -> str:
 
 
 def _given(command: Sequence[str], text: str) -> bool:
-    """Whether the program took it. Some stay to serve it, so nobody waits for their output."""
+    """Return True if the program took the text. Its output is not awaited: some programs stay to serve the text."""
     try:
         done = subprocess.run(
             command,

@@ -23,7 +23,7 @@ class TerminalTitle:
         self._shown: str | None = None
 
     def show(self, conversation: str) -> None:
-        """Name this conversation; empty for one in which nothing was said yet."""
+        """Show the title of this conversation; empty if it has no message yet."""
         title = titled(conversation)
         if self._write is None or title == self._shown:
             return

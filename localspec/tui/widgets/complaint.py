@@ -1,4 +1,4 @@
-"""What went wrong with a pair, below the conversation until it is mended."""
+"""The error of a pair, below the conversation until a pair is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Complaint:
         self._transcript = transcript
 
     def show(self, error: LocalSpecError, advice: str = "") -> None:
-        """Say what happened and what to do next, in place of what was said before."""
+        """Show an error and what to do next, in place of an earlier one."""
         self.withdraw()
         next_step = visible_line(f"{error.hint} {advice}".strip())
         text = Content.assemble(visible_line(error.message), " ", (next_step, "$foreground"))

@@ -1,4 +1,4 @@
-"""A field in which one writes what is not a message: a filter, a title, a value."""
+"""An input field: a filter, a title, a value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Field(Input, inherit_bindings=False):
 
     @property
     def _value(self) -> Text:
-        """As Textual's, which takes some control characters out and so shows the cursor in another place."""
+        """As Textual's, which drops some control characters and so shows the cursor in the wrong place."""
         return Text(visible_line(self.value), no_wrap=True, overflow="ignore", end="")
 
     def on_mount(self) -> None:

@@ -23,7 +23,7 @@ from localspec.tui.widgets.tour_line import TourLine
 
 
 class Foot(Vertical):
-    """What is said and typed here concerns these rows alone, but for what is sent."""
+    """The rows below the conversation, and the events that concern them alone."""
 
     DEFAULT_CSS = """
     Foot { height: auto; align-horizontal: center; padding: 0 1 0 0; }

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 NARROWEST_MEANING = 24
-"""Where less would be left for what words mean, it stands below the word."""
+"""Where fewer cells are left for a meaning, it is drawn below its word."""
 
 
 class Glossary(Widget):

@@ -35,7 +35,7 @@ class Hints(Static):
 
     @property
     def chosen(self) -> bool:
-        """Whether the keys of a turn are shown."""
+        """True while the keys of a turn are shown."""
         return self._chosen
 
     def choose(self, chosen: bool, without: frozenset[Command] = frozenset()) -> None:

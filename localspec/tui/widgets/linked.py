@@ -34,7 +34,7 @@ def _with_address(span: Span) -> Span:
 
 
 def _url(span: Span) -> str:
-    """Where a click on this leads; empty if nowhere that is opened."""
+    """The address that a click opens; empty if it opens none."""
     click = span.style.meta.get("@click", "") if isinstance(span.style, Style) else ""
     match = _CLICK.fullmatch(click) if isinstance(click, str) else None
     return match["url"] if match is not None and can_be_opened(match["url"]) else ""

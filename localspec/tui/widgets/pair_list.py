@@ -30,7 +30,7 @@ class PairList(RowList[PairRow], can_focus=False):
     DEFAULT_CSS = "PairList { padding: 0 1; }"
 
     class Marked(RowList.Marked):
-        """The reader has gone to a pair."""
+        """The user highlighted a pair."""
 
         @property
         def pair_id(self) -> str:

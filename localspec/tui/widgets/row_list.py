@@ -13,7 +13,7 @@ from localspec.tui.widgets.bar import ReadableBar
 
 
 class Row(Protocol):
-    """What tells a row from others."""
+    """A row with an id."""
 
     @property
     def id(self) -> str: ...
@@ -23,7 +23,7 @@ R = TypeVar("R", bound=Row)
 
 
 class QuietList(ReadableBar, can_focus=False):
-    """How lists look. Never takes the focus: whoever types, types into the field beside it."""
+    """The look of lists. Never takes the focus, which stays with the field beside it."""
 
     DEFAULT_CSS = """
     QuietList {
@@ -50,7 +50,7 @@ class RowList(QuietList, Generic[R], can_focus=False):
     """
 
     class Marked(Message):
-        """The reader has gone to a row. Each list has its own, so that its screen can tell whose it is."""
+        """The user highlighted a row. Each list has a message of its own, so that its screen can tell them apart."""
 
         def __init__(self, row_id: str) -> None:
             super().__init__()

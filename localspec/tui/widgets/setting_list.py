@@ -17,7 +17,7 @@ class SettingList(RowList[SettingRow], can_focus=False):
     """Moved by the screen's keys."""
 
     class Marked(RowList.Marked):
-        """The reader has gone to a row."""
+        """The user highlighted a row."""
 
     def __init__(self) -> None:
         super().__init__(lambda row: content(row.parts), lambda row: row.kind == HEADING)

@@ -1,4 +1,4 @@
-"""All conversations beside the one that is open: filter, open, rename, pin, delete."""
+"""The list of conversations: filter, open, rename, pin, delete."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from localspec.tui.widgets.hints import fitting
 
 
 def utc_now() -> datetime:
-    """What ages are reckoned from."""
+    """The present, for the ages of conversations."""
     return datetime.now(UTC)
 
 
 class ConversationList(ReadableBar, can_focus=False):
-    """Never takes the focus: whoever types, types into the filter."""
+    """The list. Never takes the focus, which stays with the filter."""
 
     DEFAULT_CSS = """
     ConversationList {
@@ -70,17 +70,17 @@ class Sidebar(Vertical, CommandTarget):
     """
 
     class Chosen(Message):
-        """The reader wants this conversation."""
+        """The user chose this conversation."""
 
         def __init__(self, conversation: str) -> None:
             super().__init__()
             self.conversation = conversation
 
     class Deleted(Chosen):
-        """It was deleted."""
+        """The user deleted this conversation."""
 
     class Closed(Message):
-        """The reader goes back to the conversation that is open."""
+        """The user closed the list."""
 
     def __init__(self, history: History, current: str) -> None:
         """``current`` is the id of the conversation that is open."""
@@ -117,7 +117,7 @@ class Sidebar(Vertical, CommandTarget):
         self._draw()
 
     def read_again(self) -> None:
-        """There are other conversations than before; what is being renamed is so first."""
+        """Read the conversations again; a title that is being written is left alone."""
         said = self._history.refresh()
         if self._renaming is None:
             self._draw(said)

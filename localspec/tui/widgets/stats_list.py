@@ -18,7 +18,7 @@ class StatsList(RowList[StatsRow], can_focus=False):
     """
 
     class Marked(RowList.Marked):
-        """The reader has gone to a row."""
+        """The user highlighted a row."""
 
     def __init__(self) -> None:
         super().__init__(lambda row: drawn(row.text))

@@ -14,7 +14,7 @@ from localspec.chat.tour import Tour
 
 
 class TourLine(Horizontal):
-    """What to try, and the ways on and out."""
+    """The step to try, and the key to the next one."""
 
     DEFAULT_CSS = """
     TourLine { height: 1; padding: 0 2; width: 100%; max-width: 92; display: none; }
@@ -35,7 +35,7 @@ class TourLine(Horizontal):
         yield self._ways
 
     def go_on(self) -> str:
-        """Begin the tour, or go to its next step; what there is to say about it."""
+        """Begin the tour or go to its next step; returns a note about it."""
         begins = self.tour.step is None
         said = self.tour.go_on() or (self._keymap.worded("{stop} leaves the tour.") if begins else "")
         self.draw()
@@ -50,7 +50,7 @@ class TourLine(Horizontal):
         return said
 
     def leave(self) -> bool:
-        """End the tour; whether there was one."""
+        """End the tour; True if there was one."""
         left = self.tour.leave()
         if left:
             self.draw()
@@ -62,7 +62,7 @@ class TourLine(Horizontal):
         self.draw()
 
     def draw(self) -> None:
-        """Say what the tour is at; without one, take no room."""
+        """Draw the step; without a tour, take no room."""
         key, hint = self.tour.hint(self._keymap)
         self.set_class(bool(self.tour.place), "-on")
         self._hint.update(Content.assemble((self.tour.place, "$accent"), "  ", (key, "$foreground bold"), f" {hint}"))

@@ -1,4 +1,4 @@
-"""The first screen: what this is, which pair is in use, what the colours mean, and what to try."""
+"""The first page: the program, the pair in use, the legend of the colours, and questions to try."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Welcome(Vertical):
         self._draw_legend()
 
     def tell(self, chat_config: ChatConfig, offer: str) -> None:
-        """Which pair is in use, and what is offered; an empty offer takes no room."""
+        """Show the pair in use, and the offer if there is one."""
         self._pair.update(Content(visible_line(describe_pair(chat_config))))
         key, _, rest = offer.partition(" ")
         self._offer.update(Content.assemble((key, "$accent"), f" {visible_line(rest)}"))
@@ -121,7 +121,7 @@ class Welcome(Vertical):
 
 
 class Example(Static):
-    """A prompt to try; a click puts it where the reader writes."""
+    """A question to try; a click puts it into the prompt."""
 
     def __init__(self, text: str) -> None:
         super().__init__(Content.assemble(("› ", "$accent"), text), classes="example")
