@@ -17,7 +17,8 @@ from localspec.cli.options import param_of
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
     from localspec.insight.bench.compare import BenchComparison
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from localspec.runtime.chat_config import ChatConfig
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_FROM_1 = NumberParam(click.IntRange(min=1))
-_REPEATS = NumberParam(click.IntRange(1, 1000))
+_FROM_1 = ValueParam(Number(1, whole=True))
+_REPEATS = ValueParam(Number(1, 1000, whole=True))
 
 
 @click.command(cls=SectionedCommand, short_help="Measure whether speculation pays here.")
@@ -75,7 +76,7 @@ _REPEATS = NumberParam(click.IntRange(1, 1000))
 @click.option("--repeats", type=_REPEATS, default=4, help="Ask everything this many times (default: 4).")
 @click.option(
     "--minutes",
-    type=NumberParam(click.FloatRange(min=0, min_open=True)),
+    type=ValueParam(Number(0, above=True)),
     default=20.0,
     help="End after this time with what has been measured (default: 20).",
 )

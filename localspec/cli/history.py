@@ -14,7 +14,8 @@ from localspec.cli.history_files import export, import_
 from localspec.cli.history_heading import pin, rename
 from localspec.cli.history_rm import restore, rm
 from localspec.cli.history_store import open_history
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
     from localspec.store import Store, Summary
@@ -36,7 +37,7 @@ def history(context: click.Context, /) -> None:
 
 @history.command("list", short_help="List the conversations, the latest first.")
 @click.option("--filter", "text", metavar="TEXT", help="List only titles that have the letters of TEXT in their order.")
-@click.option("--limit", type=NumberParam(click.IntRange(min=1)), metavar="N", help="List at most N.")
+@click.option("--limit", type=ValueParam(Number(1, whole=True)), metavar="N", help="List at most N.")
 @click.option("--deleted", is_flag=True, help="List those that were deleted in the last 30 days instead.")
 @click.option("--json", _AS_JSON, is_flag=True, help="Write the conversations as a JSON array.")
 def list_conversations(text: str | None, limit: int | None, deleted: bool, as_json: bool) -> None:
@@ -121,7 +122,7 @@ def _ascii() -> bool:
 @click.argument("words", metavar="WORDS", nargs=-1, required=True)
 @click.option(
     "--limit",
-    type=NumberParam(click.IntRange(min=1)),
+    type=ValueParam(Number(1, whole=True)),
     metavar="N",
     default=20,
     show_default=True,

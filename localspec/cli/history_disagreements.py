@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from localspec.cli.history_store import open_history
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
     from localspec.insight.stats.disagreements import Disagreements
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--context",
     "context_chars",
-    type=NumberParam(click.IntRange(min=0)),
+    type=ValueParam(Number(0, whole=True)),
     metavar="N",
     default=2000,
     show_default=True,

@@ -12,7 +12,8 @@ import click
 from localspec.base.errors import UsageError
 from localspec.base.signal_wakeup import SignalWakeup
 from localspec.cli.history_store import open_history
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 
 @click.command(short_help="Write figures for Prometheus, or serve them.")
@@ -24,7 +25,7 @@ from localspec.cli.values import NumberParam
 )
 @click.option(
     "--port",
-    type=NumberParam(click.IntRange(0, 65535)),
+    type=ValueParam(Number(0, 65535, whole=True)),
     metavar="N",
     help="Serve them to this machine alone, under /metrics on port N, until Ctrl-C; 0 takes a free port.",
 )

@@ -14,8 +14,9 @@ from click.core import ParameterSource
 
 from localspec.cli.report import remark
 from localspec.cli.sections import SectionOption
+from localspec.cli.values import ValueParam
 from localspec.config import SETTINGS, Setting, setting
-from localspec.config.kinds import Choice, Flag, RefusedValue, Texts, ValueKind
+from localspec.config.kinds import Choice, Flag, RefusedValue, Texts
 
 if TYPE_CHECKING:
     from localspec.runtime.resolver import SettingsResolver
@@ -31,30 +32,10 @@ _SECTIONS_FIRST = ("speculation", "sampling", "reply")
 """The sections that the help lists before the others, as they are given most often."""
 
 
-class SettingParam(click.ParamType[Any]):
-    """The value of a setting, as the program takes it."""
-
-    name = "value"
-
-    def __init__(self, kind: ValueKind) -> None:
-        self._kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._kind.from_option(value)
-        except RefusedValue as refusal:
-            self.fail(f"{refusal}.", param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        return self._kind.metavar
-
-
 def param_of(key: str) -> click.ParamType[Any]:
     """The type of the option of a setting that has one value."""
     kind = setting(key).kind
-    return click.Choice(kind.words) if isinstance(kind, Choice) else SettingParam(kind)
+    return click.Choice(kind.words) if isinstance(kind, Choice) else ValueParam(kind)
 
 
 def _gather(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Any:

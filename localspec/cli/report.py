@@ -14,9 +14,6 @@ from localspec.base.errors import LocalSpecError, UsageError, refused
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible, visible_line
 
-_WORDS = (("is not a valid float range", "is not a number"), ("is not a valid integer range", "is not a whole number"))
-"""What click says of options that take a number, and what we say."""
-
 
 def show(error: LocalSpecError) -> int:
     """Print an error; the exit code that goes with it."""
@@ -44,9 +41,6 @@ def from_click(error: click.ClickException, command: str = "localspec") -> Local
 
 
 def _sentence(message: str) -> str:
-    """Click's words in ours."""
-    for theirs, ours in _WORDS:
-        message = message.replace(theirs, ours)
     return message if message.endswith((".", "?")) else f"{message}."
 
 

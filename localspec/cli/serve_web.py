@@ -13,7 +13,8 @@ from localspec.base.extras import install_extra
 from localspec.cli.chat import chat, open_chat
 from localspec.cli.report import remark
 from localspec.cli.services import Services
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 LOOPBACK = "127.0.0.1"
 WARNING = (
@@ -28,12 +29,15 @@ WARNING = (
     context_settings={"ignore_unknown_options": True},
 )
 @click.option(
-    "--port", type=NumberParam(click.IntRange(0, 65535)), metavar="N", help="Use this port (default: 0, any free one)."
+    "--port",
+    type=ValueParam(Number(0, 65535, whole=True)),
+    metavar="N",
+    help="Use this port (default: 0, any free one).",
 )
 @click.option("--host", metavar="HOST", help="Listen at this address (default: one that only this machine has).")
 @click.option(
     "--tabs",
-    type=NumberParam(click.IntRange(1, 16)),
+    type=ValueParam(Number(1, 16, whole=True)),
     metavar="N",
     help="Allow so many tabs at once, each with models of its own in memory (default: 1).",
 )

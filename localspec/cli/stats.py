@@ -10,7 +10,8 @@ import click
 
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 BY = ("pair", "drafter", "temperature", "context", "day", "subject")
 _SPANS = {"h": "hours", "d": "days", "w": "weeks"}
-_POSITIVE = click.FloatRange(min=0, min_open=True)
+_POSITIVE = Number(0, above=True)
 
 
 class Moment(click.ParamType[datetime]):
@@ -52,13 +53,13 @@ class Moment(click.ParamType[datetime]):
 @click.option("--watch", is_flag=True, help="List when a pair became worse, why it may have, and missed objectives.")
 @click.option(
     "--ttft-p95-s",
-    type=NumberParam(_POSITIVE),
+    type=ValueParam(_POSITIVE),
     metavar="S",
     help="With --watch, want the first token within S seconds in 95 of 100 replies of a day (default: the setting).",
 )
 @click.option(
     "--min-speedup",
-    type=NumberParam(_POSITIVE),
+    type=ValueParam(_POSITIVE),
     metavar="X",
     help="With --watch, want X times plain speed in half of the replies of a day (default: the setting).",
 )

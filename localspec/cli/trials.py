@@ -12,7 +12,8 @@ import click
 from localspec.base.errors import UsageError
 from localspec.cli.history_store import open_history
 from localspec.cli.options import param_of
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
     from localspec.insight.trials.comparison import Comparison
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write what there is as JSON.")
 _ID = click.argument("beginning", metavar="ID")
-_COUNT = NumberParam(click.IntRange(min=1))
+_COUNT = ValueParam(Number(1, whole=True))
 _FEWEST_N = 20
 
 
@@ -55,21 +56,21 @@ def trials(context: click.Context, /) -> None:
 @click.option("--mmap/--no-mmap", default=None, help="Try mapping the model files into memory, or reading them.")
 @click.option(
     "--share",
-    type=NumberParam(click.IntRange(1, 90)),
+    type=ValueParam(Number(1, 90, whole=True)),
     default=20,
     metavar="PERCENT",
     help="Give the candidate this share of turns, 1 to 90 percent (default: 20).",
 )
 @click.option(
     "--error",
-    type=NumberParam(click.FloatRange(0.1, 20)),
+    type=ValueParam(Number(0.1, 20)),
     default=5.0,
     metavar="PERCENT",
     help="Decide wrongly with at most this probability, each way, 0.1 to 20 percent (default: 5).",
 )
 @click.option(
     "--turns",
-    type=NumberParam(click.IntRange(min=_FEWEST_N)),
+    type=ValueParam(Number(_FEWEST_N, whole=True)),
     default=1000,
     metavar="N",
     help="End it after N turns without a difference, or conversations where the candidate is loaded (default: 1000).",

@@ -16,7 +16,8 @@ from localspec.cli.borrowed import LOADING, SAMPLING, borrow, resolve_options
 from localspec.cli.options import param_of
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
-from localspec.cli.values import NumberParam
+from localspec.cli.values import ValueParam
+from localspec.config.kinds import Number
 
 if TYPE_CHECKING:
     from localspec.cli.streams import Status
@@ -41,13 +42,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--tokens",
-    type=NumberParam(click.IntRange(min=1)),
+    type=ValueParam(Number(1, whole=True)),
     default=64,
     help="Compare replies of this length (default: 64).",
 )
 @click.option(
     "--samples",
-    type=NumberParam(click.IntRange(min=20)),
+    type=ValueParam(Number(20, whole=True)),
     default=300,
     help="Draw this many openings of either kind at each of three prompts; more show smaller errors (default: 300).",
 )
