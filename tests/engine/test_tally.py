@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.engine.events import Origin, Round, Token
-from localspec.engine.tally import Tally
+from localspec.engine.tally import Baseline, Tally
 from localspec.engine.timings import Timings
 
 PLAIN_S = 0.020
@@ -82,6 +82,24 @@ def test_without_drafts_a_reply_is_exactly_as_fast_as_plain(spent_s: list[float]
     timings = timings_of(rounds)
     assert not timings.busy
     assert timings.speedup_vs_plain == pytest.approx(1.0)
+
+
+@given(st.lists(st.tuples(st.floats(0.5, 3), st.floats(0.001, 0.1), st.floats(0.01, 1)), min_size=1, max_size=20))
+def test_the_error_is_that_of_the_residuals(rounds: list[tuple[float, float, float]]) -> None:
+    """Written out over the rounds, of which the tally keeps only sums."""
+    baseline = Baseline()
+    for round_ in rounds:
+        baseline.add(*round_)
+    price, draft_s, verify_s = map(sum, zip(*rounds, strict=True))
+    residual = sum((v - verify_s / price * p) ** 2 for p, _, v in rounds)
+    expected = (draft_s / (draft_s + verify_s) * residual) ** 0.5 / verify_s
+    assert baseline._error() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_clock_that_stood_still_tells_no_plain_speed() -> None:
+    baseline = Baseline()
+    baseline.add(1.0, 0.0, 0.0)
+    assert (baseline.plain_per_second, baseline.busy) == (None, False)
 
 
 @pytest.mark.parametrize("others", [1, 2, 4])
