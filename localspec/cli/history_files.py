@@ -96,5 +96,5 @@ def import_(files: Sequence[Path], copies: bool, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"imported": list(added.new), "known": list(added.known)}, indent=2))
         return
-    known = f"; {len(added.known)} more passed over, already here (--copy adds them again)" if added.known else ""
+    known = f"; {len(added.known)} more skipped, already here (--copy adds them again)" if added.known else ""
     print(f"{len(added.new)} conversation{'' if len(added.new) == 1 else 's'} imported{known}.")
