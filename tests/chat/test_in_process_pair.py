@@ -8,7 +8,7 @@ import pytest
 
 from localspec.base.errors import LocalSpecError, ModelFileError
 from localspec.chat.pair_slot import InProcessPair
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.load import OpenPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
@@ -60,3 +60,28 @@ def test_a_slot_left_empty_is_filled_when_it_is_needed() -> None:
         refused.clear()
         assert list(pairs.reply(ASKED))
         assert pairs.info.target.stem == "first"
+
+
+def test_the_pair_in_use_is_not_loaded_again_and_options_change_without_loading() -> None:
+    """As on the screen."""
+    world = FakeWorld()
+    with slot(world, set()) as pairs:
+        pairs.change(chat_config("first"))
+        pairs.adopt(chat_config("second"))
+        assert (pairs.chat_config.title, pairs.chat_config.load.target.stem) == ("second", "first")
+        assert len(world.pairs) == 1
+
+
+def test_ctrl_c_while_another_pair_is_loaded_leaves_the_former() -> None:
+    world = FakeWorld()
+
+    def opener(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
+        if options.target.stem == "second":
+            raise Cancelled
+        return world.open_pair(options, cancel, progress)
+
+    with InProcessPair(opener, chat_config("first")) as pairs:
+        with pytest.raises(KeyboardInterrupt):
+            pairs.change(chat_config("second"))
+        assert (pairs.chat_config.title, pairs.former) == ("first", None)
+        assert list(pairs.reply(ASKED))
