@@ -61,14 +61,14 @@ def show(everything: bool, pair: str | None, as_json: bool) -> None:
 
 def _show(*, everything: bool, pair: str | None, as_json: bool) -> None:
     from localspec.config import read_config
-    from localspec.runtime.effective import Source, general_settings, set_pair, settings_of_pair
+    from localspec.runtime.effective import SettingSource, general_settings, set_pair, settings_of_pair
 
     read = read_config()
     if pair is None and not everything:
         chosen = general_settings(read)
     else:
         counting = settings_of_pair(read, pair or set_pair(read))
-        chosen = [each for each in counting if everything or each.source is not Source.BUILT_IN]
+        chosen = [each for each in counting if everything or each.source is not SettingSource.BUILT_IN]
     if as_json:
         print(json.dumps(_described(read, chosen), indent=2))
         return

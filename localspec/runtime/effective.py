@@ -16,7 +16,7 @@ from localspec.runtime.chat_config import Layer, Settings
 from localspec.runtime.resolver import SettingsResolver
 
 
-class Source(StrEnum):
+class SettingSource(StrEnum):
     """The place a value comes from, as in ``--json``."""
 
     OVERRIDE = "command line"
@@ -35,7 +35,7 @@ class EffectiveSetting:
     setting: Setting
     value: Value | None
     """None for the built-in one; of an override the value in words."""
-    source: Source
+    source: SettingSource
     line: int | None = None
     """Its line in the file, if it stands there."""
 
@@ -55,19 +55,19 @@ class EffectiveSetting:
     def origin(self) -> str:
         """The place it comes from, in words."""
         match self.source:
-            case Source.OVERRIDE:
+            case SettingSource.OVERRIDE:
                 return "by the command line"
-            case Source.CONVERSATION:
+            case SettingSource.CONVERSATION:
                 return "by this conversation"
-            case Source.PAIR:
+            case SettingSource.PAIR:
                 return f"line {self.line}, for this pair"
-            case Source.FILE:
+            case SettingSource.FILE:
                 return f"line {self.line}"
-            case Source.PRESET:
+            case SettingSource.PRESET:
                 return "by the preset"
-            case Source.RECOMMENDED:
+            case SettingSource.RECOMMENDED:
                 return "recommended by the pair"
-            case Source.BUILT_IN:
+            case SettingSource.BUILT_IN:
                 return "built in"
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def effective_settings(
             found[name] = _in_layer(own, layer, settings.pair_id, config, conversation)
     for each in SETTINGS:
         if each.option and each.key in overrides:
-            found[each.name] = EffectiveSetting(each, overrides[each.key], Source.OVERRIDE)
+            found[each.name] = EffectiveSetting(each, overrides[each.key], SettingSource.OVERRIDE)
     preset = PRESETS.get(str(found[_PRESET.name].value)) if _PRESET.name in found else None
     recommended = _recommended(settings.pair_id)
     for each in SETTINGS:
@@ -114,7 +114,7 @@ def settings_of_pair(config: Config, pair: str) -> list[EffectiveSetting]:
 def general_settings(config: Config) -> list[EffectiveSetting]:
     """The settings that the file has for all pairs."""
     there = [each for each in SETTINGS if each.name in config.values]
-    return [EffectiveSetting(each, config.values[each.name], Source.FILE, config.line(each)) for each in there]
+    return [EffectiveSetting(each, config.values[each.name], SettingSource.FILE, config.line(each)) for each in there]
 
 
 def set_pair(config: Config) -> str:
@@ -154,11 +154,11 @@ def _in_layer(
     setting: Setting, layer: Layer, pair: str | None, config: Config, conversation: Mapping[str, Value]
 ) -> EffectiveSetting:
     if layer is Layer.CONVERSATION:
-        return EffectiveSetting(setting, conversation[setting.name], Source.CONVERSATION)
+        return EffectiveSetting(setting, conversation[setting.name], SettingSource.CONVERSATION)
     of_pair = pair if layer is Layer.PAIR else None
     value = config.of_pair(of_pair)[setting.name]
     return EffectiveSetting(
-        setting, value, Source.FILE if of_pair is None else Source.PAIR, config.line(setting, of_pair)
+        setting, value, SettingSource.FILE if of_pair is None else SettingSource.PAIR, config.line(setting, of_pair)
     )
 
 
@@ -167,12 +167,12 @@ def _below(
 ) -> EffectiveSetting:
     """The value of a setting that nobody sets."""
     if setting.section == "sampling":
-        for source, values in ((Source.PRESET, preset), (Source.RECOMMENDED, recommended)):
+        for source, values in ((SettingSource.PRESET, preset), (SettingSource.RECOMMENDED, recommended)):
             value = getattr(values, setting.key, None)
             if value is not None:
                 return EffectiveSetting(setting, value, source)
     named = pair if setting.name == "model.pair" and pair != BUILTIN_ID else None
-    return EffectiveSetting(setting, named, Source.BUILT_IN)
+    return EffectiveSetting(setting, named, SettingSource.BUILT_IN)
 
 
 def _recommended(pair: str | None) -> RecommendedSampling | None:

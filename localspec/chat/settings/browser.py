@@ -18,15 +18,24 @@ from localspec.config.kinds import AUTO, NONE, Choice, Flag, Names, typed
 from localspec.config.personas import list_personas
 from localspec.config.table import SECTIONS, SOUGHT
 from localspec.runtime.chat_config import Layer, Settings
-from localspec.runtime.effective import EffectiveSetting, Source, effective_settings
+from localspec.runtime.effective import EffectiveSetting, SettingSource, effective_settings
 
 HEADING, PROBLEM, SETTING = "heading", "problem", "setting"
 QUIET, TEXT, STRONG, WARNING = "quiet", "text", "strong", "warning"
 """The looks of a part of a row."""
 Part = tuple[str, str]
 
-_MARKS = {Source.OVERRIDE: "›", Source.CONVERSATION: "•", Source.PAIR: "+", Source.FILE: "*"}
-_LAYERS = {Source.CONVERSATION: Layer.CONVERSATION, Source.PAIR: Layer.PAIR, Source.FILE: Layer.ALL}
+_MARKS = {
+    SettingSource.OVERRIDE: "›",
+    SettingSource.CONVERSATION: "•",
+    SettingSource.PAIR: "+",
+    SettingSource.FILE: "*",
+}
+_LAYERS = {
+    SettingSource.CONVERSATION: Layer.CONVERSATION,
+    SettingSource.PAIR: Layer.PAIR,
+    SettingSource.FILE: Layer.ALL,
+}
 _UNSET = {
     Layer.CONVERSATION: "as for all conversations",
     Layer.PAIR: "as for all pairs",
@@ -208,7 +217,7 @@ class SettingsBrowser:
             return [(_describe(problem), WARNING) for problem in marked]
         lines = [(setting.description, TEXT)]
         found, built_in = self._find(setting), f"built in: {setting.default_words}"
-        if found.source is Source.BUILT_IN:
+        if found.source is SettingSource.BUILT_IN:
             lines.append((f"{_capitalised(built_in)}.", QUIET))
         else:
             lines.append((f"{found.words}, {self.source(setting)}; {self._beneath(setting)}{built_in}.", QUIET))
@@ -219,13 +228,13 @@ class SettingsBrowser:
         """The place that the value in force comes from, in words."""
         found, file = self._find(setting), self._config.path.name
         match found.source:
-            case Source.OVERRIDE:
+            case SettingSource.OVERRIDE:
                 return "from the command line, which beats the file"
-            case Source.CONVERSATION:
+            case SettingSource.CONVERSATION:
                 return "by this conversation alone"
-            case Source.PAIR:
+            case SettingSource.PAIR:
                 return f"for this pair, line {found.line} of {file}"
-            case Source.FILE:
+            case SettingSource.FILE:
                 return f"line {found.line} of {file}"
         return found.origin
 
@@ -289,7 +298,7 @@ class SettingsBrowser:
         what = f"{setting.title}: {short(value) if value is not None else _UNSET[self.scope]}"
         where = _WHERE[self.scope]
         source = self._find(setting).source
-        if source is Source.OVERRIDE:
+        if source is SettingSource.OVERRIDE:
             return f"{what} {where}; the command line beats it."
         layer = _LAYERS.get(source)
         if layer in _ABOVE[self.scope]:
@@ -374,9 +383,9 @@ class SettingsBrowser:
 def _value(found: EffectiveSetting) -> str:
     """The value in force, in the width of a column."""
     match found.source:
-        case Source.PRESET:
+        case SettingSource.PRESET:
             return f"{found.words}, by the preset"
-        case Source.RECOMMENDED:
+        case SettingSource.RECOMMENDED:
             return f"{found.words}, the pair's own"
     return found.words
 

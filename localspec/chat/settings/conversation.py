@@ -19,7 +19,7 @@ from localspec.config.personas import check_persona, list_personas, no_personas
 from localspec.config.table import find_key
 from localspec.config.texts import read_setting
 from localspec.runtime.chat_config import ChatConfig, Settings
-from localspec.runtime.effective import Source, effective_settings
+from localspec.runtime.effective import SettingSource, effective_settings
 
 ALL, OFF, PAIR = "all", "off", "pair"
 _LONGEST_SHOWN = 24
@@ -128,13 +128,13 @@ def describe_setting(settings: Settings, own: Mapping[str, Value], named: Settin
     """The value of one setting, and the place it comes from, in a sentence."""
     found = effective_settings(settings, settings.config, own)[named.name]
     match found.source:
-        case Source.CONVERSATION:
+        case SettingSource.CONVERSATION:
             place = " in this conversation"
-        case Source.PAIR:
+        case SettingSource.PAIR:
             place = f" with {settings.pair_id}"
-        case Source.FILE:
+        case SettingSource.FILE:
             place = " in all conversations"
-        case Source.BUILT_IN:
+        case SettingSource.BUILT_IN:
             return f"{named.title.capitalize()} is as built in: {named.default_words}."
         case _:
             place = f", {found.origin}"
