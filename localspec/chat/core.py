@@ -11,7 +11,7 @@ from localspec.chat.reply_metadata import reply_about
 from localspec.chat.thread import Thread
 from localspec.chat.turn import Turn
 from localspec.chat.undo import DeletedConversations, Undone
-from localspec.insight.observers import Everybody, Observer
+from localspec.insight.observers import Observer, ObserverGroup
 from localspec.insight.trials.live import Assigned, Trials
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.pair_info import PairInfo
@@ -38,7 +38,7 @@ class ChatCore:
         """The turn answered last in this conversation."""
         self.trials = trials or Trials(self.store)
         """Replies that are made with other settings, to compare them."""
-        self.observer = Everybody((self.trials, *([observer] if observer is not None else [])))
+        self.observer = ObserverGroup((self.trials, *([observer] if observer is not None else [])))
         """Follows every reply."""
         self.deleted = DeletedConversations(self.store)
         """Whole conversations that were deleted in this program."""

@@ -1,4 +1,4 @@
-"""``localspec bench``: whether speculation pays here, and which."""
+"""``localspec bench``: measures which speculation pays on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, CheckFailedError, UsageError
-from localspec.cli.bench_orders import orders_of
+from localspec.cli.bench_plan import plan_of
 from localspec.cli.bench_save import check_save, save
 from localspec.cli.borrowed import LOADING, borrow, resolve_options
 from localspec.cli.options import param_of
@@ -23,7 +23,7 @@ from localspec.config.kinds import Number
 if TYPE_CHECKING:
     from localspec.insight.bench.compare import BenchComparison
     from localspec.insight.bench.result import BenchResult
-    from localspec.insight.bench.run import Bench, Orders
+    from localspec.insight.bench.run import Bench, BenchPlan
     from localspec.runtime.chat_config import ChatConfig
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -127,12 +127,12 @@ def bench(services: Services, /, **given: Any) -> None:
 
         check_plot(given["plot"])
     earlier = read_result(given["compare"]) if given["compare"] else None
-    orders = orders_of(given)
+    plan = plan_of(given)
     launches = _launches(given)
     if given["save_it"]:
         check_save(launches)
     with bench_lock():
-        done = _measured(services, orders, launches)
+        done = _measured(services, plan, launches)
     changes = _changes(earlier, done.result)
     _show(done.result, changes, given)
     if earlier:
@@ -148,7 +148,7 @@ def bench(services: Services, /, **given: Any) -> None:
 
 
 def _launches(given: dict[str, Any]) -> list[ChatConfig]:
-    """Every pair, tried with every drafter and depth. Raises what ``resolve`` does."""
+    """The configurations of all pairs, checked with every drafter and depth. Raises as ``resolve``."""
     from localspec.config import read_config
 
     names: tuple[Any, ...] = tuple(dict.fromkeys(given["pairs"]))
@@ -166,7 +166,7 @@ def _launches(given: dict[str, Any]) -> list[ChatConfig]:
     return launches
 
 
-def _measured(services: Services, orders: Orders, launches: list[ChatConfig]) -> Bench:
+def _measured(services: Services, plan: BenchPlan, launches: list[ChatConfig]) -> Bench:
     from localspec.cli.remaining import Remaining
     from localspec.cli.streams import Status
     from localspec.insight.bench.run import Bench
@@ -176,7 +176,7 @@ def _measured(services: Services, orders: Orders, launches: list[ChatConfig]) ->
     def show(what: str, share: float) -> None:
         status.show(f"{what}{remaining.text(share)},", share)
 
-    done = Bench(orders, services.open_pair, show, status.show)
+    done = Bench(plan, services.open_pair, show, status.show)
     try:
         done.run(launches)
     finally:
@@ -210,7 +210,7 @@ def _show(result: BenchResult, changes: list[BenchComparison] | None, given: dic
 
 
 def _with_summary(result: BenchResult) -> dict[str, Any]:
-    """The raw result, and what it says."""
+    """The result with summary and verdict, for ``--json``."""
     from localspec.cli.bench_table import Told
     from localspec.insight.bench.verdict import recommended
 
@@ -235,7 +235,7 @@ def _warn_unlike(earlier: BenchResult, result: BenchResult) -> None:
 
 
 def _keep(result: BenchResult, given: dict[str, Any]) -> None:
-    """The files; the result has been shown by now, so nothing is lost if a disk is full."""
+    """Write the files. The result has been shown before, so nothing is lost if a disk is full."""
     if given["out"]:
         from localspec.cli.out_file import write_out
 
@@ -248,7 +248,7 @@ def _keep(result: BenchResult, given: dict[str, Any]) -> None:
 
 
 def _refuse_losses(changes: list[BenchComparison] | None) -> None:
-    """Raises CheckFailedError."""
+    """Raise CheckFailedError if speed was lost."""
     if changes is None:
         return
     from localspec.insight.bench.compare import losses

@@ -1,4 +1,4 @@
-"""Putting what a benchmark recommends into the settings of the pair (``localspec bench --save``)."""
+"""``localspec bench --save``: writes the recommended options into the settings of the pair."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ _PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
 
 
 def check_save(launches: Sequence[ChatConfig]) -> None:
-    """Raise UsageError, before anything is measured, where it would not be clear what to save."""
+    """Raise UsageError, before anything is measured, if it is not clear what to save."""
     if len(launches) > 1:
         raise UsageError("--save is for one pair, and several are measured.", "Leave it out, or name one pair.")
     if launches[0].pair_id is None:
-        raise UsageError(
-            "--save puts a pair into the settings, and --target is none.", "`localspec pairs add` makes one."
-        )
+        raise UsageError("--save needs a pair, and --target is a file.", "`localspec pairs add` makes a pair of it.")
 
 
 def save(result: BenchResult, chat_config: ChatConfig) -> str:

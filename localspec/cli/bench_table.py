@@ -19,7 +19,7 @@ _COLOURS = {"pays": GREEN, "costs": RED, "equal": DIM, "mixed": AMBER, "open": A
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A pair's figures with what they say."""
+    """A pair's figures with their verdict."""
 
     pair: PairResult
     cells: list[Cell]
@@ -44,7 +44,7 @@ class Told:
 
 
 def options_of(way: str) -> str:
-    """A way as the command line spells it."""
+    """The options of a condition on the command line."""
     if way == "plain":
         return "--spec off"
     name, _, depth = way.partition(" at ")
@@ -52,7 +52,7 @@ def options_of(way: str) -> str:
 
 
 def as_text(result: BenchResult) -> str:
-    """Everything, for a terminal."""
+    """The whole result for a terminal."""
     lines: list[str] = []
     if result.cut_short:
         lines += [coloured(f"Cut short: {result.cut_short}. These are the replies measured until then.", AMBER), ""]
@@ -64,7 +64,7 @@ def as_text(result: BenchResult) -> str:
 
 
 def as_markdown(result: BenchResult) -> str:
-    """The same tables for a page."""
+    """The whole result as Markdown."""
     lines = ["# localspec bench", ""]
     if result.cut_short:
         lines += [f"*Cut short: {result.cut_short}.*", ""]
@@ -83,7 +83,7 @@ def as_markdown(result: BenchResult) -> str:
 
 
 def comparison_text(found: Sequence[BenchComparison]) -> str:
-    """What has changed, a line each, and the sum of it."""
+    """The changes, one a line, and their summary."""
     if not found:
         return "Nothing to compare: the earlier run has no pair, way and prompt in common with this one."
     colours = {BenchChange.SLOWER: RED, BenchChange.FASTER: GREEN, BenchChange.SAME: None, BenchChange.OPEN: DIM}
@@ -145,7 +145,7 @@ def _row(cell: Cell) -> tuple[str, ...]:
 
 
 def _engine_queries(group: Sequence[Cell]) -> Iterable[str]:
-    """Of the cell of all subjects: the prompt, the first token, and acceptance by position."""
+    """Lines on the cell of all subjects: the prompt, the first token, and acceptance by position."""
     whole = next((cell for cell in group if cell.subject == ALL), None)
     if whole is None:
         return
@@ -176,7 +176,7 @@ def _ms(milliseconds: float) -> str:
 
 
 def _aligned(rows: Sequence[tuple[str, ...]], right: Iterable[int]) -> list[str]:
-    """Rows with a space between columns, since ten of them fill a line."""
+    """The rows with aligned columns, one space between them, because ten columns fill a line."""
     to_right = set(right)
     rows = [tuple(map(visible_line, row)) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -31,12 +31,12 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _STRIDES = ("word", "line")
 _LAST_JUDGED_S = 1.0
-"""How long leaving waits for what the watch makes of the last reply."""
+"""The longest wait at the end for the drift watch of the last reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineOptions:
-    """What the line mode is told, and which conversation is opened."""
+    """The options of the line mode, and the conversation to open."""
 
     marks: Marks | None
     unit: str | None
@@ -45,12 +45,12 @@ class LineOptions:
     conversation: str | None
 
     def given(self) -> list[str]:
-        """The options that were given of those that are for the line mode alone."""
+        """The given options that only the line mode has."""
         named = {"--marks": self.marks, "--stream": self.unit}
         return [name for name, value in named.items() if value]
 
     def check(self, *, screen: bool) -> None:
-        """Raise UsageError for what has no effect, or contradicts the rest."""
+        """Raise UsageError for options that have no effect or contradict each other."""
         given = self.given()
         if screen and given:
             raise UsageError(f"{given[0]} is for the chat in plain text.", "Add --plain.")
@@ -61,7 +61,7 @@ class LineOptions:
 
 
 def chat_options(command: Decorated) -> Decorated:
-    """The options of a chat: those of every reply, and those of the line mode."""
+    """Add the options of a chat: those of replies, and those of the line mode."""
     for option in (
         click.option("--conversation", metavar="ID", help="Go on with this conversation of `localspec history`."),
         click.option("--continue", "continue_last", is_flag=True, help="Go on with the last conversation."),
@@ -111,7 +111,7 @@ def open_chat(
     conversation: str | None,
     **given: Any,
 ) -> None:
-    """Open the screen, or answer lines."""
+    """Open the chat screen, or the line mode."""
     from localspec.config import read_config
 
     screen = services.has_terminal() and not plain and not as_json
@@ -137,7 +137,7 @@ def _why_plain() -> str:
 
 
 def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOptions) -> None:
-    """Find the conversation before anything is loaded; then load, and chat."""
+    """Chat in lines: find the conversation first, then load the pair."""
     from localspec.chat.in_process import InProcessChat
     from localspec.chat.pair_slot import InProcessPair
     from localspec.insight.observers.observers import Observers
@@ -163,7 +163,7 @@ def _answer_lines(services: Services, chat_config: ChatConfig, options: LineOpti
 
 
 def _stored(options: LineOptions) -> str | None:
-    """The id of the conversation asked for, if one was. Raises NotFoundError, UsageError."""
+    """The id of the conversation named by the options, if any. Raises NotFoundError, UsageError."""
     from localspec.store import Store
 
     if not options.continue_last and options.conversation is None:
@@ -180,7 +180,7 @@ def _asked_for(store: Store, options: LineOptions) -> str | None:
 
 
 def _conversation(store: Store, chat_config: ChatConfig, options: LineOptions) -> StoredConversation:
-    """The one asked for, or a new one. Raises NotFoundError, UsageError."""
+    """The conversation named by the options, or a new one. Raises NotFoundError, UsageError."""
     found = _asked_for(store, options)
     if found is None:
         return store.begin(chat_config.system)
@@ -210,7 +210,7 @@ def _records(chat_config: ChatConfig, info: PairInfo, ids: Mapping[str, str]) ->
 
 
 def _greet(state: State, options: LineOptions) -> None:
-    """To somebody who types: who speaks, and what can be done. To others only what they asked to go on with."""
+    """Greet a person at a terminal; without one, only show the end of a conversation that is continued."""
     from localspec.line.conversations import opened, other_pair_note
     from localspec.line.output import LEGENDS
 

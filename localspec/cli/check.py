@@ -1,4 +1,4 @@
-"""``localspec pairs check``: whether one model can draft for another, from headers alone."""
+"""``localspec pairs check``: judges from headers alone if one model can draft for another."""
 
 from __future__ import annotations
 

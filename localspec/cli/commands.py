@@ -1,4 +1,4 @@
-"""The ``localspec`` command and its sub-commands, and the help of the whole."""
+"""The ``localspec`` command with its sub-commands and its help."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from localspec.cli.verify import verify
 
 
 class LocalSpecGroup(SectionedCommand, click.Group):
-    """Ends its help with completion, environment variables and exit codes."""
+    """A group whose help ends with completion, environment variables and exit codes."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click's, in three tables."""
+        """Write three tables at the end of the help."""
         with formatter.section("Completion with Tab, set up by this line in the startup file of your shell"):
             formatter.write_dl(list(COMPLETION.items()))
         with formatter.section("Environment variables"):

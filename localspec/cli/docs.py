@@ -1,4 +1,4 @@
-"""The command line described from its own definitions, for ``--help`` and for the README."""
+"""The documentation of the command line from its definitions, for ``--help`` and the docs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import click
 from localspec.base.errors import ALL_ERRORS, SIGNAL_EXIT_CODES
 
 HELP_OPTIONS = ("-h", "--help")
-"""What asks any command for its help."""
+"""The options that show the help of a command."""
 
 COMPLETION: Mapping[str, str] = {
     "bash": 'eval "$(_LOCALSPEC_COMPLETE=bash_source localspec)"',
     "zsh": 'eval "$(_LOCALSPEC_COMPLETE=zsh_source localspec)"',
     "fish": "_LOCALSPEC_COMPLETE=fish_source localspec | source",
 }
-"""The line that has a shell complete commands and options."""
+"""The line that enables completion, by shell."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "LOCALSPEC_HOME": "the folder for everything LocalSpec keeps, except downloaded models",
@@ -28,11 +28,11 @@ ENVIRONMENT: Mapping[str, str] = {
     "NO_COLOR": "set to 1, leaves out colours",
     "VISUAL, EDITOR": "your own editor for long messages",
 }
-"""What LocalSpec reads from the environment."""
+"""The environment variables that LocalSpec reads."""
 
 
 def exit_codes() -> tuple[tuple[int, str], ...]:
-    """Every exit code with what it means."""
+    """Every exit code with its meaning."""
     errors = ((error.exit_code, error.meaning) for error in ALL_ERRORS)
     return (0, "success"), *errors, *SIGNAL_EXIT_CODES
 

@@ -1,4 +1,4 @@
-"""``localspec doctor``: what is installed, what it sees, what it would use, and what would make it faster."""
+"""``localspec doctor``: examines the installation and advises on speed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def doctor(services: Services, /, as_json: bool) -> None:
     print("\n".join(named(_facts(found))))
     print()
     for finding in found.findings:
-        print("\n".join(_told(finding)))
+        print("\n".join(_finding_lines(finding)))
     problems = sum(finding.level == "problem" for finding in found.findings)
     print(f"\n{'No problem' if not problems else '1 problem' if problems == 1 else f'{problems} problems'} found.")
 
@@ -52,7 +52,7 @@ def _facts(found: Examination) -> list[tuple[str, str]]:
     ]
 
 
-def _told(finding: Finding) -> list[str]:
+def _finding_lines(finding: Finding) -> list[str]:
     text = hanging(f"{finding.level:<8}", f"{finding.area}: {finding.text}")
     lines = [coloured(line, _COLOURS[finding.level]) for line in text]
     if finding.hint:

@@ -1,4 +1,4 @@
-"""The ``localspec`` command: the one place that turns whatever goes wrong into a sentence and an exit code."""
+"""The entry point of ``localspec``, where every error becomes a sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPLETION_VARIABLE = "_LOCALSPEC_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None, *, services: Services | None = None) -> NoReturn:
-    """Do what the command line says and exit."""
+    """Run the command line and exit."""
     settle_streams()
     if _COMPLETION_VARIABLE in os.environ:
         localspec.main(prog_name="localspec", complete_var=_COMPLETION_VARIABLE)
@@ -32,21 +32,21 @@ def main(arguments: Sequence[str] | None = None, *, services: Services | None = 
 
 
 def _loads_models(arguments: Sequence[str], services: Services) -> bool:
-    """Whether what is asked for loads models in the process of the command line; the chat screen has another for it."""
-    command = _meant(arguments)
+    """True if the command loads models in its own process; the chat screen has an engine process for that."""
+    command = _command_words(arguments)
     if command in ("localspec", "localspec chat"):
         return not services.has_terminal() or not {"--plain", "--json"}.isdisjoint(arguments)
     return command in ("localspec run", "localspec bench", "localspec verify")
 
 
 def _answer(arguments: Sequence[str], services: Services) -> int:
-    """The exit code."""
+    """Run a command and return its exit code."""
     try:
         return _invoke(arguments, services)
     except LocalSpecError as error:
         return report.show(error)
     except click.ClickException as error:
-        return report.show(report.from_click(error, _meant(arguments)))
+        return report.show(report.from_click(error, _command_words(arguments)))
     except (KeyboardInterrupt, click.Abort):
         if sys.stderr.isatty():
             print(file=sys.stderr)  # the terminal has echoed ^C
@@ -61,8 +61,8 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
         return report.show_unexpected(error)
 
 
-def _meant(arguments: Sequence[str]) -> str:
-    """The command and its sub-commands, as they were typed."""
+def _command_words(arguments: Sequence[str]) -> str:
+    """The command and its sub-commands as they were typed."""
     path = ["localspec"]
     command: click.Command = localspec
     for word in arguments:
@@ -74,7 +74,7 @@ def _meant(arguments: Sequence[str]) -> str:
 
 
 def _invoke(arguments: Sequence[str], services: Services) -> int:
-    """Run a command without click's own handling of errors, which knows neither our words nor our codes."""
+    """Run a command without click's own handling of errors, which has other texts and exit codes."""
     try:
         with localspec.make_context("localspec", list(arguments), obj=services) as context:
             localspec.invoke(context)

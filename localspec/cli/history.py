@@ -1,4 +1,4 @@
-"""``localspec history``: the conversations there are, from the shell; no model is needed for it."""
+"""``localspec history``: conversations on the command line, without a model."""
 
 from __future__ import annotations
 

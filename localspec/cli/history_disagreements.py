@@ -1,4 +1,4 @@
-"""``localspec history disagreements``: what a draft can learn from."""
+"""``localspec history disagreements``: writes rejected proposals as training data for a draft."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ FORMATS = ("markdown", "json", "ndjson")
 def export(beginnings: Sequence[str], everything: bool, kind: str | None, output: Path | None) -> None:
     """Write the conversations ID, or with --all every one, to standard output or to FILE."""
     if bool(beginnings) == everything:
-        raise UsageError("Say which conversations to export.", "Name their IDs, or take --all and no ID.")
+        raise UsageError("No conversation was named to export.", "Give IDs, or --all and no ID.")
     kind = kind or _kind_of(output)
     with open_history() as store:
         if everything:
@@ -58,7 +58,7 @@ def export(beginnings: Sequence[str], everything: bool, kind: str | None, output
 
 
 def _kind_of(output: Path | None) -> str:
-    """By the ending of the file. Raises UsageError for one that says nothing."""
+    """The format by the suffix of the file. Raises UsageError for an unknown suffix."""
     from localspec.store.files import kind_of
 
     return kind_of(output) if output is not None else "markdown"

@@ -55,7 +55,7 @@ def restore(beginnings: Sequence[str]) -> None:
 
 
 def _forget_what_was_typed(store: Store, conversation: str) -> None:
-    """The prompt has a memory of its own. Raises StoreError."""
+    """Delete the conversation's texts from the history of the prompt. Raises StoreError."""
     from localspec.chat.compose.attachment import without_files
     from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
     from localspec.chat.compose.unsent import UNSENT, UnsentMessages
@@ -74,7 +74,7 @@ def _forget_what_was_typed(store: Store, conversation: str) -> None:
 
 
 def _name_what_models_keep() -> None:
-    """Tokens of many conversations, where no single one can be told from the others."""
+    """Name the folders that contain tokens of many conversations together."""
     for name, option in (("replies", "--remember-replies"), ("caches", "--keep-caches")):
         folder = user_paths().data / name
         if folder.is_dir() and any(folder.iterdir()):

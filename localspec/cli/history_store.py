@@ -1,4 +1,4 @@
-"""The store as the command line opens it, and the one question it asks."""
+"""The store for the commands of ``localspec history``, and their confirmation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def open_history(*, make: bool = False) -> Iterator[Store]:
 
 
 def agreed(services: Services, question: str, *, yes: bool) -> bool:
-    """Whether the person wants it. Raises UsageError if there is nobody to ask."""
+    """Ask for confirmation; True if the user agrees. Raises UsageError without a terminal."""
     if yes:
         return True
     if not services.has_terminal():

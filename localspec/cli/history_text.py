@@ -1,4 +1,4 @@
-"""Conversations and hits as a person reads them at a terminal, and as programs do."""
+"""Conversations and hits as text for a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _ENDINGS = {
 _SHORT_MESSAGE_ID = 6
 _HIT = "1;33"
 _WIDEST = 100
-"""Longer lines are hard to read, however wide the terminal is."""
+"""The largest width of a line of text."""
 
 
 def local_time(moment: datetime) -> str:
-    """By the clock on the wall."""
+    """The local date and time."""
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 def cut(line: str) -> str:
-    """A line that fits the terminal, if there is one."""
+    """A line cut to the width of the terminal, if there is one."""
     line = visible_line(line)
     if not sys.stdout.isatty() or _cells(line) <= (width := shutil.get_terminal_size().columns):
         return line
@@ -70,7 +70,7 @@ def _all(tree: Tree) -> Iterator[Node]:
 
 
 def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], short: str) -> Iterator[str]:
-    """Title, then every message under a line that says whose it is and which version of how many."""
+    """The title, then every message under a header with its role and version."""
     heading, tree = conversation.heading, conversation.tree
     yield visible_line(heading.title)
     said = f"{len(nodes)} message{'' if len(nodes) == 1 else 's'}"
@@ -101,7 +101,7 @@ def _header(tree: Tree, node: Node, before: str | None) -> str:
 
 
 def wrapped(text: str) -> Iterator[str]:
-    """Lines broken at words to the width of the terminal; code in fences, and what goes into a pipe, as it is."""
+    """Lines broken at words to the width of the terminal; code in fences, and output into a pipe, unchanged."""
     width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
     fenced = False
     for line in (visible(text) if width else text).split("\n"):
@@ -111,7 +111,7 @@ def wrapped(text: str) -> Iterator[str]:
 
 
 def broken(line: str, width: int) -> Iterator[str]:
-    """A line in pieces of at most ``width`` cells, further ones indented as the first.
+    """A line broken into pieces of at most ``width`` cells, each indented as the first.
 
     >>> list(broken("- one two three", 9))
     ['- one two', 'three']
@@ -135,7 +135,7 @@ def broken(line: str, width: int) -> Iterator[str]:
 
 
 def hit_lines(hits: Sequence[Hit], short_ids: Mapping[str, str]) -> Iterator[str]:
-    """Each hit in two lines, and how to see the first in its place."""
+    """Each hit in two lines, then the command that shows the first in its conversation."""
     for hit in hits:
         message = (hit.message or "")[:_SHORT_MESSAGE_ID].ljust(_SHORT_MESSAGE_ID)
         who = _SPEAKERS[Role(hit.role)] if hit.role else "Title"
@@ -149,7 +149,7 @@ def hit_lines(hits: Sequence[Hit], short_ids: Mapping[str, str]) -> Iterator[str
 
 
 def hit_to_dict(hit: Hit) -> dict[str, Any]:
-    """A hit as in ``--json``."""
+    """The object of a hit for ``--json``."""
     return {
         "conversation": hit.conversation,
         "message": hit.message,
@@ -162,7 +162,7 @@ def hit_to_dict(hit: Hit) -> dict[str, Any]:
 
 
 def shown_to_dict(conversation: StoredConversation, nodes: Sequence[Node]) -> dict[str, Any]:
-    """A conversation with some of its messages, as in ``--json``."""
+    """The object of a conversation with some of its messages, for ``--json``."""
     messages = []
     for node in nodes:
         place, of = conversation.tree.position(node.id)
@@ -171,7 +171,7 @@ def shown_to_dict(conversation: StoredConversation, nodes: Sequence[Node]) -> di
 
 
 def _cells(text: str) -> int:
-    """How many columns a text takes at a terminal."""
+    """The width of a text on a terminal, in cells."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(sign) else 1 + (unicodedata.east_asian_width(sign) in "WF") for sign in text)

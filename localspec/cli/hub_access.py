@@ -1,4 +1,4 @@
-"""The Hub and its cache, for the commands that need them."""
+"""The download context of commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def download_context() -> Iterator[DownloadContext]:
-    """What a download needs, as the environment has it, for the length of a ``with``."""
+    """A download context from the environment, for the length of a ``with``."""
     from threading import Event
 
     from localspec.models.download import DownloadContext, Hub

@@ -1,4 +1,4 @@
-"""``localspec metrics``: the figures of all replies for monitoring programs."""
+"""``localspec metrics``: publishes the figures of all replies for monitoring programs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def metrics(file: Path | None, port: int | None, names: bool) -> None:
 
 
 def serve(page: Callable[[], str], port: int, wait: Callable[[], object]) -> None:
-    """Serve until ``wait`` returns, or Ctrl-C."""
+    """Serve the page until ``wait`` returns, or Ctrl-C."""
     from localspec.insight.metrics.server import MetricsServer
 
     server = MetricsServer(page, port)

@@ -1,4 +1,4 @@
-"""What those who follow replies have to say, on standard error."""
+"""The output of observers' messages on standard error."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
 
 
 def print_news(observer: Observer, wait_s: float = 0.0) -> None:
-    """Print what was not told yet; waits at most so long for what is still being found out."""
+    """Print new messages; waits at most so long for a pending evaluation."""
     for news in observer.news(wait_s):
         remark(news.text)

@@ -1,4 +1,4 @@
-"""Files that a command is told to write its result to."""
+"""Result files named on the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localspec.base.visible import visible
 
 
 def check_writable(path: Path | None) -> None:
-    """Raise UsageError before any long work if there is no way to write there."""
+    """Raise UsageError if a result file cannot be written; to be called before long work."""
     if path is None:
         return
     if is_stream(path):
@@ -33,7 +33,7 @@ def _refuse_without(needed: Path, path: Path) -> None:
 
 
 def write_out(path: Path, text: str) -> None:
-    """Write in one step, so that an older file is either kept or replaced. Raises OutputError."""
+    """Replace a result file in one step. Raises OutputError."""
     with suppress(OSError):
         sys.stdout.flush()  # it may be where the file leads, too
     try:

@@ -1,4 +1,4 @@
-"""``localspec pairs add``, ``rm`` and ``prune``: pairs of one's own, and the room they take."""
+"""``localspec pairs add``, ``rm`` and ``prune``: the user's own pairs, and unused files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
 
 
 def _suggest(target: Resolved, named: str) -> None:
-    """Drafts to choose from; raises NotFoundError, naming pairs of that family, if there is none."""
+    """List drafts to choose from. Raises NotFoundError, with pairs of the family, if there are none."""
     from localspec.models.pairs.addition import relatives, suggest_drafts
     from localspec.models.pairs.scan import find_files
 

@@ -1,4 +1,4 @@
-"""``localspec pairs``: what can be chatted with, what is known about it, and what fits this machine."""
+"""``localspec pairs``: lists and describes pairs, with their fit to this machine."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ for _command in (pull, check, add, rm, prune, scan):
 
 
 def to_json(pair: PairDescription) -> dict[str, Any]:
-    """As in every ``--json`` that has pairs in it."""
+    """The object of a pair for ``--json``."""
     record = asdict(pair)
     if pair.fit is not None and pair.memory is not None:
         record["fit"]["word"] = pair.fit.word
@@ -108,7 +108,7 @@ def _described(services: Services) -> list[PairDescription]:
 
 
 def _print(shown: Sequence[PairDescription]) -> None:
-    """A row a pair, and the reasons against it where they fit: behind it, or beneath."""
+    """A row for each pair, with its drawbacks behind or below it."""
     header, *lines = fitted(_COLUMNS, shown)
     reasons = ["; ".join(drawbacks(pair)) for pair in shown]
     longest = max(map(len, [header, *lines]))

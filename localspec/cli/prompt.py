@@ -1,4 +1,4 @@
-"""The prompt of ``localspec run``: words on the command line, standard input, or both."""
+"""The prompt of ``localspec run``, from words on the command line, standard input, or both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localspec.config.texts import require_text
 STDIN = "-"
 _MOST_BYTES = 64_000_000
 PATIENCE_S = 5.0
-"""How long standard input may stay silent, when it was not asked for, before the reply begins without it."""
+"""The time to wait for standard input that was not requested with ``-``."""
 
 
 def read_prompt(words: Sequence[str]) -> str:
@@ -37,7 +37,7 @@ def read_prompt(words: Sequence[str]) -> str:
 
 
 def _is_offered(*, must_be: bool) -> bool:
-    """Whether standard input has something to say without having been asked.
+    """True if standard input has text though it was not requested.
 
     With ``must_be``, whatever is no terminal counts. Otherwise only pipes, sockets and files do, and
     one that stays silent is left alone: it may have been inherited from a program that never writes.
@@ -59,7 +59,7 @@ def _is_offered(*, must_be: bool) -> bool:
 
 
 def _speaks(descriptor: int) -> bool:
-    """Whether a pipe has text or ends within ``PATIENCE_S``."""
+    """True if a pipe has text or ends within ``PATIENCE_S``."""
     ready, _, _ = select.select([descriptor], [], [], PATIENCE_S)
     if not ready:
         print(
@@ -71,7 +71,7 @@ def _speaks(descriptor: int) -> bool:
 
 
 def _read_stdin() -> str:
-    """All of standard input as text, without the line end that a file or ``echo`` puts last."""
+    """All of standard input as text, without the last line end."""
     if sys.stdin is None or sys.stdin.closed:
         return ""
     try:

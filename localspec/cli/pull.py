@@ -1,4 +1,4 @@
-"""``localspec pairs pull``: fetch what is missing of a pair."""
+"""``localspec pairs pull``: downloads the missing files of pairs."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     """
     catalogue = load_catalogue()
     pairs = [catalogue.find(pair_id) for pair_id in dict.fromkeys(pair_ids)]
-    teller = _JsonTeller() if as_json else _Teller()
+    reporter = _JsonTeller() if as_json else _Reporter()
     from localspec.models.download.pull import Planner, fetch
 
     try:
         with SignalWakeup(), _terminated_in_python(), download_context() as context:
-            plans = _plan(Planner(context), pairs, teller)
+            plans = _plan(Planner(context), pairs, reporter)
             for event in fetch(plans, context):
-                teller.event(event)
+                reporter.event(event)
     except (KeyboardInterrupt, SystemExit):
-        teller.stopped()
+        reporter.stopped()
         raise
     finally:
-        teller.end()
+        reporter.end()
     for plan in plans:
-        teller.done(plan)
+        reporter.done(plan)
 
 
 @contextmanager
 def _terminated_in_python() -> Iterator[None]:
-    """A request to end (SIGTERM) raises SystemExit, as Ctrl-C raises KeyboardInterrupt: what has arrived is settled."""
+    """Turn SIGTERM into SystemExit, so that partial files are closed properly."""
 
     def end(number: int, frame: object) -> None:
         sys.exit(TERMINATED_EXIT_CODE)
@@ -68,18 +68,18 @@ def _terminated_in_python() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _plan(planner: Planner, pairs: Sequence[Pair], teller: _Teller) -> list[PullPlan]:
-    """All of them, before the first byte of any is fetched."""
+def _plan(planner: Planner, pairs: Sequence[Pair], reporter: _Reporter) -> list[PullPlan]:
+    """Plan all downloads before the first byte is fetched."""
     plans = []
     for pair in pairs:
-        teller.judging(pair.id)
+        reporter.judging(pair.id)
         plans.append(planner.plan(pair))
-        teller.planned(plans[-1])
+        reporter.planned(plans[-1])
     return plans
 
 
-class _Teller:
-    """For people: one line that is rewritten, and one for all that matters later."""
+class _Reporter:
+    """Output for people: a status line, and lines for the results."""
 
     def __init__(self) -> None:
         self._status = Status()
@@ -123,8 +123,8 @@ class _Teller:
         print(visible_line(line), file=sys.stderr)
 
 
-class _JsonTeller(_Teller):
-    """For programs: one object a line."""
+class _JsonTeller(_Reporter):
+    """Output for programs: one JSON object a line."""
 
     def judging(self, pair_id: str) -> None:
         pass

@@ -1,4 +1,4 @@
-"""How long it will still take, in words."""
+"""The estimate of the remaining time, in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 
 
 class Remaining:
-    """Reckons from the time spent and the share that is done."""
+    """Estimates from the time spent and the share done."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
 
     def text(self, share: float) -> str:
-        """Empty as long as nothing is known."""
+        """The remaining time in words; empty while unknown."""
         spent_s = time.monotonic() - self._started
         return f", {duration(spent_s * (1 - share) / share)} left" if share > 0 and spent_s > 2 else ""
 

@@ -1,4 +1,4 @@
-"""Errors as a person sees them: a sentence and the next step, on standard error."""
+"""The output of errors on standard error: a sentence and the next step."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from localspec.base.visible import visible, visible_line
 
 
 def show(error: LocalSpecError) -> int:
-    """Print an error; the exit code that goes with it."""
+    """Print an error and return its exit code."""
     remark(str(error))
     return error.exit_code
 
 
 def remark(sentence: str) -> None:
-    """Print what nobody asked for on standard error. It is one line: the names in it cannot pretend to be the next."""
+    """Print a remark on standard error, made visible on one line, so that a name in it cannot imitate another."""
     print(visible_line(f"localspec: {sentence}"), file=sys.stderr, flush=True)
 
 
 def from_click(error: click.ClickException, command: str = "localspec") -> LocalSpecError:
-    """What click found wrong with the command line, as one of our errors.
+    """The UsageError for an error of click's.
 
     ``command`` is the one that was meant: click does not always say so.
     """
@@ -45,7 +45,7 @@ def _sentence(message: str) -> str:
 
 
 def show_unexpected(error: Exception) -> int:
-    """Write the traceback of a bug to the log file and say where it is; exit code 1.
+    """Write the traceback of a bug to the log file, print its path, and return exit code 1.
 
     ``LOCALSPEC_DEBUG`` prints the traceback as well.
     """

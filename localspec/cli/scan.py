@@ -1,4 +1,4 @@
-"""``localspec pairs scan``: the models on this machine, whoever fetched them."""
+"""``localspec pairs scan``: lists the models of all programs on this machine."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _best(pairs: tuple[PossiblePair, ...]) -> dict[str, list[str]]:
 
 
 def _name(model: ScannedModel) -> str:
-    """What ``pairs add`` takes."""
+    """The name of a model for ``pairs add``."""
     return str(model.path) if model.store == "folder" else model.name
 
 

@@ -1,4 +1,4 @@
-"""``localspec serve-web``: the chat screen in a tab of a browser."""
+"""``localspec serve-web``: serves the chat screen to a browser."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def serve_web(
         ) from None
     command = shlex.join([sys.executable, "-m", "localspec", "chat", *chat_options])
     listen = host or LOOPBACK
-    server = ChatServer(command, listen, int(port or 0), tabs=int(tabs or 1), told=_tell)
+    server = ChatServer(command, listen, int(port or 0), tabs=int(tabs or 1), on_ready=_tell)
     if not is_loopback(listen):
         remark(WARNING)
     server.serve()
 
 
 def _check(services: Services, chat_options: tuple[str, ...]) -> None:
-    """Raise for what the chat would refuse, before anybody has opened a tab."""
+    """Check the options of the chat before the first tab is opened. Raises what the chat would."""
     with chat.make_context("localspec serve-web", list(chat_options)) as context:
         for name, option in (("plain", "--plain"), ("as_json", "--json")):
             if context.params[name]:

@@ -1,4 +1,4 @@
-"""What the commands call upon, so that a test can put something else in its place.
+"""The services that commands use, as one object that a test can replace.
 
 The real ones import what they need when they are called: ``localspec --help`` loads none of it.
 """
@@ -53,13 +53,13 @@ def _has_terminal() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The world behind the command line."""
+    """The outside world of the command line."""
 
     open_pair: Opener = _open_pair
     open_screen: Callable[[ChatConfig], None] = _open_screen
     has_terminal: Callable[[], bool] = _has_terminal
-    """Whether a person sits at both ends, and at a screen that can be drawn on."""
+    """Returns True if input and output are a terminal that can draw a screen."""
     probe_native: Callable[[], NativeReport] = _probe_native
-    """What llama.cpp says of itself and of the devices; loads it in a process of its own."""
+    """Probes llama.cpp in a process of its own."""
     try_evaluating: Callable[[], Evaluation] = _try_evaluating
-    """Whether llama.cpp evaluates a small model; in a process of its own, too."""
+    """Tries the evaluation of a small model in a process of its own."""

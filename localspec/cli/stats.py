@@ -1,4 +1,4 @@
-"""``localspec stats``: how well speculation works, over all replies that are on record; no model is needed for it."""
+"""``localspec stats``: shows the statistics of all stored replies, without a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _POSITIVE = Number(0, above=True)
 
 
 class Moment(click.ParamType[datetime]):
-    """A day or time as in ISO 8601, or a span before now: 12h, 7d, 4w."""
+    """A day or time in ISO 8601, or a span before now: 12h, 7d, 4w."""
 
     name = "when"
 
@@ -85,7 +85,7 @@ def stats(
     if watch and by:
         raise UsageError("--watch and --by contradict each other.", "Leave one of them out.")
     if not watch and (ttft_p95_s or min_speedup):
-        raise UsageError("Objectives are looked at with --watch alone.", "Add --watch, or leave them out.")
+        raise UsageError("Objectives are for --watch only.", "Add --watch, or leave them out.")
     from localspec.insight.stats.groups import NEED_ROUNDS, NEED_TEXTS
     from localspec.store import RecordFilter
 

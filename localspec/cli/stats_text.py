@@ -1,4 +1,4 @@
-"""Figures of replies as a person reads them, in 80 columns and without colour."""
+"""Statistics of replies as text, in 80 columns and without colour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localspec.insight.stats.digest import Digest
 from localspec.insight.stats.objectives import Miss, Objectives
 from localspec.insight.stats.overview import Overview
 from localspec.insight.stats.page import Sheet, page
-from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_said, wanted
+from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColumn, basis, replies_text, wanted
 
 if TYPE_CHECKING:
     from localspec.insight.stats.drift_watch import DriftNotice
@@ -21,7 +21,7 @@ _LEAST_WIDTH = 40
 
 
 def whole_lines(overview: Overview) -> Iterator[str]:
-    """All replies together: a table, the histogram of acceptance, and the days."""
+    """The text for all replies: a table, the histogram of acceptance, and the days."""
     yield paragraph(basis(overview))
     yield ""
     sheet = Sheet(max(_LEAST_WIDTH, width()), _ascii_only())
@@ -60,9 +60,9 @@ def _cell(column: GroupColumn) -> Callable[[_Group], str]:
 def watch_lines(
     notices: Sequence[DriftNotice], misses: Sequence[Miss], objectives: Objectives, replies_n: int
 ) -> Iterator[str]:
-    """When a pair became worse, and which objectives were missed on which days."""
+    """The drift notices and the missed objectives."""
     if not notices:
-        yield paragraph(f"No pair has become worse, as far as {replies_said(replies_n)} tell.")
+        yield paragraph(f"No pair has become worse, as far as {replies_text(replies_n)} tell.")
     for notice in notices:
         yield paragraph(f"{notice.at.astimezone():%Y-%m-%d %H:%M}  {notice.text}")
     yield ""
@@ -85,7 +85,7 @@ def _miss_row(miss: Miss) -> tuple[str, ...]:
 
 
 def nothing(*, narrowed: bool) -> str:
-    """What to do where there is nothing to show."""
+    """The text without any figures to show."""
     if narrowed:
         return paragraph("No reply that counts is on record. Without --pair and --since all of them count.")
     return paragraph(

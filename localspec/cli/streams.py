@@ -1,4 +1,4 @@
-"""Standard output and error: writable with any text, netted on a terminal, and one line of passing status."""
+"""Standard output and error: safe for any text, filtered on a terminal, with a status line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _STDOUT = 1
 
 
 class StdoutError(OSError):
-    """Standard output takes no more; an error of its own, for any other looks the same."""
+    """A failed write to standard output, as a type of its own to distinguish it from other OSErrors."""
 
 
 class _TellingFile(io.FileIO):
-    """A file that raises StdoutError where nobody but its reader has gone."""
+    """A raw file that raises StdoutError for a failed write, except BrokenPipeError."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -30,7 +30,7 @@ class _TellingFile(io.FileIO):
 
 
 def settle_streams() -> None:
-    """Make both streams writable with any text; one that is closed swallows what is written.
+    """Make both streams accept any text; a closed one discards it.
 
     On a terminal, text from elsewhere does not steer it.
     """
@@ -45,7 +45,7 @@ def settle_streams() -> None:
 
 
 def _telling(stream: TextIO) -> TextIO:
-    """Standard output that raises StdoutError, where it is what the process was started with."""
+    """Standard output that raises StdoutError, if it is the process's original one."""
     if not isinstance(stream, io.TextIOWrapper) or stream.isatty() or not _is_first_output(stream):
         return stream
     stream.flush()
@@ -70,35 +70,35 @@ def _nowhere() -> TextIO:
 
 
 def give_up_stdout() -> None:
-    """Nobody takes it any more: let what is still buffered go nowhere, at exit too."""
+    """Discard buffered output, also at exit, after the reader has gone."""
     with _nowhere() as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def wants_ansi(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that understands escape sequences."""
+    """True if a stream is a terminal that understands escape sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def wants_colour() -> bool:
-    """Whether the environment leaves colours on; see no-color.org."""
+    """True if the environment allows colours; see no-color.org."""
     return not os.environ.get("NO_COLOR")
 
 
 def _erase(stream: TextIO) -> str:
-    """What removes the line that the cursor stands in."""
+    """The escape sequence that clears the current line."""
     escape = escape_for(stream)
     return f"{escape}[G{escape}[2K"
 
 
 def erase_status() -> None:
-    """Remove the line that a ``Status`` of another process may have left."""
+    """Clear the line that a ``Status`` of another process may have left."""
     if wants_ansi(sys.stderr):
         sys.stderr.write(_erase(sys.stderr))
 
 
 class Status:
-    """One line on standard error that is rewritten and at last erased; nothing at all without a terminal."""
+    """A status line on standard error that is rewritten and finally erased; nothing without a terminal."""
 
     def __init__(self) -> None:
         self._shown = ""
@@ -106,7 +106,7 @@ class Status:
         self._erase = _erase(sys.stderr)
 
     def show(self, what: str, fraction: float) -> None:
-        """Say what is being done and how far it has come, 0..1. Callable from any thread."""
+        """Show the current step and its progress, 0..1. Thread-safe."""
         line = f"{what} {fraction * 100:.0f} %"
         if self._enabled and line != self._shown:
             self._shown = line
@@ -114,11 +114,11 @@ class Status:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Leave no trace. As ``clear``, for whoever closes what they used."""
+        """Erase the line, as ``clear``."""
         self.clear()
 
     def clear(self) -> None:
-        """Leave no trace."""
+        """Erase the line."""
         if self._shown:
             self._shown = ""
             sys.stderr.write(self._erase)

@@ -1,4 +1,4 @@
-"""Text in columns, and the colours of a row."""
+"""Tables of text, and colours."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ GREEN, AMBER, RED, DIM = "32", "33", "31", "2"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table that is to fit the terminal."""
+    """A column of a table that is fitted to the terminal."""
 
     head: str
     text: Callable[[Any], str]
     short: Callable[[Any], str] | None = None
-    """The same in fewer characters, for where it is narrow."""
+    """A shorter form for narrow terminals."""
     optional: bool = False
-    """Whether it is left out where it is narrow."""
+    """True if it is left out on narrow terminals."""
 
 
 def width() -> int:
-    """Columns of the terminal; what COLUMNS says, or 80, where there is none."""
+    """The width of the terminal; without one COLUMNS, or 80."""
     return shutil.get_terminal_size().columns
 
 
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows with their columns under each other, each on one line; the last one may be as long as it likes."""
+    """The rows with aligned columns, one line each; the last column may have any length."""
     cells = [tuple(map(visible_line, row)) for row in rows]
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]) - 1)]
     return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in cells]
@@ -62,7 +62,7 @@ def hanging(head: str, text: str) -> list[str]:
 
 
 def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
-    """Header and rows, with as much as the terminal has room for: optional columns go first, from the right."""
+    """The header and the rows, fitted to the terminal: optional columns are left out first, from the right."""
     needed = [column for column in table if not column.optional]
     optional = [column for column in table if column.optional]
     choices = [[*needed, *optional[:n]] for n in reversed(range(len(optional) + 1))]
@@ -78,7 +78,7 @@ def fitted(table: Sequence[Column], items: Sequence[Any]) -> list[str]:
 
 
 def paragraph(text: str, *, indent: str = "") -> str:
-    """``text`` in lines that fit the terminal."""
+    """``text`` wrapped to the terminal."""
     return textwrap.fill(
         text,
         max(40, width()),
@@ -90,7 +90,7 @@ def paragraph(text: str, *, indent: str = "") -> str:
 
 
 def coloured(text: str, colour: str | None) -> str:
-    """``text`` in a colour, if standard output shows colours; every colour says what a word beside it says too."""
+    """``text`` in a colour, if standard output shows colours. A word beside it must have the same meaning."""
     if colour is None or not (wants_ansi(sys.stdout) and wants_colour()):
         return text
     escape = escape_for(sys.stdout)

@@ -1,4 +1,4 @@
-"""``localspec trials``: another draft, drafter or policy on a share of turns; no model is loaded for it."""
+"""``localspec trials``: manages trials of another draft, drafter or policy, without a model."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def rollback(beginning: str) -> None:
 
 
 def _end(beginning: str, outcome: Any, why: str) -> None:
-    """Raises UsageError if it has ended."""
+    """The running trial of an id. Raises UsageError if it has ended."""
     from localspec.cli.tables import paragraph
     from localspec.insight.trials.book import TrialBook
     from localspec.insight.trials.decision import end

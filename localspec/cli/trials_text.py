@@ -1,4 +1,4 @@
-"""Trials as a person reads them, in 80 columns and without colour."""
+"""Trials as text, in 80 columns and without colour."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _WORSE = {"tokens_per_second": "slower", "ttft_s": "later to begin", "failures":
 
 
 def begun(trial: Trial) -> str:
-    """What to say of a trial that begins."""
+    """The sentences about a new trial."""
     parts = [
         f"Trial {trial.id} on {trial.pair}: {in_words(trial)}, on {percent(trial.share)} of {trial.units}.",
-        "It is looked at after every reply. A candidate that is worse is rolled back, one that is faster is "
+        "It is evaluated after every reply. A candidate that is worse is rolled back, one that is faster is "
         + ("written into the settings" if trial.promotes else "told")
         + f"; either is wrong with a probability of at most {trial.error * 100:g} %.",
     ]
@@ -28,12 +28,12 @@ def begun(trial: Trial) -> str:
 
 
 def state(trial: Trial) -> str:
-    """How it stands, in two words at most."""
+    """The state in at most two words."""
     return "under way" if trial.end is None else str(trial.end.outcome)
 
 
 def listing(trials: Sequence[Trial]) -> Iterator[str]:
-    """A line for each."""
+    """A line for each trial."""
     if not trials:
         yield paragraph(
             "There are no trials. This begins one: localspec trials start --depth 6. "
@@ -48,7 +48,7 @@ def listing(trials: Sequence[Trial]) -> Iterator[str]:
 
 
 def shown(trial: Trial, now: Mapping[str, Any]) -> Iterator[str]:
-    """All there is to know of one: of one that has ended what it rested on, else how it stands ``now``."""
+    """The details of a trial: the figures at its end, or ``now``."""
     figures = trial.end.figures if trial.end is not None and trial.end.figures else now
     yield paragraph(
         f"Trial {trial.id} on {trial.pair}: {in_words(trial)}, on {percent(trial.share)} of {trial.units}, "

@@ -1,4 +1,4 @@
-"""``localspec verify``: whether speculation changes what is said here."""
+"""``localspec verify``: checks that speculation does not change replies."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _plan(chat_config: ChatConfig, asked: Any, depth: int | None, tokens: int, s
 
 
 def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) -> tuple[Report, bool]:
-    """Load, check, and say on what; and whether Ctrl-C came, which keeps all that is known by then."""
+    """Load the pair and run the checks; returns what was checked and if Ctrl-C ended it early."""
     from localspec.cli.streams import Status
     from localspec.engine.cancel import Cancelled
     from localspec.insight.losslessness.report import Report, ReportContext
@@ -158,7 +158,7 @@ def _report(services: Services, chat_config: ChatConfig, plan: ExaminationPlan) 
 def _check(
     thread: InterruptibleThread, pair: ScorablePair, plan: ExaminationPlan, status: Status, checks: list[Check]
 ) -> None:
-    """Fill ``checks``. Raises Cancelled."""
+    """Run the checks and add their results to ``checks``. Raises Cancelled."""
     from localspec.cli.remaining import Remaining
     from localspec.insight.losslessness.examination import examine
 
@@ -187,7 +187,7 @@ def _llama_cpp(services: Services) -> dict[str, str | None]:
 
 
 def told(report: Report) -> str:
-    """The report in lines that fit the terminal."""
+    """The report, wrapped to the terminal."""
     from localspec.cli.tables import AMBER, GREEN, RED, coloured, paragraph
 
     colours = {"pass": GREEN, "fail": RED, "open": AMBER}

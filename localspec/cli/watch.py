@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 
 POSSIBLE = hasattr(os, "fork")
 _CHILD_VARIABLE = "LOCALSPEC_WATCHED_CHILD"
-"""Tells a process that began anew that it is the child: the descriptors of its ``ChildWatch``."""
+"""The environment variable that marks a re-executed process as the child: the descriptors of its ``ChildWatch``."""
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if POSSIBLE else ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChildWatch:
-    """The child's end, as descriptors: what it leaves behind for the parent, and how it hears of the parent's end."""
+    """The child's side: descriptors for messages to the parent, and for noticing the parent's end."""
 
     last_words: int
-    """An unnamed file that takes what native code prints."""
+    """An unnamed file for the output of native code."""
     note: int
-    """Another, which says what is being loaded."""
+    """An unnamed file with the name of the file that is being loaded."""
     parent: int
     """A pipe that ends with the parent."""
 
     def begin(self) -> None:
-        """Take care that nothing native code prints is lost, and that this process ends with its parent."""
+        """Redirect the output of native code, and end this process with its parent."""
         # llama.cpp would start a debugger on itself at an abort, which takes seconds and says little.
         os.environ.setdefault("GGML_NO_BACKTRACE", "1")
         sys.stderr = _apart_from_native(sys.stderr, self.last_words)
         threading.Thread(target=self._end_with_parent, name="localspec-parent", daemon=True).start()
 
     def opener(self, opener: Opener) -> Opener:
-        """``opener``, with a note of which file is being loaded."""
+        """Wrap ``opener`` so that it notes the file that is being loaded."""
 
         def open_noting(options: LoadOptions, cancel: Cancellation, progress: Progress | None) -> OpenPair:
             files = {"target": str(options.target), "draft": str(options.draft) if options.draft else None}
@@ -83,7 +83,7 @@ class ChildWatch:
 
 
 def watched(services: Services, *, anew: bool = sys.platform == "darwin") -> Services:
-    """Go on in a child, with what it needs to be watched; the parent never returns.
+    """Continue in a child process with its ``ChildWatch``; the parent never returns.
 
     With ``anew`` the child begins again from its command line: what some systems bring does not survive a fork alone.
     """
@@ -101,7 +101,7 @@ def watched(services: Services, *, anew: bool = sys.platform == "darwin") -> Ser
 
 
 def _fork() -> ChildWatch:
-    """Returns in the child alone."""
+    """Fork; returns in the child only."""
     last_words, note, (parent, alive) = _unnamed_file(), _unnamed_file(), os.pipe()
     heard = {number for number in _PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN}
     _flush()
@@ -118,7 +118,7 @@ def _fork() -> ChildWatch:
 
 
 def _unnamed_file() -> int:
-    """Its descriptor; where there is no room for one, what is written goes nowhere."""
+    """The descriptor of an unnamed file, or of the null device if there is no room for one."""
     try:
         if sys.platform == "linux":
             return os.memfd_create("localspec")
@@ -129,7 +129,7 @@ def _unnamed_file() -> int:
 
 
 def _begin_anew(watch: ChildWatch) -> None:
-    """Become a fresh process with the same command line. Does not return."""
+    """Re-execute this process with the same command line. Does not return."""
     descriptors = (watch.last_words, watch.note, watch.parent)
     for descriptor in descriptors:
         os.set_inheritable(descriptor, True)
@@ -138,13 +138,13 @@ def _begin_anew(watch: ChildWatch) -> None:
 
 
 def _flush() -> None:
-    """What is not written yet must not be written twice."""
+    """Flush the streams, so that no output is written twice."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
 
 
 def _wait(child: int, heard: set[signal.Signals]) -> int:
-    """How the child ended, negative for a signal; meanwhile signals are passed on to it."""
+    """The exit status of the child, negative for a signal; signals are passed on to it meanwhile."""
     # Ignored, as it is unless it has a handler, some systems would not tell of it.
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     while True:
@@ -159,7 +159,7 @@ def _wait(child: int, heard: set[signal.Signals]) -> int:
 
 
 def _next_signal(numbers: set[signal.Signals]) -> tuple[int, bool]:
-    """The signal that comes next, and whether the terminal sent it."""
+    """Wait for the next signal; returns it, and True if the terminal sent it."""
     if sys.platform != "darwin":
         info = signal.sigwaitinfo(numbers)
         return info.si_signo, info.si_code > 0
@@ -167,7 +167,7 @@ def _next_signal(numbers: set[signal.Signals]) -> tuple[int, bool]:
 
 
 def _in_foreground() -> bool:
-    """Whether keys of the terminal are signals to this process."""
+    """True if keys of the terminal send signals to this process."""
     try:
         with Path(os.ctermid()).open("rb", buffering=0) as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
@@ -176,7 +176,7 @@ def _in_foreground() -> bool:
 
 
 def _exit_code(status: int, last_words: int, note: int) -> int:
-    """What to exit with after the child; says why where native code ended it."""
+    """The exit code after the child's end; prints the reason if native code ended it."""
     from localspec.base.child_exit import ending_error, is_native
     from localspec.cli import report
 
@@ -191,7 +191,7 @@ def _exit_code(status: int, last_words: int, note: int) -> int:
 
 
 def _noted_files(note: int) -> tuple[Path, ...]:
-    """What the child was loading."""
+    """The files that the child was loading."""
     from localspec.base.child_exit import files_being_loaded
 
     noted = json.loads(_all_of(note) or "{}")
@@ -207,7 +207,7 @@ def _all_of(descriptor: int) -> str:
 
 
 def _apart_from_native(stream: TextIO, descriptor: int) -> TextIO:
-    """What Python writes to ``stream`` goes on to where it went; what native code writes there goes to ``descriptor``.
+    """Keep Python's output to ``stream``, and send native code's output there to ``descriptor``.
 
     Without a standard error it goes there all the same.
     """

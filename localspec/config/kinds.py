@@ -17,6 +17,7 @@ from typing import Any
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.base.plugins import plugin_files
+from localspec.base.toml_text import toml_string
 from localspec.config.texts import read_setting, read_text
 
 Value = bool | int | float | str | tuple[str, ...]
@@ -410,13 +411,7 @@ def literal(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return f"[{', '.join(map(literal, value))}]"
-    return repr(value) if isinstance(value, int | float) else _quoted(value)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    escaped = escaped.replace("\n", "\\n").replace("\t", "\\t")
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+    return repr(value) if isinstance(value, int | float) else toml_string(value)
 
 
 def excess(value: float) -> str | None:

@@ -1,5 +1,5 @@
-"""What is installed, what it sees, what it would use, and what would make it faster.
+"""The examination of an installation: versions, devices, folders, network, and advice on speed.
 
-The native library is only ever loaded in a child process here: one built for another processor dies of an
-illegal instruction, and that is a finding to be told, not a crash.
+The native library is only loaded in a child process: one built for another processor dies of an illegal instruction,
+which is a finding to report, not a crash.
 """

@@ -1,4 +1,4 @@
-"""The command that installs llama.cpp built for this machine, where the build there is leaves speed behind."""
+"""Advice on the build of llama.cpp, with the command that builds it for this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localspec.doctor.native_probe import NativeReport
 _AREA = "build"
 _FINE = Evaluation()
 NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
-"""For the compiler: GCC 12 compiles llama.cpp's AMX code wrongly, and quantised models end the engine at once."""
+"""Compiler flags against AMX: GCC 12 miscompiles llama.cpp's AMX code, and quantised models crash the engine."""
 _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16"} | {
     "avx_vnni": "AVX_VNNI",
     "amx_int8": "AMX_INT8",
@@ -23,11 +23,11 @@ _NAMES = {"avx2": "AVX2", "avx512f": "AVX512", "avx512_vnni": "AVX512_VNNI", "av
     "i8mm": "MATMUL_INT8",
     "sve": "SVE",
 }
-"""What llama.cpp calls the instruction sets of the processor."""
+"""llama.cpp's names of the processor's instruction sets."""
 
 
 def advise(report: NativeReport, machine: Hardware, evaluation: Evaluation = _FINE) -> list[Finding]:
-    """What to build instead, the most gain first; one finding that all is well if there is nothing."""
+    """The findings about the build, the greatest gain first; a single good one if there is no advice."""
     amx_trap = "amx_int8" in machine.instruction_sets and (machine.gcc or "").startswith("12.")
     trap = NO_AMX if amx_trap else ""
     found = [
@@ -44,7 +44,7 @@ def advise(report: NativeReport, machine: Hardware, evaluation: Evaluation = _FI
 
 
 def install_command(arguments: Sequence[str] = (), flags: str = "") -> str:
-    """The command that compiles llama-cpp-python anew for this very Python: CMake's arguments, the compiler's flags."""
+    """The command that rebuilds llama-cpp-python for this Python, with CMake arguments and compiler flags."""
     settings = f'CMAKE_ARGS="{" ".join(arguments)}" ' if arguments else ""
     settings += f"{compiler_flags(flags)} " if flags else ""
     python = quote(sys.executable)
@@ -56,7 +56,7 @@ def install_command(arguments: Sequence[str] = (), flags: str = "") -> str:
 
 
 def compiler_flags(flags: str) -> str:
-    """As they are set for a command."""
+    """The compiler flags as environment variables of a command."""
     return f'CFLAGS="{flags}" CXXFLAGS="{flags}"'
 
 
@@ -98,9 +98,9 @@ def _amx(report: NativeReport, trapped: bool) -> Finding | None:
     if not trapped or report.problem:
         return None
     if not _has(report, "AMX_INT8"):
-        text = "The processor has AMX, which GCC 12 compiles wrongly: llama.cpp was built without, and is to stay so."
-        return Finding(_AREA, NOTE, text, "Whenever you build it here, leave AMX out.", install_command(flags=NO_AMX))
-    text = "llama.cpp was built with AMX, and GCC 12 compiles that code wrongly: quantised models may end the engine."
+        text = "The processor has AMX, which GCC 12 miscompiles. llama.cpp was built without AMX, as it should be."
+        return Finding(_AREA, NOTE, text, "When you build it here, leave AMX out.", install_command(flags=NO_AMX))
+    text = "llama.cpp was built with AMX, which GCC 12 miscompiles: quantised models may crash the engine."
     return Finding(_AREA, PROBLEM, text, "If this GCC built it, build it without AMX.", install_command(flags=NO_AMX))
 
 
@@ -112,8 +112,8 @@ def _processor(report: NativeReport, machine: Hardware, trap: str) -> list[Findi
     ]
     if not unused:
         return []
-    text = f"The processor has {', '.join(unused)}, and llama.cpp was built without."
-    return [Finding(_AREA, NOTE, text, "Built on this machine it may be faster.", install_command(flags=trap))]
+    text = f"The processor has {', '.join(unused)}, and llama.cpp was built without that."
+    return [Finding(_AREA, NOTE, text, "A build on this machine may be faster.", install_command(flags=trap))]
 
 
 def _has(report: NativeReport, name: str) -> bool:

@@ -1,6 +1,6 @@
-"""Loads llama.cpp and says what it is and sees, as JSON; run as ``python -m localspec.doctor.child``.
+"""A child process that loads llama.cpp and reports its build and devices as JSON: ``python -m localspec.doctor.child``.
 
-Whatever goes wrong in here goes wrong for this process alone.
+A crash affects only this process.
 """
 
 from __future__ import annotations

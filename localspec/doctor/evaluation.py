@@ -1,7 +1,7 @@
-"""Whether llama.cpp evaluates: that it loads says little, so a small model is run in a child process.
+"""The trial evaluation of a small model in a child process.
 
-A build for another processor or another GPU, a compiler's mistake or two C++ libraries in one process end it at the
-first prompt, and not before.
+A build for another processor or GPU, a miscompilation, or two C++ libraries in one process crash llama.cpp only at the
+first prompt, not when it is loaded.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _CHILD = (sys.executable, "-m", "localspec.doctor.evaluation_child")
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What came of it."""
+    """The result of the trial."""
 
     problem: str = ""
     """A sentence; empty if all went well."""
     device: str = ""
-    """What evaluated, in words; empty if nothing did."""
+    """The device that evaluated, in words; empty after a failure."""
 
 
 def try_evaluating(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S) -> Evaluation:
-    """Never raises: what goes wrong is in the answer."""
+    """Run the trial. Never raises: a failure is in the result."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -41,7 +41,7 @@ def try_evaluating(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_
     try:
         return Evaluation(device=str(json.loads(done.stdout.strip().rpartition("\n")[2])["device"]))
     except (ValueError, TypeError, KeyError):
-        return _failed("it said something that is not understood")
+        return _failed("its report could not be read")
 
 
 def _failed(why: str) -> Evaluation:

@@ -1,6 +1,7 @@
-"""Evaluates some tokens of the built-in draft, as it is and quantised: ``python -m localspec.doctor.evaluation_child``.
+"""A child process that evaluates the built-in draft, as it is and quantised.
 
-Whatever goes wrong in here goes wrong for this process alone. What evaluated is written as JSON.
+It runs as ``python -m localspec.doctor.evaluation_child`` and writes the device as JSON. A crash affects only this
+process.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ _PROMPT_N, _VERIFIED_N = 40, 8
 
 
 def device_of(path: Path) -> str:
-    """What evaluated a prompt, a token and a verification. Raises LocalSpecError."""
+    """Evaluate a prompt, a token and a verification, and return the device. Raises LocalSpecError."""
     model = LlamaModel.open(LoadSettings(path, _VERIFIED_N, n_ctx=256), Cancellation())
     prompt = list(range(100, 100 + _PROMPT_N))
     for context, last in ((prompt[:-_VERIFIED_N], 0), (prompt[: 1 - _VERIFIED_N], 1), (prompt, _VERIFIED_N)):
-        model.logits(context, last)  # which looks whether scores are numbers
+        model.logits(context, last)  # raises for scores that are not numbers
     device = model.device
     model.close()
     return device
 
 
 def quantised(path: Path, folder: Path) -> Path:
-    """The same network at Q4_0: the matrix products of quantised weights are code of their own."""
+    """Write the network at Q4_0, because quantised matrix products are separate code in llama.cpp."""
     c, out = native().c, folder / "q4_0.gguf"
     params = c.llama_model_quantize_default_params()
     params.ftype = _Q4_0
@@ -46,7 +47,7 @@ def quantised(path: Path, folder: Path) -> Path:
 
 
 def main() -> None:
-    logger.addHandler(logging.StreamHandler())  # what it says last, should it die
+    logger.addHandler(logging.StreamHandler())  # its last messages explain a crash
     logger.setLevel(logging.ERROR)
     draft = shipped("assets/builtin-draft.gguf")
     try:

@@ -1,4 +1,4 @@
-"""All that is looked at, in one record."""
+"""The whole examination in one record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PACKAGES = ("llama-cpp-python", "huggingface-hub", "textual", "numpy")
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What there is, and what came of looking at it."""
+    """The installation, the machine and the findings."""
 
     versions: dict[str, str]
     native: NativeReport
@@ -36,12 +36,12 @@ class Examination:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing keeps LocalSpec from working as well as it can here."""
+        """True if there is no problem among the findings."""
         return all(finding.level != PROBLEM for finding in self.findings)
 
 
 def examine(probe: Callable[[], NativeReport], evaluate: Callable[[], Evaluation]) -> Examination:
-    """Look at everything; raises nothing that a broken installation can cause."""
+    """Examine everything. Never raises for a broken installation."""
     native, machine = probe(), hardware()
     evaluation = Evaluation() if native.problem else evaluate()
     room = room_of(native)
@@ -70,7 +70,7 @@ def _versions() -> dict[str, str]:
 
 def _engine(native: NativeReport) -> list[Finding]:
     if native.problem:
-        return []  # the advice on the build says it
+        return []  # reported by the advice on the build
     threads = f"{native.threads} CPU thread{'' if native.threads == 1 else 's'}"
     used = [device for device in native.devices if device.used]
     findings = [Finding("engine", OK, f"llama.cpp loads: {native.library}.")]
@@ -85,12 +85,12 @@ def _engine(native: NativeReport) -> list[Finding]:
 
 def _evaluation(evaluation: Evaluation) -> list[Finding]:
     if not evaluation.device:
-        return []  # the advice on the build says it
+        return []  # reported by the advice on the build
     return [Finding("engine", OK, f"A small model runs, as it is and quantised: {evaluation.device}.")]
 
 
 def _memory(room: Room) -> Finding:
     physical, available = room.memory.physical, room.memory.available
     if physical is None:
-        return Finding("memory", NOTE, "The system does not tell how much memory there is.")
+        return Finding("memory", NOTE, "The system does not report its memory.")
     return Finding("memory", OK, f"{size(physical)} in all, {size(available)} of it free.")

@@ -1,21 +1,21 @@
-"""One thing that was looked at, and what came of it."""
+"""One finding of the examination."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
-"""A problem keeps something from working, or most of the speed away; a note is worth knowing."""
+"""The levels: a problem stops something from working or costs most of the speed; a note is worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """In a sentence."""
+    """A finding in a sentence, with advice."""
 
     area: str
     level: str
     text: str
     hint: str = ""
-    """What to do."""
+    """The next step."""
     command: str = ""
-    """What to type to do it."""
+    """The command for it."""

@@ -1,4 +1,4 @@
-"""The folders LocalSpec writes to, and the cache of the Hub: there, writable, with room, whole."""
+"""Findings on the folders that LocalSpec writes to, and on the cache of the Hub."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def look_at_folders() -> list[Finding]:
 
 
 def look_at_cache() -> list[Finding]:
-    """The cache of the Hub, and the pairs that the user has written down."""
+    """Findings on the cache of the Hub and on the user's own pairs."""
     cache = hub_cache()
     findings = [_room(cache), _links(cache), _leftovers(cache), _own_pairs()]
     return [finding for finding in findings if finding is not None]
@@ -35,11 +35,12 @@ def look_at_cache() -> list[Finding]:
 def _folder(name: str, path: Path) -> Finding:
     place = next((each for each in (path, *path.parents) if may_exist(each)), path)
     if not is_folder(place) and os.access(place.parent, os.X_OK):
-        return Finding("folders", PROBLEM, f"{name}: {place} is no folder.", "Move it away, or choose another place.")
+        text = f"{name}: {place} is not a folder."
+        return Finding("folders", PROBLEM, text, "Move it away, or choose another place.")
     if not os.access(place, os.W_OK | os.X_OK):
         variable = "HF_HOME" if "Hub" in name else "LOCALSPEC_HOME"
         return Finding(
-            "folders", PROBLEM, f"{name}: {path} cannot be written.", f"Mend its permissions, or set {variable}."
+            "folders", PROBLEM, f"{name}: {path} cannot be written.", f"Correct its permissions, or set {variable}."
         )
     return Finding("folders", OK, f"{name}: {path}" + ("" if place == path else " (made when it is needed)"))
 
@@ -59,13 +60,13 @@ def _links(cache: Path) -> Finding:
     try:
         entries = [path for _, folder in models for path in links_below(folder / "snapshots")]
     except OSError as error:
-        text = f"Part of it may not be read: {error.filename}, {error.strerror}."
-        return Finding("cache", PROBLEM, text, "Mend its permissions, or set HF_HOME to a folder of your own.")
+        text = f"Part of it cannot be read: {error.filename}, {error.strerror}."
+        return Finding("cache", PROBLEM, text, "Correct its permissions, or set HF_HOME to a folder of your own.")
     dangling = [path for path in entries if not may_exist(path)]
     if dangling:
-        text = f"{len(dangling)} of its entries point to files that are gone, the first is {dangling[0]}."
-        return Finding("cache", PROBLEM, text, "Fetch those models again, or remove the entries.")
-    return Finding("cache", OK, f"It holds {len(models)} model repositories, and all entries lead to a file.")
+        text = f"{len(dangling)} of its entries point to missing files, the first is {dangling[0]}."
+        return Finding("cache", PROBLEM, text, "Download those models again, or remove the entries.")
+    return Finding("cache", OK, f"It has {len(models)} model repositories, and no broken entry.")
 
 
 def _leftovers(cache: Path) -> Finding | None:

@@ -1,4 +1,4 @@
-"""The processor, the compiler and the GPUs of this machine, as far as the system tells without a library of theirs."""
+"""The processor, the compiler and the GPUs of this machine, found without vendor libraries."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _SETS = (
     *("sse3", "avx", "avx2", "f16c", "fma", "bmi2", "avx_vnni", "avx512f", "avx512_vbmi", "avx512_vnni", "avx512_bf16"),
     *("amx_int8", "amx_bf16", "neon", "asimd", "asimddp", "i8mm", "sve", "sve2"),
 )
-"""What llama.cpp has code for."""
+"""The instruction sets that llama.cpp has code for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a build of llama.cpp depends on."""
+    """The hardware and the compiler that a build of llama.cpp depends on."""
 
     system: str
     machine: str
     """The architecture: "x86_64", "arm64"."""
     processor: str
     instruction_sets: tuple[str, ...]
-    """Those llama.cpp has code for; empty where the system does not tell."""
+    """The instruction sets that llama.cpp has code for; empty if unknown."""
     gcc: str | None
     """The version of the C compiler, if it is GCC."""
     cuda: bool
-    """Whether there is an NVIDIA GPU with its driver."""
+    """True with an NVIDIA GPU and its driver."""
     nvcc: bool
-    """Whether there is CUDA's compiler."""
+    """True with CUDA's compiler."""
     rocm: bool
 
 
@@ -66,7 +66,7 @@ def _processor(cpuinfo: Path) -> tuple[str, set[str]]:
 
 
 def gcc_version() -> str | None:
-    """Of what would compile llama.cpp: $CC, else cc."""
+    """The version of the compiler in $CC, else of cc, if it is GCC."""
     command = (os.environ.get("CC") or "cc").split()[0]
     if shutil.which(command) is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether the system gives weights large pages, which the engine asks for; see ``backends.llama.large_pages``."""
+"""The finding on large memory pages, which the engine requests for weights; see ``backends.llama.large_pages``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def look_at_large_pages(switch: Path = SWITCH) -> list[Finding]:
-    """Nothing where the system has no such switch: it is Linux's."""
+    """The finding; none on systems other than Linux."""
     try:
         chosen = switch.read_text(encoding="utf-8").partition("[")[2].partition("]")[0]
     except OSError:
         return []
     if chosen != "never":
-        return [Finding("memory", OK, "Weights are given large pages, which a CPU reads faster.")]
+        return [Finding("memory", OK, "Weights are in large pages, which a CPU reads faster.")]
     return [
         Finding(
             "memory",
             NOTE,
-            "The system gives no large pages, with which a CPU reads weights faster.",
-            "Have it give them to programs that ask, until the next start of the machine:",
+            "Large pages are turned off; with them a CPU reads weights faster.",
+            "Allow them for programs that request them, until the next start of the machine:",
             f"echo madvise | sudo tee {switch}",
         )
     ]

@@ -1,4 +1,4 @@
-"""llama.cpp asked in a child process what it is, what it was built with and what it sees."""
+"""The probe of llama.cpp in a child process: its build and its devices."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class ProbedDevice:
     name: str
     description: str
     free_bytes: int
-    """0 if it does not tell."""
+    """0 if unknown."""
     shares_ram: bool
     used: bool
-    """Whether LocalSpec takes it unless told otherwise."""
+    """True if LocalSpec uses it by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeReport:
-    """What llama.cpp says, or why it says nothing."""
+    """The report of llama.cpp, or the reason why there is none."""
 
     problem: str = ""
     """A sentence; empty if it loads."""
@@ -40,15 +40,15 @@ class NativeReport:
     version: str | None = None
     library: str | None = None
     system_info: str = ""
-    """Its own line on how it was built and what of the processor it uses."""
+    """llama.cpp's own line on its build and the instruction sets in use."""
     offloads: bool = False
-    """Whether it was built for any kind of GPU."""
+    """True if it was built for a GPU."""
     threads: int | None = None
     devices: tuple[ProbedDevice, ...] = ()
 
 
 def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S) -> NativeReport:
-    """Never raises: what goes wrong is in the report."""
+    """Probe llama.cpp. Never raises: a failure is in the report."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -59,19 +59,19 @@ def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S)
         why = why_it_ended(done.returncode, done.stderr)
         return NativeReport(f"llama.cpp cannot be loaded: {why}.", _REINSTALL)
     try:
-        said = json.loads(done.stdout.strip().rpartition("\n")[2])
-        devices = tuple(ProbedDevice(**device) for device in said.pop("devices"))
-        return NativeReport(devices=devices, **said)
+        report = json.loads(done.stdout.strip().rpartition("\n")[2])
+        devices = tuple(ProbedDevice(**device) for device in report.pop("devices"))
+        return NativeReport(devices=devices, **report)
     except (ValueError, TypeError, KeyError):
-        return NativeReport("llama.cpp was loaded, but said something that is not understood.", "Please report this.")
+        return NativeReport("llama.cpp was loaded, but its report could not be read.", "Please report this.")
 
 
 def room_of(report: NativeReport) -> Room:
-    """The memory there is to fit into, on the devices that would be used and in RAM."""
+    """The memory available for models: of the used devices, and RAM."""
     used = [device for device in report.devices if device.used]
-    told = used and all(device.free_bytes for device in used)
+    known = used and all(device.free_bytes for device in used)
     return Room(
         memory(),
-        sum(device.free_bytes for device in used) if told else None,
+        sum(device.free_bytes for device in used) if known else None,
         device_shares_ram=any(device.shares_ram for device in used),
     )

@@ -1,1 +1,1 @@
-"""Measurements of replies: statistics, metrics, observers, benchmarks, trials, and the proof of losslessness."""
+"""Measurements of replies: statistics, metrics, observers, benchmarks, trials, and the check of losslessness."""

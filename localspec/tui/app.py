@@ -108,7 +108,7 @@ def run_app(chat_config: ChatConfig, make_client: ClientFactory | None = None) -
         left = library.downloads.active
         library.close()
         for download in left:
-            tell(visible_line(download.farewell))
+            tell(visible_line(download.stopped_notice))
         with told_if_long(KEEPING_BEHIND) if app.session.chat_config.load.keep_caches else nullcontext():
             client.close()
     if app.failure is not None:

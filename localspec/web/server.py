@@ -1,7 +1,7 @@
-"""The chat in a browser: one app process a tab, at an address that only its reader knows.
+"""The server of the chat in a browser: one app process for each tab, at a secret address.
 
-A page of any other site can open a WebSocket to this machine, and whoever has the chat can attach files; hence
-a secret in the address, and no answer to a handshake that comes from another site.
+A page of any site can open a WebSocket to this machine, and the chat can attach files. Hence the address contains a
+secret, and handshakes from other sites are refused.
 """
 
 from __future__ import annotations
@@ -23,54 +23,54 @@ from localspec.base.errors import UsageError
 
 _SECRET_BYTES = 18
 _GRACE_S = 5.0
-"""How long a new tab waits for an old one that is just ending, as when a page is loaded again."""
+"""The time that a new tab waits for an ending one, as when a page is reloaded."""
 _END_S = 30.0
-"""How long apps may take to end when the server does."""
+"""The time for apps to end when the server does."""
 _HEADERS = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 _FONT_SIZE = 16
 _NO_SUCH_HOST = "Name or service not known"
-TOO_MANY = "LocalSpec is open in as many tabs as it may be; each has models of its own in memory. Close one, or start "
-TOO_MANY += "it with --tabs and a larger number."
+TOO_MANY = "LocalSpec is already open in the largest number of tabs; each has its own models in memory. Close one, or "
+TOO_MANY += "start it with a larger --tabs."
 
 
 class ChatServer(Server):
-    """Runs ``command`` anew for each tab, as a Textual app whose screen is the page."""
+    """Runs ``command``, a Textual app, for each tab."""
 
-    def __init__(self, command: str, host: str, port: int, *, tabs: int, told: Callable[[str], object]) -> None:
-        """Takes the port, any free one for 0. Raises UsageError if it cannot be had.
+    def __init__(self, command: str, host: str, port: int, *, tabs: int, on_ready: Callable[[str], object]) -> None:
+        """Bind the port, any free one for 0. Raises UsageError if it cannot be bound.
 
-        ``told`` is called with the address once the page can be opened.
+        ``on_ready`` is called with the address once the page can be opened.
         """
         self._socket = _bound(host, port)
         super().__init__(command, host=host, port=int(self._socket.getsockname()[1]), title="LocalSpec")
         self._secret = secrets.token_urlsafe(_SECRET_BYTES)
         self._tabs = asyncio.Semaphore(tabs)
-        self._told = told
+        self._on_ready = on_ready
         self._open: dict[asyncio.Task[object], web.WebSocketResponse | None] = {}
 
     @property
     def url(self) -> str:
-        """Where the chat is."""
+        """The address of the chat."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/{self._secret}/"
 
     def serve(self, debug: bool = False) -> None:
-        """Until an interrupt."""
+        """Serve until an interrupt."""
         web.run_app(self.make_app(), sock=self._socket, print=None, access_log=None, shutdown_timeout=_END_S)
 
     async def make_app(self) -> web.Application:
-        """All there is, below the secret; anything else is not found."""
+        """The application, with all paths below the secret."""
         app = web.Application()
         app.add_subapp(f"/{self._secret}", await self._make_app())
-        app.on_startup.append(self._tell)
+        app.on_startup.append(self._announce)
         app.on_shutdown.append(self._close_tabs)
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Says nothing of its own."""
+        """Suppress the message of the base class."""
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """The page, or why there is none."""
+        """Serve the page, or status 503 if too many tabs are open."""
         if not await self._takes_place():
             return web.Response(text=TOO_MANY, status=503, headers=_HEADERS)
         self._tabs.release()
@@ -83,13 +83,13 @@ class ChatServer(Server):
         return web.Response(text=text, content_type="text/html", headers=_HEADERS)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """The life of a tab."""
+        """Run an app for a tab until the tab is closed."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
             raise web.HTTPForbidden(text="This address is for its own page alone.")
         if not await self._takes_place():
             raise web.HTTPServiceUnavailable(text=TOO_MANY)
-        # A page that goes may have its request cancelled; the app still gets the time to end in good order.
+        # Closing a page may cancel its request; the app still gets the time to end.
         return await asyncio.shield(asyncio.create_task(self._live(request)))
 
     async def _live(self, request: web.Request) -> web.WebSocketResponse:
@@ -106,24 +106,24 @@ class ChatServer(Server):
         task = asyncio.current_task()
         assert task is not None
         self._open[task] = websocket
-        farewell = asyncio.create_task(_close_after(app_service, websocket))
+        closing = asyncio.create_task(_close_after(app_service, websocket))
         try:
             await super()._process_messages(websocket, app_service)
         finally:
-            farewell.cancel()
+            closing.cancel()
 
     async def _takes_place(self) -> bool:
-        """Whether one more tab may be open, after a moment if need be; then a place is taken."""
+        """Take a place for one more tab, after a short wait if needed; False if there is none."""
         try:
             return await asyncio.wait_for(self._tabs.acquire(), _GRACE_S)
         except TimeoutError:
             return False
 
-    async def _tell(self, app: web.Application) -> None:
-        self._told(self.url)
+    async def _announce(self, app: web.Application) -> None:
+        self._on_ready(self.url)
 
     async def _close_tabs(self, app: web.Application) -> None:
-        """End the apps of all tabs in good order."""
+        """End the apps of all tabs."""
         tabs = dict(self._open)
         for websocket in tabs.values():
             if websocket is not None:
@@ -133,7 +133,7 @@ class ChatServer(Server):
 
 
 async def _close_after(app_service: AppService, websocket: web.WebSocketResponse) -> None:
-    """Let the page know of an app that ended without a word, as one does that was killed."""
+    """Close the connection after the app's process has ended, also if it was killed."""
     task = app_service._task
     if task is not None:
         await asyncio.wait((task,))
@@ -141,7 +141,7 @@ async def _close_after(app_service: AppService, websocket: web.WebSocketResponse
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server there."""
+    """True if only this machine can reach a server at this host."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -160,7 +160,7 @@ def _bound(host: str, port: int) -> socket.socket:
             bound.close()
             raise
     except (socket.gaierror, UnicodeError) as error:
-        # A name with an empty or endless part is one that cannot even be asked for.
+        # UnicodeError: a host name with an empty or too long part.
         reason = getattr(error, "strerror", None) or _NO_SUCH_HOST
         raise UsageError(
             f"The chat cannot be served on {host}, port {port} ({reason}).",

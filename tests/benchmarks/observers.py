@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from localspec.engine.events import Event, Started
-from localspec.insight.observers import Everybody, Observer, ReplyObserver
+from localspec.insight.observers import Observer, ObserverGroup, ReplyObserver
 from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
@@ -73,7 +73,7 @@ def one_reply(folder: Path, make: Callable[[Store], list[Observer]], events: lis
     thread = store.begin()
     thread.ask("?")
     recorder = thread.begin_reply(ABOUT)
-    follows: ReplyObserver = Everybody(observers).begin(ABOUT, recorder.node.id)
+    follows: ReplyObserver = ObserverGroup(observers).begin(ABOUT, recorder.node.id)
     begun = time.thread_time()
     for event in events:
         recorder.receive(event)

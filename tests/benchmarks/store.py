@@ -197,12 +197,12 @@ def recording(path: Path) -> None:
     store.close()
 
 
-def timed(name: str, deed: Callable[[], object]) -> None:
+def timed(name: str, action: Callable[[], object]) -> None:
     """Ten times."""
     took = []
     for _ in range(10):
         begun = time.perf_counter()
-        deed()
+        action()
         took.append((time.perf_counter() - begun) * 1e3)
     print(f"{name:44} {took[0]:8.1f} ms first, {statistics.median(took[1:]):.1f} median, {max(took[1:]):.1f} most")
 

@@ -118,7 +118,7 @@ def test_a_pair_that_does_not_load_is_an_error_after_the_others(localspec: Local
         (("--prompts", "none.jsonl"), 4, "none.jsonl cannot be read"),
         (("--compare", "none.json"), 4, "none.json cannot be read"),
         (("--out", "no/such/folder/file.json"), 2, "There is no folder"),
-        (("--plot", "picture.gif"), 2, "names no kind of picture"),
+        (("--plot", "picture.gif"), 2, "is not the name of a picture"),
         (("--minutes", "0"), 2, "--minutes"),
         (("--pair", "builtin"), 2, "two different things"),
     ],

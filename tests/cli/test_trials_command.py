@@ -15,7 +15,7 @@ from localspec.config import config_file, read_config
 from localspec.engine.cancel import Cancellation
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook, trials_file
-from localspec.insight.trials.trial import End, Outcome, PromotedSetting
+from localspec.insight.trials.trial import Outcome, PromotedSetting, TrialEnd
 from localspec.models.pairs.user_pairs import own_file, own_pairs
 from localspec.runtime.load import OpenPair
 from localspec.runtime.options import LoadOptions, Progress
@@ -215,7 +215,7 @@ def test_what_a_pair_had_before_is_put_back(localspec: Localspec) -> None:
 def test_what_was_written_for_all_pairs_is_put_back_for_all(localspec: Localspec) -> None:
     """By a promotion of a LocalSpec that knew no other place."""
     configure("[speculation]\ndepth = 6\n")
-    ended = End(Outcome.PROMOTED, NOW, "It is faster.", written=(PromotedSetting("speculation.depth", 4, 6),))
+    ended = TrialEnd(Outcome.PROMOTED, NOW, "It is faster.", written=(PromotedSetting("speculation.depth", 4, 6),))
     book = TrialBook()
     trial = book.begin(replace(TRIAL, pair="builtin"))
     book.end(trial.id, lambda _: ended)

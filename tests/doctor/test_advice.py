@@ -81,7 +81,7 @@ def test_any_other_compiler_may_use_amx(gcc: str | None) -> None:
 def test_instructions_that_are_not_used_are_named() -> None:
     (finding,) = advice(instruction_sets=("avx2", "avx512f", "avx512_vnni"))
 
-    assert finding.text == "The processor has AVX512, AVX512_VNNI, and llama.cpp was built without."
+    assert finding.text == "The processor has AVX512, AVX512_VNNI, and llama.cpp was built without that."
     assert finding.level == NOTE
 
 

@@ -65,8 +65,8 @@ def test_the_last_words_are_passed_on() -> None:
         ("raise SystemExit('The scores are not numbers.')", "The scores are not numbers."),
         ("def fail():\n    raise RuntimeError('No error of mine.')\nfail()", ": RuntimeError: No error of mine."),
         ("raise SystemExit(3)", "it gave no reason."),
-        ("print('hello')", "not understood."),
-        ("print('{}')", "not understood."),
+        ("print('hello')", "could not be read."),
+        ("print('{}')", "could not be read."),
     ],
 )
 def test_an_answer_that_is_none_is_a_sentence(code: str, said: str) -> None:

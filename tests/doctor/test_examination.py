@@ -73,10 +73,10 @@ def test_an_endpoint_that_says_anything_answers(server: str) -> None:
     ("environ", "said"),
     [
         ({"HF_ENDPOINT": NOBODY}, "does not answer: "),
-        ({"HF_HUB_OFFLINE": "1"}, "is not asked"),
-        ({"HF_ENDPOINT": "file:///etc/passwd"}, "is no address"),
+        ({"HF_HUB_OFFLINE": "1"}, "is not contacted"),
+        ({"HF_ENDPOINT": "file:///etc/passwd"}, "is not an address"),
         ({"HF_ENDPOINT": "http://[broken"}, "does not answer"),
-        ({"HF_ENDPOINT": "http://"}, "is no address"),
+        ({"HF_ENDPOINT": "http://"}, "is not an address"),
     ],
 )
 def test_being_offline_is_a_finding_and_no_problem(environ: dict[str, str], said: str) -> None:

@@ -18,9 +18,9 @@ FIRST, *REST = events("one two", "three")
 class Meanwhile(Database):
     """A database of which others do something before it is asked for what has some words in it."""
 
-    def __init__(self, store: Store, words: str, deed: Callable[[], object]) -> None:
+    def __init__(self, store: Store, words: str, action: Callable[[], object]) -> None:
         super().__init__(store._database.connection, store.path)
-        self._words, self._deed = words, deed
+        self._words, self._deed = words, action
         self._lock = store._database._lock
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:

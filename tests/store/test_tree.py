@@ -103,22 +103,22 @@ STEPS = st.lists(
 def test_no_deed_loses_a_message(steps: list[tuple[str, int]]) -> None:
     """Whatever is done, every message stays, those not deleted can be chosen, and the path is a way down the tree."""
     tree, deletions = Tree(), 0
-    for deed, number in steps:
+    for action, number in steps:
         nodes = [each for each in tree.nodes if each.deleted is None]
         chosen = nodes[number % len(nodes)] if nodes else None
         before = len(tree)
-        new = f"{'q' if deed in ('ask', 'edit') else 'r'}{before}"
-        if deed in ("ask", "reply"):
+        new = f"{'q' if action in ('ask', 'edit') else 'r'}{before}"
+        if action in ("ask", "reply"):
             tree.add(node(new, tree.path()[-1].id if tree.path() else None))
             tree.go_to(new)
         elif chosen is None:
             continue
-        elif deed in ("again", "edit"):
+        elif action in ("again", "edit"):
             tree.add(node(new, tree.parent(chosen.id)))
             tree.go_to(new)
-        elif deed == "choose":
+        elif action == "choose":
             tree.choose(chosen.id)
-        elif deed == "delete":
+        elif action == "delete":
             deletions += 1
             tree.delete(chosen.id, AT + timedelta(seconds=deletions))
         elif gone := [each for each in tree.nodes if each.deleted is not None]:

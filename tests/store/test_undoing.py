@@ -90,8 +90,8 @@ def test_of_an_earlier_summary_and_an_earlier_deletion_the_later_is_undone_first
         def delete() -> None:
             thread.delete(said[4])
 
-        for deed in (delete, summarise) if deleted_first else (summarise, delete):
-            deed()
+        for action in (delete, summarise) if deleted_first else (summarise, delete):
+            action()
         seen = []
         for _ in range(2):
             thread.undo()

@@ -12,9 +12,9 @@ import pytest
 from localspec.base.errors import DownloadError, LocalSpecError
 from localspec.chat.pacing import Pacer
 from localspec.chat.pairs.background import ChangeSignal
-from localspec.chat.pairs.browser import ERROR, Browser, Line, deed_words, details
+from localspec.chat.pairs.browser import ERROR, Browser, Line, action_text, details
 from localspec.chat.pairs.downloads import Download, Downloads, Stage
-from localspec.chat.pairs.entry import Deed, Entry, row
+from localspec.chat.pairs.entry import Entry, PairAction, row
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.session import ChatSession
@@ -71,12 +71,12 @@ def entry(pair_id: str, **more: object) -> Entry:
 def test_a_bell_rings_once_until_it_is_armed_and_forgets_no_stroke() -> None:
     rings: list[int] = []
     change_signal = ChangeSignal()
-    change_signal.strike()
+    change_signal.set()
     change_signal.listen(lambda: rings.append(1))
     assert len(rings) == 1
     change_signal.take()
-    change_signal.strike()
-    change_signal.strike()
+    change_signal.set()
+    change_signal.set()
     assert len(rings) == 1
     change_signal.arm()
     assert len(rings) == 2
@@ -111,16 +111,16 @@ def test_a_download_is_told_by_its_newest_event() -> None:
 
 
 def test_a_percentage_is_never_rounded_up_to_a_whole() -> None:
-    now = Download("p", "P").told(progressed(5639 * MB))
+    now = Download("p", "P").after(progressed(5639 * MB))
     assert now.percent == "99 %"
     assert Download("p", "P").percent == ""
 
 
 def test_a_delay_is_told_until_bytes_come_again() -> None:
-    now = Download("p", "P").told(progressed(1 * MB)).told(delayed())
+    now = Download("p", "P").after(progressed(1 * MB)).after(delayed())
     assert now.line == "Maker/big.gguf: https://huggingface.co does not answer. Trying again in 4 s."
-    assert now.told(progressed(2 * MB)).delay is None
-    assert now.told(fetched()).delay is None
+    assert now.after(progressed(2 * MB)).delay is None
+    assert now.after(fetched()).delay is None
 
 
 def test_stopping_takes_effect_at_once_and_what_the_thread_says_later_does_not_count() -> None:
@@ -184,7 +184,7 @@ def test_closing_stops_all_without_waiting() -> None:
 
 
 def test_the_state_of_a_pair_in_a_word() -> None:
-    at_40 = Download("qwen3-8b", "Q").told(progressed(2312 * MB))
+    at_40 = Download("qwen3-8b", "Q").after(progressed(2312 * MB))
     assert entry("builtin", in_use=True).state == "in use"
     assert entry("smollm2-1.7b").state == "here"
     assert entry("mine").state == "missing"
@@ -202,16 +202,16 @@ def test_a_pair_in_use_whose_files_were_deleted_can_be_fetched_again(state: str)
     """It says so; while they come it shows how far they are, and then there is nothing to do again."""
     gone = replace(BEST, state=state, available=False)
     loaded = Entry(gone, in_use=True)
-    assert (loaded.state, loaded.deed) == ("in use", Deed.FETCH)
+    assert (loaded.state, loaded.action) == ("in use", PairAction.FETCH)
     lines = details(loaded, 80)
     assert any("no longer on the disk" in text for _, text, _ in lines)
     assert lines[1][2] == ERROR
-    coming = Entry(gone, Download(BEST.id, "Q").told(progressed(2312 * MB)), in_use=True)
-    assert (coming.state, coming.deed) == ("40 %", Deed.NOTHING)
+    coming = Entry(gone, Download(BEST.id, "Q").after(progressed(2312 * MB)), in_use=True)
+    assert (coming.state, coming.action) == ("40 %", PairAction.NOTHING)
     stopped = Entry(gone, Download(BEST.id, "Q", Stage.STOPPED), in_use=True)
-    assert (stopped.state, stopped.deed) == ("in use", Deed.RESUME)
+    assert (stopped.state, stopped.action) == ("in use", PairAction.RESUME)
     back = Entry(replace(BEST, state=HERE, available=True), Download(BEST.id, "Q", Stage.DONE), in_use=True)
-    assert (back.state, back.deed) == ("in use", Deed.NOTHING)
+    assert (back.state, back.action) == ("in use", PairAction.NOTHING)
     assert not any("no longer on the disk" in text for _, text, _ in details(back, 80))
 
 
@@ -219,23 +219,23 @@ def test_what_can_be_done_with_a_pair() -> None:
     stopped = Download("p", "P", Stage.STOPPED)
     target_here = replace(PAIRS[-1].files[0], path="/models/gemma.gguf")
     waiting = replace(PAIRS[-1], files=(target_here,))
-    assert entry("builtin", in_use=True).deed is Deed.NOTHING
-    assert entry("smollm2-1.7b").deed is Deed.USE
-    assert entry("mine").deed is Deed.NOTHING
-    assert entry("gemma-4-e4b-mtp").deed is Deed.FETCH
-    assert Entry(waiting).deed is Deed.USE_TARGET
-    assert entry("qwen3-8b", download=Download("p", "P")).deed is Deed.NOTHING
-    assert entry("qwen3-8b", download=stopped).deed is Deed.RESUME
-    assert entry("qwen3-8b", download=replace(stopped, stage=Stage.FAILED)).deed is Deed.RETRY
-    assert deed_words(entry("qwen3-8b")) == "download 5.64 GB"
-    assert deed_words(entry("smollm2-1.7b")) == "use it"
-    assert deed_words(None) == deed_words(entry("mine")) == ""
+    assert entry("builtin", in_use=True).action is PairAction.NOTHING
+    assert entry("smollm2-1.7b").action is PairAction.USE
+    assert entry("mine").action is PairAction.NOTHING
+    assert entry("gemma-4-e4b-mtp").action is PairAction.FETCH
+    assert Entry(waiting).action is PairAction.USE_TARGET
+    assert entry("qwen3-8b", download=Download("p", "P")).action is PairAction.NOTHING
+    assert entry("qwen3-8b", download=stopped).action is PairAction.RESUME
+    assert entry("qwen3-8b", download=replace(stopped, stage=Stage.FAILED)).action is PairAction.RETRY
+    assert action_text(entry("qwen3-8b")) == "download 5.64 GB"
+    assert action_text(entry("smollm2-1.7b")) == "use it"
+    assert action_text(None) == action_text(entry("mine")) == ""
 
 
 @pytest.mark.parametrize("cells", [40, 52, 65, 66, 72, 85, 86, 88, 200])
 def test_rows_are_as_wide_as_they_are_told_and_columns_stay_in_place(cells: int) -> None:
     """Whatever the pair and its state, the fit begins in the same column."""
-    entries = [*map(Entry, PAIRS), entry("qwen3-8b", download=Download("q", "Q").told(progressed(100 * MB)))]
+    entries = [*map(Entry, PAIRS), entry("qwen3-8b", download=Download("q", "Q").after(progressed(100 * MB)))]
     rows = ["".join(text for text, _ in row(each, cells)) for each in entries]
     assert {len(line) for line in rows} == {cells}
     places = {line.index(word) for line in rows for word in ("fits", "tight", "too big") if word in line[20:]}
@@ -264,7 +264,7 @@ def test_a_row_names_the_fit_in_a_word_in_a_colour_and_with_its_number() -> None
     ],
 )
 def test_a_row_that_is_fetched_says_how_fast_and_how_long(cells: int, speed: float | None, said: str) -> None:
-    now = Download("q", "Q").told(progressed(1128 * MB, speed=speed))
+    now = Download("q", "Q").after(progressed(1128 * MB, speed=speed))
     line = "".join(text for text, _ in row(entry("qwen3-8b", download=now), cells))
     assert line.rstrip().endswith(f"20 %      {said}".rstrip())
     assert len(line) == cells
@@ -392,7 +392,7 @@ def test_what_stands_in_the_way_comes_first() -> None:
     told = text_of(details(entry("qwen3-8b", download=failed), 76, "F9"))
     assert str(FULL) in told
     assert "F9 tries again." in told
-    stopped = Download("q", "Q", Stage.STOPPED).told(progressed(2312 * MB))
+    stopped = Download("q", "Q", Stage.STOPPED).after(progressed(2312 * MB))
     told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.STOPPED)), 76, "F9"))
     assert "Stopped at 40 %. What has arrived is kept; F9 goes on." in told
     assert "mount that" in text_of(details(entry("mine"), 76))
@@ -403,13 +403,13 @@ def test_what_stands_in_the_way_comes_first() -> None:
 def test_what_an_app_before_this_one_has_fetched_is_gone_on_with() -> None:
     begun = replace(BEST, arrived_bytes=2312 * MB)
     (pair,) = (Entry(begun),)
-    assert (pair.deed, pair.state) == (Deed.RESUME, "stopped")
-    assert deed_words(pair) == "resume, 2.31 GB of 5.64 GB are here"
+    assert (pair.action, pair.state) == (PairAction.RESUME, "stopped")
+    assert action_text(pair) == "resume, 2.31 GB of 5.64 GB are here"
     told = text_of(details(pair, 76, "Enter"))
     assert "A download of it was stopped; 2.31 GB of 5.64 GB are here, and Enter resumes." in told
     assert "stopped" in "".join(text for text, _ in row(pair, 90))
     under_way = Entry(begun, Download(BEST.id, "Q"))
-    assert (under_way.deed, under_way.state) == (Deed.NOTHING, "begins")
+    assert (under_way.action, under_way.state) == (PairAction.NOTHING, "begins")
 
 
 # Desk

@@ -61,15 +61,15 @@ def stopped(engine: FakeEngine) -> bool:
 # Versions
 
 
-def do(thread: Thread, deed: str, number: int) -> None:
+def do(thread: Thread, action: str, number: int) -> None:
     """To one of the turns that are shown, if it can be done to it."""
-    if deed == "say":
+    if action == "say":
         answered(thread, Turn("?"), "Yes.")
         return
     if not thread.turns:
         return
     turn = thread.turns[number % len(thread.turns)]
-    match deed:
+    match action:
         case "again" if turn.question is not None:
             thread.again(turn)
         case "answer" if turn.answer is None:
@@ -81,7 +81,7 @@ def do(thread: Thread, deed: str, number: int) -> None:
         case "delete":
             thread.delete(turn)
         case "before" | "after":
-            thread.turn_to(turn, 1 if deed == "after" else -1)
+            thread.turn_to(turn, 1 if action == "after" else -1)
 
 
 def reachable(thread: Thread) -> set[str]:
@@ -111,8 +111,8 @@ def test_every_version_is_some_steps_away(steps: list[tuple[str, int]]) -> None:
     """Whatever is answered anew, left unanswered, edited and deleted."""
     store = Store.in_memory()
     thread = Thread(store.begin())
-    for deed, number in steps:
-        do(thread, deed, number)
+    for action, number in steps:
+        do(thread, action, number)
     there = {node.id for node in thread.stored.tree.nodes if node.deleted is None and node.role is not Role.SYSTEM}
     assert reachable(thread) >= there
     store.close()

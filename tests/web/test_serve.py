@@ -71,7 +71,7 @@ async def browser(tmp_path: Path, tabs: int = 1) -> AsyncIterator[Browser]:
     log = tmp_path / "log"
     log.touch()
     command = shlex.join([sys.executable, "-c", APP, str(log)])
-    chat = ChatServer(command, "127.0.0.1", 0, tabs=tabs, told=lambda url: None)
+    chat = ChatServer(command, "127.0.0.1", 0, tabs=tabs, on_ready=lambda url: None)
     chat._socket.close()
     async with TestClient(RealServer(await chat.make_app())) as client:
         yield Browser(client, chat, log)
@@ -193,9 +193,9 @@ async def test_a_page_that_was_loaded_over_https_can_connect(tmp_path: Path) -> 
 
 def test_a_port_that_is_taken_is_refused() -> None:
     """Before anything is served."""
-    first = ChatServer("true", "127.0.0.1", 0, tabs=1, told=lambda url: None)
+    first = ChatServer("true", "127.0.0.1", 0, tabs=1, on_ready=lambda url: None)
     with pytest.raises(UsageError, match="--port"):
-        ChatServer("true", "127.0.0.1", first.port, tabs=1, told=lambda url: None)
+        ChatServer("true", "127.0.0.1", first.port, tabs=1, on_ready=lambda url: None)
     first._socket.close()
 
 

@@ -1,6 +1,6 @@
-"""Work beside the screen, and a bell to call it when there is something new.
+"""Background work for the screen, and the signal that there are changes.
 
-Threads are daemons: what they do can be broken off at any moment, and must not keep the app from ending.
+Threads are daemons: their work can be interrupted at any moment, and must not keep the app from ending.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 
 Spawn = Callable[[Callable[[], None]], object]
-"""Runs work, somewhere."""
+"""Runs work in the background."""
 
 
 def in_thread(work: Callable[[], None]) -> None:
@@ -18,41 +18,41 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class ChangeSignal:
-    """Rings once, however often it is struck, until it is armed again: what is drawn stays bounded.
+    """Notifies one listener of changes, once until it is armed again, so that drawing stays bounded.
 
-    Any thread may strike; one listens. Whatever was struck while the bell was silent rings when it is armed.
+    Any thread may set the signal. A change while it is not armed is delivered when it is armed.
     """
 
     def __init__(self) -> None:
-        self._ring: Callable[[], object] | None = None
-        self._silent = True
-        self._struck = False
+        self._notify: Callable[[], object] | None = None
+        self._disarmed = True
+        self._changed = False
         self._lock = threading.Lock()
 
-    def listen(self, ring: Callable[[], object]) -> None:
-        """Have ``ring`` called, from the striking thread."""
-        self._ring = ring
+    def listen(self, notify: Callable[[], object]) -> None:
+        """Call ``notify`` for changes, from the thread that sets the signal."""
+        self._notify = notify
         self.arm()
 
-    def strike(self) -> None:
-        """There is something new."""
+    def set(self) -> None:
+        """Signal a change."""
         with self._lock:
-            self._struck = True
-            rings = not self._silent
-            self._silent = True
-        if rings and self._ring is not None:
-            self._ring()
+            self._changed = True
+            notifies = not self._disarmed
+            self._disarmed = True
+        if notifies and self._notify is not None:
+            self._notify()
 
     def take(self) -> bool:
-        """Whether it was struck since this was last asked; ask before looking at what is new."""
+        """Return True if there was a change since the last call; to be called before reading the changes."""
         with self._lock:
-            struck, self._struck = self._struck, False
-            return struck
+            changed, self._changed = self._changed, False
+            return changed
 
     def arm(self) -> None:
-        """Ring for the next stroke, and at once for one that was missed."""
+        """Notify of the next change, and at once of one that was missed."""
         with self._lock:
-            self._silent = False
-            struck = self._struck
-        if struck:
-            self.strike()
+            self._disarmed = False
+            changed = self._changed
+        if changed:
+            self.set()

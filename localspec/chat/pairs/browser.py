@@ -1,4 +1,4 @@
-"""The list of pairs as the reader has it: what is typed into the filter, and which pair is highlighted."""
+"""The state of the list of pairs: the filter, the highlighted pair, and the download that awaits a second Enter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from localspec.chat.pairs import facts
 from localspec.chat.pairs.downloads import Stage
-from localspec.chat.pairs.entry import Deed, Entry
+from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.library import PairLibrary
 from localspec.models.pairs.state import MISSING, WAITS
 from localspec.models.pairs.suitability import RED
@@ -15,41 +15,41 @@ from localspec.runtime.figures import size
 
 ERROR, STRONG, NEWS, FACT = "error", "strong", "news", ""
 Line = tuple[str, str, str]
-"""A name or none, a text, and what it is; only a fact has its text in a column of its own."""
+"""A name (or an empty one), a text, and the style; only a fact has its name in a column."""
 
 _FIRST = ("note", "speed-up", "source", "recommended", "fit", "state", "memory", "licence")
 _NAME_CELLS = 13
 
 
 class Browser:
-    """Pure; ``library`` says what there is."""
+    """The list of the pairs in ``library``."""
 
     def __init__(
         self, library: PairLibrary, in_use: str | None = None, marked: str | None = None, *, text: str = ""
     ) -> None:
-        """``text`` is the filter to begin with."""
+        """``text`` is the initial filter."""
         self.in_use = in_use
         self._library = library
         self._text = text
         self._marked = marked
         self._found: str | None = None
-        """The pair that the reader has gone to among those that pass the filter."""
-        self._asked: str | None = None
-        """The pair whose download begins when it is asked for once more."""
+        """The pair that the user chose among those that pass the filter."""
+        self._confirming: str | None = None
+        """The pair whose download begins with the next Enter."""
 
     @property
     def text(self) -> str:
-        """The filter. With another one the highlight is on what it is most about."""
+        """The filter. A new one moves the highlight to the best match."""
         return self._text
 
     @text.setter
     def text(self, text: str) -> None:
         if text != self._text:
-            self._text, self._found, self._asked = text, None, None
+            self._text, self._found, self._confirming = text, None, None
 
     @property
     def entries(self) -> list[Entry]:
-        """Those that pass the filter, in the catalogue's order; pairs that only wait where there are no others."""
+        """The pairs that pass the filter, in the catalogue's order; unusable ones only if there are no others."""
         passing = [entry for entry in self._everything if entry.passes(self._text)]
         usable = [entry for entry in passing if not entry.only_waits]
         return usable or (passing if self._text.strip() else [])
@@ -61,18 +61,18 @@ class Browser:
 
     @property
     def marked(self) -> Entry | None:
-        """The one that is highlighted: where the reader went, else what the filter says; None if none passes."""
+        """The highlighted pair: the user's choice, else the best match; None if none passes."""
         entries = self.entries
         gone_to = self._found if self._text.strip() else self._marked
         return next((entry for entry in entries if entry.pair.id == gone_to), self._nearest(entries))
 
     def mark(self, pair_id: str) -> None:
-        if self._asked != pair_id:
-            self._asked = None
+        if self._confirming != pair_id:
+            self._confirming = None
         self._marked = self._found = pair_id
 
     def _nearest(self, entries: list[Entry]) -> Entry | None:
-        """The one called as the filter says, or with these words in a row in its name, or the first."""
+        """The pair whose name is the filter, or contains it, or the first."""
         wanted = " ".join(self._text.lower().split())
         names = [(entry, (entry.pair.id, entry.pair.title.lower())) for entry in entries]
         called = [entry for entry, each in names if wanted in each]
@@ -80,22 +80,22 @@ class Browser:
         return next(iter((*called, *named, *entries)), None)
 
     def agreed(self, entry: Entry) -> bool:
-        """Whether to begin a download, which is asked for twice: it takes long and much room."""
-        agreed = entry.deed is not Deed.FETCH or self._asked == entry.pair.id
-        self._asked = None if agreed else entry.pair.id
+        """Return True to begin an action; a download, which takes long and much room, needs a second call."""
+        agreed = entry.action is not PairAction.FETCH or self._confirming == entry.pair.id
+        self._confirming = None if agreed else entry.pair.id
         return agreed
 
     def question(self, take: str) -> str:
-        """What asking once more would do; empty if nothing was asked. ``take`` is the key that asks."""
+        """The effect of a second Enter in a sentence; empty if none is awaited. ``take`` is the key."""
         entry = self.marked
-        if entry is None or entry.pair.id != self._asked or entry.deed is not Deed.FETCH:
+        if entry is None or entry.pair.id != self._confirming or entry.action is not PairAction.FETCH:
             return ""
         what = size(entry.pair.missing_bytes) if entry.pair.missing_bytes else "it"
         return f"{take} once more downloads {what} to {self._library.world.place()}."
 
     @property
     def heading(self) -> str:
-        """How many there are, and what the star means."""
+        """The number of pairs, and the meaning of the star."""
         shown_n, all_n = len(self.entries), len(self._library.pairs)
         if not all_n:
             return ""
@@ -109,7 +109,7 @@ class Browser:
 
     @property
     def empty(self) -> str:
-        """Why the list is empty."""
+        """The reason why the list is empty."""
         if self._library.problem is not None:
             return str(self._library.problem)
         if not self._library.pairs:
@@ -121,21 +121,21 @@ class Browser:
         )
 
 
-def deed_words(entry: Entry | None) -> str:
-    """What Enter does with a pair, with what it costs; empty if nothing."""
-    if entry is None or entry.deed is Deed.NOTHING:
+def action_text(entry: Entry | None) -> str:
+    """The effect of Enter on a pair, with its cost; empty if it has none."""
+    if entry is None or entry.action is PairAction.NOTHING:
         return ""
-    if entry.deed is Deed.FETCH and entry.pair.missing_bytes:
-        return f"{entry.deed} {size(entry.pair.missing_bytes)}"
-    if entry.deed is Deed.RESUME and (arrived := facts.arrived(entry.pair)):
-        return f"{entry.deed}, {arrived} are here"
-    return str(entry.deed)
+    if entry.action is PairAction.FETCH and entry.pair.missing_bytes:
+        return f"{entry.action} {size(entry.pair.missing_bytes)}"
+    if entry.action is PairAction.RESUME and (arrived := facts.arrived(entry.pair)):
+        return f"{entry.action}, {arrived} are here"
+    return str(entry.action)
 
 
 def details(entry: Entry, cells: int, take: str = "", question: str = "") -> list[Line]:
-    """All that is known of a pair, in lines of at most ``cells``: what is asked or happens now first.
+    """The details of a pair, in lines of at most ``cells``: a question or the current state first.
 
-    ``take`` is the key that does with it what can be done; empty if there is none.
+    ``take`` is the key for its action; empty if there is none.
     """
     news = question or _news(entry, take)
     lines: list[Line] = [("", entry.pair.title, STRONG), *_wrapped("", news, cells, _look(entry))]
@@ -145,7 +145,7 @@ def details(entry: Entry, cells: int, take: str = "", question: str = "") -> lis
 
 
 def _news(entry: Entry, take: str) -> str:
-    """What is going on, or what stands in the way, and what to do about it."""
+    """The state of its download, or the obstacle to its use, with the next step; empty if there is nothing to say."""
     download, pair = entry.download, entry.pair
     if download is not None and not pair.available and download.stage is not Stage.DONE:
         if download.error is not None:
@@ -158,10 +158,10 @@ def _news(entry: Entry, take: str) -> str:
         return f"{pair.reason} {pair.hint}"
     if entry.gone:
         return "Its files are no longer on the disk. What is loaded goes on; to load it again, download it again."
-    if entry.deed is Deed.RESUME:
+    if entry.action is PairAction.RESUME:
         kept = f"A download of it was stopped; {facts.arrived(pair)} are here"
         return f"{kept}, and {take} resumes." if take else f"{kept}."
-    if entry.deed is Deed.FETCH and pair.fit is not None and pair.fit.colour == RED:
+    if entry.action is PairAction.FETCH and pair.fit is not None and pair.fit.colour == RED:
         return "It can be downloaded, but is too big to be used here."
     return ""
 
@@ -172,7 +172,7 @@ def _look(entry: Entry) -> str:
 
 
 def _ordered(entry: Entry) -> facts.Facts:
-    """The facts, those that a choice depends on first; how to get a pair is Enter's to do here."""
+    """The facts, the most important for a choice first, without the command to get a pair: Enter does that."""
     groups: list[tuple[str, facts.Facts]] = []
     for name, text in facts.facts(entry.pair):
         if name:

@@ -1,4 +1,4 @@
-"""A download in words: one wording for the command line and the app. Pure functions from events to text."""
+"""Texts about a download, shared by the command line and the app."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def amounts(event: Progressed) -> str:
-    """How much of it is here: "1.20 GB of 5.64 GB"."""
+    """The arrived and the total amount: "1.20 GB of 5.64 GB"."""
     return f"{size(event.done_bytes)} of {size(event.total_bytes)}"
 
 
 def pace(event: Progressed) -> str:
-    """How fast it comes and how long the rest takes, as far as that is known."""
+    """The speed and the time left, as far as known."""
     parts = []
     if event.bytes_per_second is not None:
         parts.append(f"{event.bytes_per_second / 1e6:.1f} MB/s")
@@ -26,18 +26,18 @@ def pace(event: Progressed) -> str:
 
 
 def fraction(event: Progressed) -> float:
-    """How much of it is here, 0..1."""
+    """The arrived fraction, 0..1."""
     return event.done_bytes / max(1, event.total_bytes)
 
 
 def delay(event: Delayed) -> str:
-    """Why a file waits."""
+    """The reason why a file waits."""
     wait = f" Trying again in {event.wait_s:.0f} s." if event.wait_s else ""
     return f"{event.file}: {event.reason}{wait}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person counts them.
+    """A duration in words.
 
     >>> duration(42.4), duration(150), duration(8000)
     ('42 s', '3 min', '2 h 13 min')

@@ -1,7 +1,6 @@
-"""Downloads of pairs side by side: each in a thread, each with one newest word to say about it.
+"""Concurrent downloads of pairs, each in a thread and with its latest state.
 
-The downloader tells more than anyone can look at; only what it said last is kept, so that the screen's work
-does not grow with the speed of the line.
+Only the latest event is kept, so that the work of the screen does not grow with the speed of the network.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
     from localspec.models.download.events import Delayed, DownloadEvent, Progressed
 
 Fetch = Callable[[str, threading.Event], "Generator[DownloadEvent, None, None]"]
-"""Fetches what is missing of a pair, and yields what happens; the event ends it early. Raises LocalSpecError."""
+"""Downloads the missing files of a pair and yields events; setting the Event stops it. Raises LocalSpecError."""
 
 
 class Stage(StrEnum):
-    """How far a download is."""
+    """The stage of a download."""
 
     PROVING = "reading the headers"
     FETCHING = "fetching"
@@ -36,15 +35,15 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What there is to say about a download at this moment."""
+    """The state of a download at a moment."""
 
     pair_id: str
     title: str
     stage: Stage = Stage.PROVING
     progress: Progressed | None = None
-    """What was told last of how much is here."""
+    """The latest progress."""
     delay: Delayed | None = None
-    """Why nothing arrives; None while something does."""
+    """The reason why nothing arrives; None while something does."""
     error: LocalSpecError | None = None
 
     @property
@@ -52,19 +51,19 @@ class Download:
         return self.stage in (Stage.PROVING, Stage.FETCHING)
 
     @property
-    def farewell(self) -> str:
-        """The sentence for the terminal where it ends with the app."""
+    def stopped_notice(self) -> str:
+        """The sentence printed on the terminal if the download stops with the app."""
         at = f" at {self.percent}" if self.percent else ""
         return f"The download of {self.title} stopped{at}; `localspec pairs pull {self.pair_id}` goes on with it."
 
     @property
     def percent(self) -> str:
-        """How much of it is here, never a whole too early; empty while that is unknown."""
+        """The arrived percentage, rounded down; empty while unknown."""
         return "" if self.progress is None else f"{int(download_words.fraction(self.progress) * 100)} %"
 
     @property
     def line(self) -> str:
-        """All of it in some words, without the pair's name."""
+        """The state in a few words, without the pair's name."""
         if self.stage is Stage.FAILED and self.error is not None:
             return self.error.message
         if self.stage is Stage.STOPPED:
@@ -75,8 +74,8 @@ class Download:
             return str(self.stage)
         return ", ".join(filter(None, (self.percent, download_words.pace(self.progress))))
 
-    def told(self, event: DownloadEvent) -> Download:
-        """As it is after an event."""
+    def after(self, event: DownloadEvent) -> Download:
+        """The state after an event."""
         from localspec.models.download.events import Delayed, Progressed
 
         match event:
@@ -88,8 +87,8 @@ class Download:
                 return replace(self, stage=Stage.FETCHING, delay=None)
 
 
-class _Job:
-    """One download and its thread; once it is stopped, nothing its thread says counts."""
+class _DownloadJob:
+    """One download and its thread, whose events are ignored after a stop."""
 
     def __init__(self, download: Download) -> None:
         self.now = download
@@ -98,14 +97,14 @@ class _Job:
         self._lock = threading.Lock()
 
     def tell(self, event: DownloadEvent) -> bool:
-        """Whether the download goes on."""
+        """Record an event; False if the download has ended."""
         with self._lock:
             if not self._over:
-                self.now = self.now.told(event)
+                self.now = self.now.after(event)
             return not self._over
 
     def end(self, stage: Stage, error: LocalSpecError | None = None) -> bool:
-        """Whether it had not ended before."""
+        """End the download; False if it had ended before."""
         with self._lock:
             first, self._over = not self._over, True
             if first:
@@ -121,32 +120,32 @@ class Downloads:
         self._fetch = fetch
         self._changed = changed
         self._spawn = spawn
-        self._jobs: dict[str, _Job] = {}
-        self._told: set[str] = set()
+        self._jobs: dict[str, _DownloadJob] = {}
+        self._reported: set[str] = set()
 
     def get(self, pair_id: str) -> Download | None:
-        """The latest download of a pair, if there was one."""
+        """The latest download of a pair; None if there was none."""
         job = self._jobs.get(pair_id)
         return job.now if job else None
 
     @property
     def active(self) -> list[Download]:
-        """Those under way, oldest first."""
+        """The running downloads, oldest first."""
         return [job.now for job in self._jobs.values() if job.now.active]
 
     def start(self, pair_id: str, title: str) -> None:
-        """Begin, or go on where it stopped; nothing if it is under way."""
+        """Begin or resume a download; do nothing if it is running."""
         known = self.get(pair_id)
         if known is not None and known.active:
             return
         self._jobs.pop(pair_id, None)
-        job = self._jobs[pair_id] = _Job(Download(pair_id, title))
-        self._told.discard(pair_id)
+        job = self._jobs[pair_id] = _DownloadJob(Download(pair_id, title))
+        self._reported.discard(pair_id)
         self._spawn(lambda: self._run(job))
         self._changed()
 
     def stop(self, pair_id: str) -> bool:
-        """End it and keep what has arrived; whether there was anything to end."""
+        """Stop a download, keeping its partial files; False if it was not running."""
         job = self._jobs.get(pair_id)
         stopped = job is not None and job.end(Stage.STOPPED)
         if stopped:
@@ -154,18 +153,18 @@ class Downloads:
         return stopped
 
     def close(self) -> None:
-        """End all of them without waiting; whatever has arrived is on the disk."""
+        """Stop all downloads without waiting; partial files stay on the disk."""
         for job in self._jobs.values():
             job.end(Stage.STOPPED)
 
     def take_ended(self) -> list[Download]:
-        """Those that have come to an end since this was last asked."""
-        ended = [job.now for job in self._jobs.values() if not job.now.active and job.now.pair_id not in self._told]
-        self._told.update(download.pair_id for download in ended)
+        """Return the downloads that have ended since the last call."""
+        ended = [job.now for job in self._jobs.values() if not job.now.active and job.now.pair_id not in self._reported]
+        self._reported.update(download.pair_id for download in ended)
         return ended
 
-    def _run(self, job: _Job) -> None:
-        """In the job's own thread."""
+    def _run(self, job: _DownloadJob) -> None:
+        """Run a download, in a thread of its own."""
         try:
             with closing(self._fetch(job.now.pair_id, job.stop)) as events:
                 for event in events:
@@ -174,9 +173,9 @@ class Downloads:
                     self._changed()
         except LocalSpecError as error:
             job.end(Stage.FAILED, error)
-        except Exception as error:  # noqa: BLE001 -- a thread has nobody else to tell
-            what = LocalSpecError(f"The download broke off: {error!r}.", "Try again; what has arrived is kept.")
-            job.end(Stage.FAILED, what)
+        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
+            failure = LocalSpecError(f"The download failed: {error!r}.", "Try again; what has arrived is kept.")
+            job.end(Stage.FAILED, failure)
         else:
             job.end(Stage.DONE)
         self._changed()

@@ -1,4 +1,4 @@
-"""One pair as the list shows it: its state in a word, its row, and what Enter would do with it."""
+"""A pair in the list: its state in a word, its row, and the action of Enter."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 IN_USE = "in use"
 QUIET, TEXT = "quiet", "text"
-"""How a part of a row is to look; or one of the colours of its fit."""
+"""The styles of parts of a row, besides the colours of its fit."""
 
 _SIZE_FROM, _ROOM_FROM = 66, 86
-"""Cells from which a row has room for the size, and for what the need is held against."""
+"""The widths from which a row has room for the size, and for the available memory."""
 _STATE_CELLS, _SIZE_CELLS, _WORD_CELLS, _NEED_CELLS, _ROOM_CELLS = 8, 7, 7, 8, 11
 
 
 _NOT_HERE = "not-here"
-"""One word, so that a search for what is here does not find it."""
+"""One word, so that the filter "here" does not match it."""
 _STATE_WORDS = {
     HERE: "installed here",
     MISSING: f"installed {MISSING}",
     NOT_HERE: _NOT_HERE,
     PARTLY: f"{_NOT_HERE} {PARTLY}",
 }
-"""What a filter finds a state by."""
+"""The words by which a filter matches a state."""
 
 
-class Deed(StrEnum):
-    """What can be done with a pair now."""
+class PairAction(StrEnum):
+    """The action of Enter on a pair."""
 
     USE = "use it"
     USE_TARGET = "use its target alone"
@@ -47,12 +47,12 @@ class Deed(StrEnum):
     NOTHING = ""
 
 
-_WITH_DOWNLOAD = {Stage.STOPPED: Deed.RESUME, Stage.FAILED: Deed.RETRY}
+_WITH_DOWNLOAD = {Stage.STOPPED: PairAction.RESUME, Stage.FAILED: PairAction.RETRY}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A pair, its download, and whether it is the one being talked to."""
+    """A pair with its download; ``in_use`` if it is loaded."""
 
     pair: PairDescription
     download: Download | None = None
@@ -60,11 +60,11 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """In at most eight characters."""
+        """The state in at most eight characters."""
         if self.in_use and not (self.gone and self.download is not None and self.download.active):
             return IN_USE
         if self.pair.available or self.download is None or self.download.stage is Stage.DONE:
-            if self.deed is Deed.RESUME:
+            if self.action is PairAction.RESUME:
                 return str(Stage.STOPPED)
             return "missing" if self.pair.state == MISSING else self.pair.state
         if self.download.active:
@@ -73,46 +73,40 @@ class Entry:
 
     @property
     def gone(self) -> bool:
-        """Whether it is loaded, and files of it are no longer there to be loaded again."""
+        """True if it is loaded, but its files are no longer on the disk."""
         pair = self.pair
         return self.in_use and (pair.state in (NOT_HERE, PARTLY) or (pair.state == WAITS and not pair.files[0].path))
 
     @property
-    def deed(self) -> Deed:
-        """What Enter does."""
+    def action(self) -> PairAction:
+        """The action of Enter."""
         pair, download = self.pair, self.download
         if (self.in_use and not self.gone) or (download is not None and download.active) or pair.state == MISSING:
-            return Deed.NOTHING
+            return PairAction.NOTHING
         if pair.state == WAITS:
             target = pair.files[0]
             if target.path is not None:
-                return Deed.USE_TARGET
+                return PairAction.USE_TARGET
         if pair.available:
-            return Deed.USE
-        begun = Deed.RESUME if pair.arrived_bytes else Deed.FETCH
+            return PairAction.USE
+        begun = PairAction.RESUME if pair.arrived_bytes else PairAction.FETCH
         return _WITH_DOWNLOAD.get(download.stage, begun) if download is not None else begun
 
     @property
     def only_waits(self) -> bool:
-        """Whether nothing can be done with it until LocalSpec can run its drafter."""
-        return self.pair.state == WAITS and not self.in_use and self.deed is not Deed.USE_TARGET
+        """True if it cannot be used until LocalSpec can run its drafter."""
+        return self.pair.state == WAITS and not self.in_use and self.action is not PairAction.USE_TARGET
 
     @property
     def words(self) -> list[str]:
-        """Everything a filter looks at, besides the pair's names."""
+        """The words that a filter matches, besides the pair's names."""
         word = self.pair.fit.word if self.pair.fit else ""
         marks = "recommended" if self.pair.recommended_here else ""
-        state = {
-            HERE: "installed here",
-            MISSING: f"installed {MISSING}",
-            NOT_HERE: _NOT_HERE,
-            PARTLY: f"{_NOT_HERE} {PARTLY}",
-        }
         now = _as_words(self.state)
-        return f"{state.get(self.pair.state, self.pair.state)} {word} {marks} {now}".lower().split()
+        return f"{_STATE_WORDS.get(self.pair.state, self.pair.state)} {word} {marks} {now}".lower().split()
 
     def passes(self, text: str) -> bool:
-        """Whether each word of a filter begins one of what the list shows of the pair, or is in its names."""
+        """True if each word of a filter is a prefix of one of ``words``, or occurs in the pair's names."""
         return all(
             any(shown.startswith(word) for shown in self.words) or facts.mentions(self.pair, word)
             for word in _as_words(text.lower()).split()
@@ -120,12 +114,12 @@ class Entry:
 
 
 def _as_words(text: str) -> str:
-    """Text for a filter to look at, "not here" as one word, as far as it is typed."""
+    """Text for filtering, with "not here" as one word, also while it is typed."""
     return re.sub(r"\bnot +(?=h)", "not-", text)
 
 
 def row(entry: Entry, cells: int) -> list[tuple[str, str]]:
-    """The row of a pair, as texts with their looks, ``cells`` wide: a name, and columns of fixed widths."""
+    """The row of a pair, ``cells`` wide, as texts with styles: a name, and columns of fixed widths."""
     pair = entry.pair
     columns = _columns(entry, cells)
     name_cells = cells - 2 - sum(len(text) for text, _ in columns)
@@ -158,7 +152,7 @@ def _columns(entry: Entry, cells: int) -> list[tuple[str, str]]:
 
 
 def _pace(download: Download, room: int) -> str:
-    """How fast it comes and how long it takes, in as many words as there is room for."""
+    """The speed and the time left of a download, shortened to fit."""
     if download.delay is not None:
         return "trying again"
     if download.progress is None:

@@ -1,4 +1,4 @@
-"""What is known of a pair, in words: one wording for the command line and the app. Pure functions."""
+"""Facts about a pair in words, shared by the command line and the app."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from localspec.models.pairs.suitability import GREEN
 from localspec.runtime.figures import size
 
 Facts = list[tuple[str, str]]
-"""Each with its name; an empty name continues the fact above."""
+"""Facts with their names; an empty name continues the fact above."""
 
 FIT_MEANING = (
-    f"Fit is weights, caches and buffers for a context of {N_CTX} tokens, against the memory that is free; "
-    "~ is reckoned from the size of files that are not here."
+    f"Fit compares weights, caches and buffers for a context of {N_CTX} tokens with the free memory; "
+    "~ is an estimate from the size of files that are not here."
 )
 NOTHING_FITS = "No pair fits this machine as it is now; `localspec run` still may."
 
 
 def mentions(pair: PairDescription, text: str) -> bool:
-    """Whether a pair has ``text`` in what a listing shows of it."""
+    """True if ``text`` occurs in the names, files or licence of a pair."""
     places = (pair.id, pair.title, pair.family, pair.target, pair.draft or "", pair.licence)
     return text.lower() in "\n".join(places).lower()
 
 
 def need(pair: PairDescription) -> str:
-    """The memory it takes: "~8.02 GB" where that is reckoned."""
+    """The memory of a pair: "~8.02 GB" if it is estimated from sizes."""
     if pair.fit is None or pair.fit.need_bytes is None:
         return ""
     about = "" if pair.memory and pair.memory.from_headers else "~"
@@ -34,7 +34,7 @@ def need(pair: PairDescription) -> str:
 
 
 def fit(pair: PairDescription) -> str:
-    """In a word and a number against what there is: "fits: ~8.02 GB of 22.3 GB"."""
+    """The fit in a word and numbers: "fits: ~8.02 GB of 22.3 GB"."""
     taken = need(pair)
     return f"{pair.fit.word}: {taken} of {size(pair.fit.room_bytes)}" if pair.fit and taken else "unknown"
 
@@ -47,7 +47,7 @@ def arrived(pair: PairDescription) -> str:
 
 
 def drawbacks(pair: PairDescription) -> list[str]:
-    """What speaks against it here, in words without a full stop; empty if nothing does."""
+    """The drawbacks of a pair on this machine, without full stops."""
     reasons = []
     if not pair.recommended:
         reasons.append("gains little")
@@ -61,7 +61,7 @@ def drawbacks(pair: PairDescription) -> list[str]:
 
 
 def facts(pair: PairDescription) -> Facts:
-    """All there is to say, in the order of what a choice depends on; what is not known is left out."""
+    """All known facts, the most important for a choice first."""
     held = sum(file.disk_bytes or 0 for file in pair.files)
     told = [
         ("id", pair.id),
@@ -85,7 +85,7 @@ def facts(pair: PairDescription) -> Facts:
 
 
 def files(pair: PairDescription) -> Facts:
-    """Its files, where they lie, and what has been proved of them."""
+    """The files with their paths and their verification."""
     rows: Facts = []
     for name, file in zip(("target", "draft"), pair.files, strict=False):
         rows.append((name, f"{file.label}, {size(file.size_bytes)}"))
@@ -97,7 +97,7 @@ def files(pair: PairDescription) -> Facts:
 
 
 def unverified(pair: PairDescription) -> str:
-    """The reason why not all of its files are verified; empty if they are."""
+    """The reason why some files are not verified; empty if all are."""
     unseen = [file for file in pair.files if not file.verified]
     if all(file.sha256 for file in unseen):
         return "by its download: size and sha256 are pinned, and nothing else is taken" if unseen else ""
@@ -105,7 +105,7 @@ def unverified(pair: PairDescription) -> str:
 
 
 def memory(pair: PairDescription) -> str:
-    """What it takes in memory, by use."""
+    """The memory by use: weights, caches, buffers."""
     if pair.memory is None:
         return ""
     taken = pair.memory
@@ -114,7 +114,7 @@ def memory(pair: PairDescription) -> str:
 
 
 def speed_up(pair: PairDescription) -> str:
-    """What its source reports."""
+    """The speed-up that its source reports."""
     if pair.speedup_high is None:
         return ""
     low = f"{pair.speedup_low:g} to " if pair.speedup_low not in (None, pair.speedup_high) else ""

@@ -1,4 +1,4 @@
-"""All that the app knows of pairs: what there is, what is being fetched, and what has happened since."""
+"""The library of pairs in the app: the list, downloads, and events since the user last looked."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class PairLibrary:
-    """Belongs to the screen's thread. Whatever takes time happens in others, which set ``change_signal`` when done."""
+    """Belongs to the screen's thread. Slow work runs in other threads, which set ``change_signal`` when done."""
 
     def __init__(self, world: PairSource, spawn: Spawn = in_thread) -> None:
         self.world = world
         self.change_signal = ChangeSignal()
-        self.downloads = Downloads(world.fetch, self.change_signal.strike, spawn)
+        self.downloads = Downloads(world.fetch, self.change_signal.set, spawn)
         self.pairs: Sequence[PairDescription] = ()
         self.problem: LocalSpecError | None = None
-        """Why they cannot be listed."""
+        """The reason why the pairs cannot be listed."""
         self.judged = False
-        """Whether it is known what fits."""
+        """True once it is known which pairs fit."""
         self.arrived: Download | None = None
-        """The download that was completed last, until it is used."""
+        """The latest completed download, until its pair is used."""
         self.failed: Download | None = None
-        """The download that failed last, until somebody looks."""
+        """The latest failed download, until the user looks at the list."""
         self.unwritten: LocalSpecError | None = None
-        """Why the choice of a pair could not be written down."""
+        """The reason why the choice of a pair could not be stored."""
         self._spawn = spawn
         self._looking = False
         self._look_again = False
@@ -40,7 +40,7 @@ class PairLibrary:
         return next((pair for pair in self.pairs if pair.id == pair_id), None)
 
     def look(self) -> None:
-        """Find out anew what there is."""
+        """Reload the list in the background."""
         if self._looking:
             self._look_again = True
             return
@@ -48,12 +48,12 @@ class PairLibrary:
         self._spawn(self._look)
 
     def fetch(self, pair_id: str) -> None:
-        """Begin to fetch a pair, or go on."""
+        """Begin or resume the download of a pair."""
         pair = self.find(pair_id)
         self.downloads.start(pair_id, pair.title if pair else pair_id)
 
     def take(self) -> list[Download]:
-        """The downloads that have ended since this was last asked; call it when the bell rings."""
+        """Return the downloads that have ended since the last call; to be called on ``change_signal``."""
         self.change_signal.take()
         ended = self.downloads.take_ended()
         for download in ended:
@@ -67,44 +67,44 @@ class PairLibrary:
         return ended
 
     def used(self, pair_id: str) -> None:
-        """The pair is in use; nobody needs to be told that it has come."""
+        """Note that a pair is in use, so that its arrival is not announced."""
         if self.arrived is not None and self.arrived.pair_id == pair_id:
             self.arrived = None
 
     def remember(self, pair_id: str) -> None:
-        """Begin with this pair the next time; ``unwritten`` says why if that cannot be written down."""
+        """Store the pair for the next start; ``unwritten`` has the reason if that fails."""
 
         def write() -> None:
             try:
                 self.world.remember(pair_id)
             except LocalSpecError as error:
                 self.unwritten = error
-            self.change_signal.strike()
+            self.change_signal.set()
 
         self._spawn(write)
 
     def seen(self) -> None:
-        """Somebody has looked at the list."""
+        """Note that the user has looked at the list."""
         self.failed = self.unwritten = None
 
     def close(self) -> None:
-        """End what goes on; nothing that has arrived is lost."""
+        """Stop all downloads; partial files stay."""
         self.downloads.close()
 
     def _look(self) -> None:
-        """In a thread of its own: what is known at once first, what fits when that is known."""
+        """Load the list in a thread of its own: at first without the fit, then with it."""
         try:
             if not self.judged:
                 self._show(self.world.listed(), judged=False)
             self._show(self.world.judged(), judged=True)
         except LocalSpecError as error:
             self.problem = error
-        except Exception as error:  # noqa: BLE001 -- a thread has nobody else to tell
+        except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread
             self.problem = LocalSpecError(f"The pairs cannot be listed: {error!r}.", "`localspec doctor` may say why.")
         finally:
             self._looking = False
-            self.change_signal.strike()
+            self.change_signal.set()
 
     def _show(self, pairs: Sequence[PairDescription], *, judged: bool) -> None:
         self.pairs, self.judged, self.problem = pairs, judged, None
-        self.change_signal.strike()
+        self.change_signal.set()

@@ -1,4 +1,4 @@
-"""What the app offers of itself, one thing at a time, for one key to accept."""
+"""Offers of the app, one at a time, accepted with one key: to download or to use a pair."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class OfferKind(StrEnum):
-    """What accepting does."""
+    """The effect of accepting an offer."""
 
     FETCH = "fetch"
     USE = "use"
     RETURN = "return"
-    """Load what was in use before a pair that cannot be loaded."""
+    """Load the former pair again after one that cannot be loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,20 @@ class Offer:
     kind: OfferKind
     title: str
     text: str
-    """What it is and why, without the key."""
+    """The effect and the reason, without the key."""
     pair_id: str | None = None
-    """None for a return to files that were named."""
+    """None for files given on the command line."""
     of_conversation: bool = False
-    """Whether it is the pair that the open conversation was with."""
+    """True if it is the pair of the open conversation."""
 
 
 def offer(
     library: PairLibrary, chat_config: ChatConfig, former: ChatConfig | None = None, spoken: str | None = None
 ) -> Offer | None:
-    """What is on offer while ``chat_config`` is in use; ``former`` if that cannot be loaded.
+    """The offer while ``chat_config`` is in use; None if there is none.
 
-    ``spoken`` is the pair that the open conversation was with, if that is another.
+    ``former`` is the pair before, if ``chat_config`` cannot be loaded; ``spoken`` the pair of the open conversation, if
+    it is another.
     """
     if former is not None:
         title = name_of(former)
@@ -67,7 +68,7 @@ def offer(
 
 
 def name_of(chat_config: ChatConfig) -> str:
-    """What people call what is loaded."""
+    """The name of the loaded pair for people."""
     return chat_config.title or chat_config.pair_id or chat_config.load.target.name
 
 
@@ -91,7 +92,7 @@ def _recommended(best: PairDescription, library: PairLibrary) -> Offer | None:
         return Offer(OfferKind.USE, best.title, f"switches to {best.title}, recommended for this machine", best.id)
     download = library.downloads.get(best.id)
     if download is not None and download.stage is not Stage.STOPPED:
-        return None  # it is under way, or the notice says what became of it
+        return None  # it is running, or a notice reports its end
     if best.arrived_bytes:
         return Offer(
             OfferKind.FETCH, best.title, f"resumes the download of {best.title}, {arrived(best)} are here", best.id

@@ -1,6 +1,6 @@
-"""Where the app's pairs come from: the catalogue, this machine, the Hub. All of it may take its time.
+"""The source of the app's pairs: the catalogue, this machine, the Hub. Every call may be slow.
 
-What it needs is imported when it is called: the first screen has none of it to wait for.
+Imports are in the functions, so that the first screen does not wait for them.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 
 class PairSource(Protocol):
-    """What the app asks about pairs; called from threads of its own, one at a time for each method."""
+    """The app's access to pairs; called from background threads, one at a time for each method."""
 
     def listed(self) -> Sequence[PairDescription]:
-        """Every pair and what of it is here, at once; whether it fits, if that is known. Raises LocalSpecError."""
+        """All pairs with their state, quickly, without their fit. Raises LocalSpecError."""
         ...
 
     def judged(self) -> Sequence[PairDescription]:
-        """The same with whether they fit, and one recommended; takes a second. Raises LocalSpecError."""
+        """All pairs with their fit and one recommendation; takes a second. Raises LocalSpecError."""
         ...
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
-        """Fetch what is missing. Raises LocalSpecError."""
+        """Download the missing files of a pair. Raises LocalSpecError."""
         ...
 
     def place(self) -> str:
-        """Where downloads are put."""
+        """The folder of downloads."""
         ...
 
     def chat_config(self, pair_id: str) -> ChatConfig:
-        """What to load for a pair. Raises LocalSpecError."""
+        """The configuration for a chat with a pair. Raises LocalSpecError."""
         ...
 
     def remember(self, pair_id: str) -> None:
-        """Begin with this pair the next time. Raises LocalSpecError."""
+        """Store the pair for the next start. Raises LocalSpecError."""
         ...
 
 
@@ -63,7 +63,7 @@ class LocalPairs:
         from localspec.models.pairs import describe_all, load_catalogue
 
         if self._native is None:
-            # Asked once: later, the pair in use would take the room that another is to be judged by.
+            # Probed once: later the loaded pair would use the memory that others are judged by.
             self._native = probe_native()
         return describe_all(load_catalogue().pairs, room_of(self._native))
 
@@ -97,7 +97,7 @@ class LocalPairs:
 
 
 class NoPairs:
-    """For an app that has none to choose from: one over a pair that was named by its files."""
+    """A source without pairs, for a chat with files given on the command line."""
 
     def listed(self) -> Sequence[PairDescription]:
         return ()

@@ -1,1 +1,1 @@
-"""The screen of figures: what is read of the store, what of it is shown, and how; no Textual here."""
+"""The screen of figures without Textual: reading the store, and the rows and pages to show."""

@@ -1,4 +1,4 @@
-"""The figures of all replies: which of them are shown, and which group the reader has gone to."""
+"""The state of the screen of figures: the view and the chosen group."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from datetime import tzinfo
 
 from localspec.chat.stats.reading import GroupedFigures, PairHistory, Reading, counting, watching
-from localspec.chat.stats.rows import StatsRow, group_rows, missed_said, notice_rows, progress_said
+from localspec.chat.stats.rows import StatsRow, group_rows, missed_text, notice_rows, progress_text
 from localspec.insight.stats.objectives import Objectives
 from localspec.insight.stats.page import Line, Sheet, page
-from localspec.insight.stats.wording import basis, replies_said
+from localspec.insight.stats.wording import basis, replies_text
 from localspec.store import Store
 
 BY = ("pair", "drafter", "subject", "temperature", "context", "day")
 WATCH = "watch"
 VIEWS = (*BY, WATCH)
-"""What replies are told apart by, and last what became worse."""
+"""The groupings of replies, and the watch for drift."""
 ALL = "all replies"
 
 EMPTY = (
@@ -30,7 +30,7 @@ ALL_MET = "Every objective was met on every day."
 
 
 class StatsBrowser:
-    """Belongs to the screen's thread; what it gives to be read may be read in another."""
+    """Belongs to the screen's thread; its readings may be read in another."""
 
     def __init__(self, store: Store, objectives: Objectives, zone: tzinfo | None = None) -> None:
         """Days begin at midnight in ``zone``; None is the system's."""
@@ -46,14 +46,14 @@ class StatsBrowser:
 
     @property
     def unread(self) -> Reading[GroupedFigures] | Reading[PairHistory] | None:
-        """What to read a slice of next, in another thread: what is shown, then the watch, whose notices always count.
+        """The reading of which to read the next slice in another thread: the shown one, then the watch.
 
         None when all is read.
         """
         return next((reading for reading in (self._shown, self._watched) if not reading.done), None)
 
     def again(self) -> None:
-        """See what has come since."""
+        """Read new replies too."""
         self._shown.again()
         self._watched.again()
 
@@ -81,20 +81,20 @@ class StatsBrowser:
 
     @property
     def heading(self) -> str:
-        """How much has been read."""
+        """The number of replies read."""
         shown = self._shown
         with shown.look() as taken:
             replies_n = taken.replies_n if isinstance(taken, PairHistory) else taken.whole.whole.replies_n
-        return progress_said(replies_n, reading=not shown.done)
+        return progress_text(replies_n, reading=not shown.done)
 
     @property
     def notices_n(self) -> int:
-        """How often a pair became worse, as far as has been read."""
+        """The number of drift notices so far."""
         return len(self._watched.taken.notices)
 
     @property
     def empty(self) -> str:
-        """Why nothing is shown, in a sentence; empty if something is."""
+        """The reason why nothing is shown, in a sentence; empty if something is."""
         shown = self._shown
         if shown.trouble:
             return shown.trouble
@@ -104,7 +104,7 @@ class StatsBrowser:
             return "" if taken.whole.whole.replies_n or not shown.done else EMPTY
 
     def marked(self, rows: list[StatsRow]) -> str | None:
-        """The row that the page is about: the first, unless the reader went to another."""
+        """The row of the page: the user's choice, else the first."""
         known = self._marked.get(self.view)
         ids = [row.id for row in rows]
         return known if known in ids else ids[0] if ids else None
@@ -119,7 +119,7 @@ class StatsBrowser:
             return group_rows(groups, self.view.upper(), width)
 
     def page(self, row_id: str | None, sheet: Sheet) -> list[Line]:
-        """All about a row; about all of them, where there is none."""
+        """The page about a row, or about all replies."""
         if self.view == WATCH:
             with self._watched.look() as taken:
                 return list(self._watch_page(taken, row_id))
@@ -134,10 +134,10 @@ class StatsBrowser:
         if row_id is not None:
             place = int(row_id)
             notices = taken.notices
-            yield (notices[place].text if place < len(notices) else missed_said(misses[place - len(notices)])), False
+            yield (notices[place].text if place < len(notices) else missed_text(misses[place - len(notices)])), False
             yield "", False
         if not taken.notices:
-            yield f"No pair has become worse, as far as {replies_said(taken.replies_n)} tell.", False
+            yield f"No pair has become worse, as far as {replies_text(taken.replies_n)} tell.", False
         if not self._objectives.any:
             yield NO_OBJECTIVES, False
         elif not misses:

@@ -1,4 +1,4 @@
-"""Passes over all replies on record, a slice at a time, each shown from its first slice on."""
+"""Passes over all stored replies in slices, whose result can be shown from the first slice on."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from localspec.insight.stats.overview import Overview
 from localspec.store import RecordFilter, ReplyRecord, Store
 
 SLICE_S = 0.1
-"""How long a slice takes."""
+"""The duration of a slice."""
 _STEP_ASIDE_S = 0.001
 
 
-class Taker(Protocol):
-    """Counts replies."""
+class RecordSink(Protocol):
+    """Takes in records of replies."""
 
     def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
         ...
 
 
-T = TypeVar("T", bound=Taker)
+T = TypeVar("T", bound=RecordSink)
 
 
 class GroupedFigures:
@@ -50,12 +50,12 @@ class GroupedFigures:
         self._groups[group].add(run)
 
     def groups(self) -> dict[str, Overview]:
-        """By name, in their order."""
+        """The groups in order, by name."""
         return {name: overview for (_, name), overview in sorted(self._groups.items(), key=lambda item: item[0])}
 
 
 class PairHistory:
-    """When pairs became worse, and on which days they missed what is wanted of them."""
+    """The drift notices and the missed objectives of all pairs."""
 
     def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
         self.replies_n = 0
@@ -70,29 +70,29 @@ class PairHistory:
         self._wanted.add(run)
 
     def misses(self) -> list[Miss]:
-        """Oldest first."""
+        """The missed objectives, oldest first."""
         return list(self._wanted.misses())
 
 
 class Reading(Generic[T]):
-    """One pass over the store. ``read`` is for a thread of its own; whoever looks at ``taken`` does so in ``look``."""
+    """One pass over the store. ``read`` is for a thread of its own; ``taken`` is to be read within ``look``."""
 
     def __init__(self, store: Store, taken: T, asked: RecordFilter) -> None:
         self.taken = taken
         self.done = False
-        """Whether all there was has been read."""
+        """True once all replies are read."""
         self.trouble = ""
-        """Why it could not be."""
+        """The reason why reading failed; empty if it did not."""
         self._lock = Lock()
         self._looks = False
-        """Whether somebody wants to look."""
+        """True while a reader waits for the lock."""
         self._store = store
         self._asked = asked
         self._place = 0
         self._runs: Iterator[ReplyRecord] | None = None
 
     def read(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """The next slice. Raises nothing: see ``trouble``."""
+        """Read the next slice. Never raises: see ``trouble``."""
         until_s = clock() + SLICE_S
         try:
             if self._runs is None:
@@ -112,24 +112,24 @@ class Reading(Generic[T]):
 
     @contextmanager
     def look(self) -> Iterator[T]:
-        """What has been taken in, which stays as it is meanwhile."""
+        """The result so far, unchanged for the length of the ``with``."""
         self._looks = True
         with self._lock:
             self._looks = False
             yield self.taken
 
     def again(self) -> None:
-        """Go on with what has come since."""
+        """Continue with new replies."""
         if self.done:
             self.done, self.trouble = False, ""
 
 
 def counting(store: Store, by: str, zone: tzinfo | None = None) -> Reading[GroupedFigures]:
-    """A pass that tells replies apart; ``by`` is a key of ``groups.BY``."""
+    """A pass that groups replies; ``by`` is a key of ``groups.BY``."""
     asked = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
     return Reading(store, GroupedFigures(by, zone), asked)
 
 
 def watching(store: Store, objectives: Objectives, zone: tzinfo | None = None) -> Reading[PairHistory]:
-    """A pass that looks for what became worse."""
+    """A pass that watches for drift."""
     return Reading(store, PairHistory(objectives, zone), RecordFilter(texts=True, settled=True))

@@ -1,4 +1,4 @@
-"""Groups of replies, notices and missed days as rows of a list, with as many columns as there is room for."""
+"""Rows of the screen of figures: groups of replies with the columns that fit, notices, and missed objectives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localspec.insight.stats.wording import GROUP_COLUMNS, OBJECTIVES, GroupColu
 _BAR = GroupColumn("", lambda digest: bar(digest.acceptance or 0.0, 8).ljust(8))
 _TABLE = [column for each in GROUP_COLUMNS for column in ((each, _BAR) if each.head == "ACCEPT" else (each,))]
 _FIRST = ("ACCEPT", "REPLIES", "SPEED-UP", "", "LENGTH", "TTFT P95", "TOKENS/S P50", "VERIFY", "IGNORED", "TTFT P99")
-"""Heads of columns, the ones that are worth most first."""
+"""Heads of columns, the most important first."""
 _GAP = "  "
 _LEAST_NAME, _MOST_NAME = 7, 28
 
@@ -42,7 +42,7 @@ def group_rows(groups: Mapping[str, Overview], head: str, width: int) -> tuple[s
 
 
 def _fitting(longest: int, width: int) -> tuple[list[GroupColumn], int]:
-    """The columns there is room for, in their order, and the room that names have."""
+    """The columns that fit, in order, and the width of names."""
     name_width = min(max(longest, _LEAST_NAME), _MOST_NAME, max(_LEAST_NAME, width // 2))
     left = width - name_width
     chosen = set()
@@ -68,7 +68,7 @@ def _line(name: str, cells: Sequence[str], name_width: int, width: int) -> str:
 
 
 def notice_rows(notices: Sequence[DriftNotice], misses: Sequence[Miss], width: int) -> list[StatsRow]:
-    """What became worse and what was missed, the latest first; an id is a place among all of both."""
+    """Notices and missed objectives, the latest first; an id is an index into notices followed by misses."""
     lines = [(f"{notice.at.astimezone():%Y-%m-%d %H:%M}", _fell(notice)) for notice in notices]
     lines += [(f"{miss.day}      ", _missed(miss)) for miss in misses]
     order = sorted(range(len(lines)), key=lambda place: lines[place][0].strip(), reverse=True)
@@ -77,7 +77,7 @@ def notice_rows(notices: Sequence[DriftNotice], misses: Sequence[Miss], width: i
 
 def _fell(notice: DriftNotice) -> str:
     watched = WATCHED[notice.measure]
-    return f"{notice.pair}: {watched.said} from {watched.written(notice.before)} to {watched.written(notice.since)}"
+    return f"{notice.pair}: {watched.name} from {watched.written(notice.before)} to {watched.written(notice.since)}"
 
 
 def _missed(miss: Miss) -> str:
@@ -85,8 +85,8 @@ def _missed(miss: Miss) -> str:
     return f"{miss.pair}: {name} {written(miss.was)}, wanted {wanted(miss)}"
 
 
-def missed_said(miss: Miss) -> str:
-    """All of a missed day in a sentence."""
+def missed_text(miss: Miss) -> str:
+    """A missed objective in a sentence."""
     name, _, written = OBJECTIVES[miss.objective]
     return (
         f"{miss.pair} missed an objective on {miss.day}: the {name} of {miss.replies_n:,} replies was "
@@ -95,10 +95,10 @@ def missed_said(miss: Miss) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """``text`` in at most so many characters."""
+    """``text`` cut to ``width`` characters."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
-def progress_said(replies_n: int, *, reading: bool) -> str:
-    """How many replies there are, as far as is known."""
+def progress_text(replies_n: int, *, reading: bool) -> str:
+    """The number of replies, or of those read so far."""
     return f"reading, {replies_n:,} so far" if reading else f"{replies_n:,} replies" if replies_n != 1 else "1 reply"

@@ -1,5 +1,5 @@
-"""Whether speculation pays here: plain against speculative replies, measured by turns, and what follows from it.
+"""The benchmark: plain and speculative replies measured in turn, and a verdict on speculation.
 
-``trials`` says what is asked in which order, ``measure`` asks, ``sample`` is one reply in figures, ``result`` what
-was measured (and its file), ``summary`` and ``verdict`` what that says, ``compare`` what has changed since.
+``trials`` schedules the replies, ``measure`` makes them, ``sample`` has the figures of one, ``result`` is the file of
+all, ``summary`` and ``verdict`` evaluate it, and ``compare`` compares it with an earlier run.
 """

@@ -1,7 +1,7 @@
-"""What has changed since an earlier run, by a rule that looks at the spread.
+"""The comparison of two runs of the benchmark, with a significance test.
 
-A change counts if permuting old and new replies to the same prompts gives one as large with a probability below
-5 %, shared among all comparisons, and if it is more than 5 % of the speed. The exit code says whether any is a loss.
+A change counts if a permutation test of old and new replies to the same prompts gives a p-value below 5 %, divided by
+the number of comparisons, and if it is more than 5 % of the speed.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from localspec.insight.bench.summary import ALL
 
 LEVEL = 0.05
 LEAST = 0.05
-"""Smaller changes are not worth a word."""
+"""The smallest relative change that counts."""
 
 
 class BenchChange(StrEnum):
-    """What became of a speed."""
+    """The outcome of comparing a speed."""
 
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "no change"
     OPEN = "too few"
-    """No difference whatever could count with so few replies."""
+    """There are too few replies for any difference to be significant."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchComparison:
-    """One speed, then and now."""
+    """One speed, before and now."""
 
     pair: str
     way: str
     temperature: float
     subject: str
     ratio: float
-    """New speed by old."""
+    """The new speed over the old."""
     p_value: float
     change: BenchChange
     n: int
-    """Replies now."""
+    """The number of new replies."""
 
 
 def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[BenchComparison]:
-    """Every way and subject both runs have; plain decoding too, which tells a slower machine from a worse draft."""
+    """Compare every condition and subject of both runs; plain decoding is included, which shows a slower machine."""
     groups = []
     for pair in new.pairs:
         before = next((each for each in old.pairs if each.pair == pair.pair), None)
@@ -59,12 +59,12 @@ def compare(old: BenchResult, new: BenchResult, seed: int = 0) -> list[BenchComp
 
 
 def losses(found: Sequence[BenchComparison]) -> list[BenchComparison]:
-    """Those that fail the comparison."""
+    """The comparisons that show a loss of speed."""
     return [each for each in found if each.change is BenchChange.SLOWER]
 
 
 def unlike(old: BenchResult, new: BenchResult) -> list[str]:
-    """What else than time lies between two runs, as clauses."""
+    """Differences of settings and devices between two runs, as clauses."""
     found = [
         f"{name} were {old.settings.get(name)}, now {new.settings.get(name)}"
         for name in ("tokens",)
@@ -81,7 +81,7 @@ _Key = tuple[str, float, str]
 
 
 def _groups(old: Sequence[Sample], new: Sequence[Sample]) -> list[tuple[_Key, list[Stratum]]]:
-    """Log-speeds before and after, a stratum for each prompt, by (way, temperature, subject)."""
+    """Logarithms of speeds before and after, a stratum for each prompt, by (way, temperature, subject)."""
     keys = sorted({(each.way, each.temperature, each.subject) for each in new})
     ways = sorted({(each.way, each.temperature) for each in new})
     keys += [(way, temperature, ALL) for way, temperature in ways]

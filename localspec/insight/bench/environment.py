@@ -1,4 +1,4 @@
-"""What else goes on in the machine while it is measured, where the system tells."""
+"""Other activity of the machine during a measurement, as far as the system reports it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from statistics import fmean
 
 _ROOT = Path("/")
 _BUSY = 0.1
-"""So much of the processor in other programs' hands is worth a note."""
+"""The share of the processor used by other programs from which a note is made."""
 _SLOWED = 0.85
-"""So much less of its clock, too."""
+"""The ratio of clock frequencies below which a note is made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The counters of a moment; None where the system does not tell."""
+    """Counters of the system at a moment; None where it does not report them."""
 
     at_s: float
     own_s: float
@@ -27,7 +27,7 @@ class Snapshot:
     busy_s: float | None
     """Processor time of everything, this process included."""
     throttled_n: int | None
-    """How often the processor was slowed down because of heat, since the start of the system."""
+    """The number of thermal throttling events since the start of the system."""
     clock_ghz: float | None
     cores: int
 
@@ -45,23 +45,25 @@ class Snapshot:
 
 
 def notes(before: Snapshot, after: Snapshot) -> list[str]:
-    """Sentences for whatever may have bent the figures."""
-    said = []
+    """Sentences about activity that may have distorted the figures."""
+    sentences = []
     span_s = max(after.at_s - before.at_s, 1e-9)
     if before.busy_s is not None and after.busy_s is not None:
         others_s = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
         share = max(0.0, others_s / span_s / after.cores)
         if share >= _BUSY:
-            said.append(f"Other programs used {share:.0%} of the processor meanwhile.")
+            sentences.append(f"Other programs used {share:.0%} of the processor meanwhile.")
     if before.throttled_n is not None and after.throttled_n is not None and after.throttled_n > before.throttled_n:
-        said.append(f"The processor was slowed down {after.throttled_n - before.throttled_n} times because of heat.")
+        sentences.append(
+            f"The processor was slowed down {after.throttled_n - before.throttled_n} times because of heat."
+        )
     if before.clock_ghz and after.clock_ghz and after.clock_ghz < _SLOWED * before.clock_ghz:
-        said.append(f"Its clock fell from {before.clock_ghz:.1f} to {after.clock_ghz:.1f} GHz.")
-    return said
+        sentences.append(f"Its clock fell from {before.clock_ghz:.1f} to {after.clock_ghz:.1f} GHz.")
+    return sentences
 
 
 def resident_bytes(root: Path = _ROOT) -> int | None:
-    """Memory this process holds now; on macOS the most it has held."""
+    """The resident memory of this process; on macOS its maximum so far."""
     try:
         pages = int((root / "proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):

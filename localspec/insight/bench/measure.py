@@ -1,4 +1,4 @@
-"""Trials carried out, one after the other."""
+"""The measurement of trials, one after the other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from localspec.runtime.messages import ReplyOptions
 
 _WARM_UP_TOKENS = 12
 _FORGETTING = "Forget."
-"""A reply to this puts another text into the caches, so that every measured prompt is read from its beginning."""
+"""The prompt of a short reply that replaces the cached text, so that measured prompts are read from their beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A prompt that could not be asked, and why."""
+    """A prompt that could not be measured, with the reason."""
 
     prompt: str
     reason: str
@@ -29,7 +29,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How far it has come, with what the last trial gave."""
+    """The progress after a trial, with its result."""
 
     done_n: int
     total_n: int
@@ -38,19 +38,19 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How every trial is made."""
+    """The options that all trials share."""
 
     sampling: Sampling
-    """But for the temperature, which is the trial's."""
+    """The sampling, except for the temperature, which is the trial's."""
     tokens: int
     seed: int
     clock: Clock = time.perf_counter
     keep_on: Callable[[], bool] = lambda: True
-    """Whether there is time for another trial."""
+    """Returns True while there is time for another trial."""
 
 
 def measure(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> Iterator[Measured]:
-    """Warm up, then every trial until time is up or a stop signal comes, which drops the reply under way."""
+    """Warm up, then measure trials until time is up, or a cancellation, which drops the current reply."""
     if not _warm_up(pair, trials, setup):
         return
     left_out: set[str] = set()
@@ -71,7 +71,7 @@ def measure(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> Itera
 
 
 def _warm_up(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> bool:
-    """A short reply in every way, so that memory has been touched and depths have been tried; whether it ended."""
+    """Make a short reply in every condition, so that memory is mapped and depths are tried; False if cancelled."""
     for condition in dict.fromkeys(trial.condition for trial in trials):
         options = replace(_options(condition, setup, 0), max_tokens=_WARM_UP_TOKENS)
         if _stopped(pair.reply(_FORGETTING, options)):
@@ -80,9 +80,9 @@ def _warm_up(pair: OpenPair, trials: Sequence[BenchTrial], setup: Setup) -> bool
 
 
 def _measured(pair: OpenPair, trial: BenchTrial, setup: Setup) -> Sample | None:
-    """None if a stop signal came. Raises CapacityError for a prompt that is too long."""
+    """Measure one trial; None if it was cancelled. Raises CapacityError for a prompt that is too long."""
     _forget(pair)
-    # The same chance for all ways of one repetition; what they make of it differs.
+    # The same seed for all conditions of a repetition.
     options = _options(trial.condition, setup, trial.repetition)
     watch = Stopwatch(setup.clock)
     for event in pair.reply(trial.prompt.messages, options):
@@ -91,7 +91,7 @@ def _measured(pair: OpenPair, trial: BenchTrial, setup: Setup) -> Sample | None:
 
 
 def _forget(pair: OpenPair) -> None:
-    """Let both models hold something else."""
+    """Replace the cached text of both models."""
     spec = ("draft",) if pair.info.draft else ()
     for _ in pair.reply(_FORGETTING, ReplyOptions(Sampling(temperature=0), spec, len(spec), 0, 2)):
         pass

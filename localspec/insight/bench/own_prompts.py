@@ -1,4 +1,4 @@
-"""Prompts drawn from what the user asked before: what a benchmark says of them it says of their own work."""
+"""Prompts drawn from the user's history, for a benchmark of their own work."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from localspec.runtime.messages import Message, Role
 from localspec.store import Heading, Node, Store
 
 LONGEST_CHARS = 6000
-"""Questions after more talk than this are passed over: reading it would take longer than the reply."""
+"""Questions after a longer conversation are skipped: reading it would take longer than the reply."""
 UNANSWERED = "own"
-"""The subject of a question that has no reply to tell it by."""
+"""The subject of a question without a reply."""
 
 
 def drawn_prompts(store: Store, n: int, seed: int) -> tuple[BenchPrompt, ...]:
-    """``n`` questions with what was said before them, or all if there are fewer; the same for the same seed.
+    """``n`` random questions with the messages before them, or all if there are fewer; deterministic for a seed.
 
-    A question's subject is that of the reply that is shown to it, and its id that of its message. Raises NotFoundError
-    if there is none, and StoreError.
+    The subject of a question is that of its shown reply, and its id that of its message. Raises NotFoundError if there
+    are none, and StoreError.
     """
     found = {prompt.id: prompt for summary in store.conversations() for prompt in _of(store, summary.heading)}
     if not found:
@@ -32,7 +32,7 @@ def drawn_prompts(store: Store, n: int, seed: int) -> tuple[BenchPrompt, ...]:
 
 
 def _of(store: Store, heading: Heading) -> Iterator[BenchPrompt]:
-    """The questions on the way to where the conversation stands."""
+    """The questions on the shown path of a conversation."""
     path = store.document(heading.id).tree.path()
     said = [Message(Role.SYSTEM, heading.system)] if heading.system else []
     chars_n = sum(len(message.content) for message in said)

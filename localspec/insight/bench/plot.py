@@ -1,4 +1,4 @@
-"""A picture of the speed-ups, drawn by matplotlib, which is an optional extra and imported only here."""
+"""The plot of speed-ups, made with matplotlib, an optional extra that is imported only here."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from localspec.insight.bench.summary import ALL, Cell
 
 SUFFIXES = (".svg", ".png")
 _COLOURS = ("#0072B2", "#E69F00", "#56B4E9", "#D55E00", "#009E73", "#CC79A7")
-"""Okabe and Ito's, which people tell apart who see few colours."""
+"""Okabe and Ito's palette, which is safe for colour blindness."""
 
 
 def check_plot(path: Path) -> None:
-    """Raise UsageError, before anything is measured, for what cannot be drawn."""
+    """Raise UsageError, before anything is measured, if the plot cannot be made."""
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{path.name} names no kind of picture.", f"Let it end with {' or '.join(SUFFIXES)}.")
+        raise UsageError(f"{path.name} is not the name of a picture.", f"It must end with {' or '.join(SUFFIXES)}.")
     try:
         import matplotlib as _  # noqa: F401
     except ImportError:
@@ -27,7 +27,7 @@ def check_plot(path: Path) -> None:
 
 
 def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
-    """Speed-up by subject and acceptance by position, a row for each pair. Raises OutputError."""
+    """Draw speed-up by subject and acceptance by position, a row for each pair. Raises OutputError."""
     # The object interface: no window, no global state.
     from matplotlib.figure import Figure
 
@@ -44,7 +44,7 @@ def draw(path: Path, pairs: Mapping[str, Sequence[Cell]]) -> None:
 
 
 def _series(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Cells by what a bar of one colour stands for."""
+    """The cells by series, which have one colour each."""
     found: dict[str, list[Cell]] = {}
     for cell in cells:
         found.setdefault(f"{cell.way}, temperature {cell.temperature:g}", []).append(cell)

@@ -1,4 +1,4 @@
-"""What was measured, and its file: JSON with every single reply, so that later questions can still be asked."""
+"""The result of a benchmark, and its JSON file with every reply."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _MOST_BYTES = 64_000_000
 
 @dataclass(slots=True)
 class PairResult:
-    """One pair, or why there is nothing of it."""
+    """The measurements of one pair, or the reason why there are none."""
 
     pair: str
-    """Its id, or the names of its files."""
+    """The id of the pair, or the names of its files."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Device, threads, sizes and memory, as JSON knows them."""
+    """Device, threads, sizes and memory, as JSON values."""
     samples: list[Sample] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Prompts that could not be asked, with the reason."""
+    """Prompts that could not be measured, with the reason."""
     notes: list[str] = field(default_factory=list)
-    """What else the machine did meanwhile."""
+    """Remarks about other activity of the machine."""
     error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class BenchResult:
     settings: dict[str, Any] = field(default_factory=dict)
     created: str = ""
     cut_short: str | None = None
-    """Why it ended before everything was measured, if it did."""
+    """The reason why it ended early, if it did."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -75,7 +75,7 @@ class BenchResult:
 
 
 def read_result(path: Path) -> BenchResult:
-    """What an earlier run wrote. Raises NotFoundError, InputError."""
+    """Read the file of an earlier run. Raises NotFoundError, InputError."""
     hint = "Name a file that localspec bench --out has written."
     try:
         data = json.loads(read_file(path, _MOST_BYTES))
@@ -88,4 +88,4 @@ def read_result(path: Path) -> BenchResult:
     except OSError as error:
         raise NotFoundError(f"{path} cannot be read: {error.strerror or error}.", hint) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{path} is no result of localspec bench.", hint) from error
+        raise InputError(f"{path} is not a result of localspec bench.", hint) from error

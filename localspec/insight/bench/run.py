@@ -1,4 +1,4 @@
-"""A whole benchmark: pair after pair, in this process, until all is measured, time is up, or Ctrl-C is pressed."""
+"""A benchmark run: pair after pair, in this process, until all is measured, time is up, or Ctrl-C is pressed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from localspec.runtime.pair_info import PairInfo
 INTERRUPTED = "stopped by Ctrl-C"
 OUT_OF_TIME = "its time was up"
 _FEWEST_TOKENS = 4
-"""The speed of a shorter reply is that of its first round."""
+"""Shorter replies are not timed: their speed is that of the first round."""
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
-    """What to measure, of every pair."""
+class BenchPlan:
+    """The measurements to make with every pair."""
 
     prompts: Sequence[BenchPrompt]
     conditions: Sequence[Condition]
@@ -38,7 +38,7 @@ class Orders:
     tokens: int
     seed: int
     limit_s: float
-    """For all pairs together; loading counts."""
+    """The time limit for all pairs together, loading included."""
 
     def settings(self) -> dict[str, Any]:
         return {
@@ -53,22 +53,22 @@ class Orders:
 
 @dataclass(slots=True)
 class Bench:
-    """Carries out orders; ``result`` can be looked at whenever it ends."""
+    """Carries out a plan; ``result`` is valid whenever it ends."""
 
-    orders: Orders
+    plan: BenchPlan
     opener: Opener
     progress: Progress
-    """Told which pair is measured, and how far all of them have come, 0..1."""
+    """Called with the pair that is measured, and the progress of all, 0..1."""
     loading: Progress
-    """Told how far the loading of a pair has come; called from any thread."""
+    """Called with the progress of loading a pair, from any thread."""
     clock: Clock = time.perf_counter
     result: BenchResult = field(default_factory=BenchResult)
     errors: list[LocalSpecError] = field(default_factory=list)
-    """Of the pairs that could not be measured."""
+    """The errors of pairs that could not be measured."""
 
     def run(self, launches: Sequence[ChatConfig]) -> None:
-        """Measure all pairs. Ctrl-C ends it early; what there is by then is in ``result``."""
-        self.result.settings = self.orders.settings()
+        """Measure all pairs. Ctrl-C ends it early; ``result`` then has what was measured."""
+        self.result.settings = self.plan.settings()
         self.result.created = datetime.now().astimezone().isoformat(timespec="seconds")
         began_s = self.clock()
         try:
@@ -76,18 +76,18 @@ class Bench:
                 for number, chat_config in enumerate(launches):
                     pair = PairResult(chat_config.pair_id or chat_config.title)
                     self.result.pairs.append(pair)
-                    share = _Share(began_s, self.orders.limit_s, number, len(launches))
-                    _OnePair(self, thread, chat_config, pair, share).measure()
+                    share = _Share(began_s, self.plan.limit_s, number, len(launches))
+                    _PairRun(self, thread, chat_config, pair, share).measure()
         except KeyboardInterrupt:
             self.result.cut_short = INTERRUPTED
 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """A pair's part of the time and of the work."""
+    """A pair's share of the time and of the work."""
 
     began_s: float
-    """When the first pair was begun."""
+    """The time at which the first pair was begun."""
     limit_s: float
     number: int
     pairs_n: int
@@ -97,13 +97,13 @@ class _Share:
         return self.began_s + self.limit_s * (self.number + 1) / self.pairs_n
 
     def done(self, part: float, now_s: float) -> float:
-        """How far everything has come when ``part`` of this pair is done: by work or by time, whichever ends it."""
+        """The progress of the whole run when ``part`` of this pair is done: the larger one of work and of time."""
         return min(1.0, max((self.number + part) / self.pairs_n, (now_s - self.began_s) / self.limit_s))
 
 
 @dataclass(frozen=True, slots=True)
-class _OnePair:
-    """One of the pairs."""
+class _PairRun:
+    """The measurement of one pair."""
 
     bench: Bench
     thread: InterruptibleThread
@@ -125,20 +125,19 @@ class _OnePair:
         try:
             self._measure(pair)
         except LocalSpecError as error:
-            # What was measured before stays.
             self.result.error = str(error)
             bench.errors.append(error)
         finally:
             thread.call(pair.close)
 
     def _measure(self, pair: OpenPair) -> None:
-        bench, orders = self.bench, self.bench.orders
+        bench, plan = self.bench, self.bench.plan
         before = Snapshot.take()
-        trials = schedule(orders.prompts, orders.conditions, orders.repeats, orders.seed)
+        trials = schedule(plan.prompts, plan.conditions, plan.repeats, plan.seed)
         setup = Setup(
             self.chat_config.reply.sampling,
-            orders.tokens,
-            orders.seed,
+            plan.tokens,
+            plan.seed,
             bench.clock,
             lambda: bench.clock() < self.share.until_s,
         )

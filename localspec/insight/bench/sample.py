@@ -1,4 +1,4 @@
-"""One measured reply in figures; the names are those of ``engine.tally``."""
+"""The figures of one measured reply, named as in ``engine.timings``."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one reply took."""
+    """The figures of one reply."""
 
     prompt: str
     subject: str
     way: str
-    """As ``Condition.way``."""
+    """The condition, as ``Condition.way``."""
     temperature: float
     repetition: int
     prompt_n: int
     prompt_ms: float
     first_token_ms: float
-    """From the question to the first token, everything included."""
+    """The wall time from the question to the first token."""
     total_ms: float
-    """From the question to the end, as by a stopwatch beside it."""
+    """The wall time from the question to the end."""
     predicted_n: int
     predicted_ms: float
     rounds_n: int
@@ -38,24 +38,19 @@ class Sample:
     draft_n: int
     draft_n_accepted: int
     proposed_per_pos: tuple[int, ...]
-    """How often there was a first, second, ... proposal that was judged."""
+    """The number of judged proposals at each position of the draft."""
     accepted_per_pos: tuple[int, ...]
 
     @property
     def predicted_per_second(self) -> float:
         return self.predicted_n / self.predicted_ms * 1e3
 
-    @property
-    def host_ms(self) -> float:
-        """What was neither drafting nor verifying."""
-        return max(0.0, self.predicted_ms - self.draft_ms - self.verify_ms)
-
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Sample:
-        """Undo ``to_dict``. Raises KeyError, TypeError or ValueError if it is something else."""
+        """Parse the object of ``to_dict``. Raises KeyError, TypeError or ValueError if it is malformed."""
         values = {each.name: data[each.name] for each in fields(Sample)}
         for name in ("proposed_per_pos", "accepted_per_pos"):
             values[name] = tuple(int(n) for n in values[name])
@@ -67,7 +62,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Watches one reply go by."""
+    """Measures one reply from its events."""
 
     clock: Clock = time.perf_counter
     _started_s: float = field(init=False)
@@ -93,7 +88,7 @@ class Stopwatch:
                 self._finished = event
 
     def sample(self, trial: BenchTrial) -> Sample | None:
-        """The figures; None of a reply that was stopped or has no tokens."""
+        """The figures; None if the reply was cancelled or has no tokens."""
         if self._finished is None or self._finished.reason is FinishReason.CANCELLED:
             return None
         timings = self._finished.timings
@@ -122,7 +117,7 @@ class Stopwatch:
 
 
 def _count(counts: list[int], n: int) -> None:
-    """One more at each of the first ``n`` places."""
+    """Add one to each of the first ``n`` counts."""
     counts.extend([0] * (n - len(counts)))
     for position in range(n):
         counts[position] += 1

@@ -1,4 +1,4 @@
-"""What the samples of one pair say, by subject, temperature and way."""
+"""The summary of a pair's samples by subject, temperature and condition."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from localspec.insight.bench.sample import Sample
 from localspec.insight.bench.trials import PLAIN
 
 ALL = "all"
-"""The subject of a cell that has them all."""
+"""The subject of a cell for all subjects together."""
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One way of answering, at one temperature, about one subject; medians over replies."""
+    """One condition at one temperature on one subject; medians over replies."""
 
     way: str
     temperature: float
     subject: str
     n: int
-    """Replies that have a plain one beside them."""
+    """Speculative replies with a plain one to compare."""
     plain_per_second: float
     per_second: float
     speedup: float
-    """The median of the ratios of neighbours."""
+    """The median ratio of paired speeds."""
     interval: Interval | None
-    """Where the speed-up lies; None if the replies are too few to say."""
+    """The confidence interval of the speed-up; None with too few replies."""
     prompt_per_second: float | None
     plain_prompt_per_second: float | None
     first_token_ms: float
     plain_first_token_ms: float
     draft_share: float
-    """Of the time of all rounds; what is missing to 1 is the host's."""
+    """The share of drafting in the time of all rounds."""
     verify_share: float
     draft_acceptance_rate: float | None
     mean_acceptance_length: float
     acceptance_per_pos: tuple[float, ...]
-    """Of the proposals judged at each position, the share that was accepted."""
+    """The share of accepted proposals among those judged at each position."""
 
     @property
     def host_share(self) -> float:
@@ -48,15 +48,15 @@ class Cell:
 
 
 def ways(samples: Iterable[Sample]) -> list[str]:
-    """The speculative ones, in order of appearance."""
+    """The names of the speculative conditions, sorted."""
     return sorted({sample.way for sample in samples} - {PLAIN})
 
 
 def cells(samples: Sequence[Sample]) -> list[Cell]:
-    """A cell for every way, temperature and subject, and one for all subjects together.
+    """A cell for every condition, temperature and subject, and one for all subjects together.
 
-    Intervals share the error among the ways compared at a temperature, since the best of several looks good by
-    chance (Bonferroni).
+    The error of intervals is divided among the conditions compared at a temperature (Bonferroni), because the best of
+    several looks good by chance.
     """
     compared = ways(samples)
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(compared))

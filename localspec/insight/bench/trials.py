@@ -1,7 +1,7 @@
-"""What is asked, in which order.
+"""The schedule of a benchmark.
 
-Whatever drifts, the machine's temperature or what else runs on it, drifts slowly; so all ways of answering one
-prompt come right after each other, in an order that is drawn anew each time.
+Temperature and load of the machine drift slowly, so all conditions of one prompt are measured in a row, in a random
+order each time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A way to make replies."""
+    """A way to make replies: drafters, depth and temperature."""
 
     spec: tuple[str, ...] | None
     """Drafters by name; None is auto, an empty tuple is plain decoding."""
@@ -33,7 +33,7 @@ class Condition:
 
     @property
     def way(self) -> str:
-        """The condition without its temperature, in words: "plain", "auto", "draft+suffix", "draft at 3"."""
+        """The name of the condition without its temperature: "plain", "auto", "draft+suffix", "draft at 3"."""
         if self.plain:
             return PLAIN
         name = AUTO if self.spec is None else "+".join(self.spec)
@@ -52,9 +52,9 @@ class BenchTrial:
 def conditions(
     specs: Sequence[tuple[str, ...] | None], depths: Sequence[int | None], temperatures: Sequence[float]
 ) -> list[Condition]:
-    """Plain decoding and every combination, for each temperature, each once.
+    """Plain decoding and every combination of drafters and depths, for each temperature, without duplicates.
 
-    Raises UsageError for what would only be plain decoding again.
+    Raises UsageError for a combination that would be plain decoding again.
     """
     if () in specs or 0 in depths:
         raise UsageError("Plain decoding is measured anyway.", "Leave --spec off and --depth 0 out.")
@@ -66,7 +66,7 @@ def conditions(
 
 
 def schedule(prompts: Sequence[BenchPrompt], listed: Sequence[Condition], repeats: int, seed: int) -> list[BenchTrial]:
-    """All trials; those of one prompt and temperature stand together, and each repetition has an order of its own."""
+    """All trials in random order; those of one prompt and temperature stay together, in each repetition."""
     rng = random.Random(seed)
     temperatures = list(dict.fromkeys(condition.temperature for condition in listed))
     trials: list[BenchTrial] = []

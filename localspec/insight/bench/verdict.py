@@ -1,4 +1,4 @@
-"""What follows from the figures of one pair, in a sentence, and what it recommends."""
+"""The verdict on a pair: a sentence and a recommendation."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from localspec.insight.bench.trials import PLAIN
 from localspec.runtime.figures import times
 
 EQUAL = 0.03
-"""Speeds that differ by less are the same to whoever waits for them."""
+"""The relative difference below which speeds count as equal."""
 _MANY = 4
-"""So many subjects are listed one by one."""
+"""The largest number of subjects that are listed one by one."""
 
 
 class Judgement(StrEnum):
-    """What speculation does in a cell, or to a pair."""
+    """The effect of speculation in a cell, or for a pair."""
 
     PAYS = "pays"
     COSTS = "costs"
     EQUAL = "equal"
     MIXED = "mixed"
-    """Pays here and costs there; only of a pair."""
+    """It pays on some subjects and costs on others; only for a pair."""
     OPEN = "open"
-    """The spread does not allow to say."""
+    """The spread is too large to decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchVerdict:
-    """Whether to use a pair, and how."""
+    """The recommendation for a pair."""
 
     judgement: Judgement
     sentence: str
     way: str | None
-    """The best way of those that were tried; None without figures."""
+    """The best condition; None without figures."""
     use: bool | None
-    """Whether it is recommended; None if the figures do not say."""
+    """True if it is recommended; None if the figures do not decide."""
 
 
 def judge(cell: Cell) -> Judgement:
-    """By the interval alone; a median that is not certain decides nothing."""
+    """Judge a cell by its interval alone."""
     if cell.interval is None:
         return Judgement.OPEN
     low, high = cell.interval.low, cell.interval.high
@@ -55,7 +55,7 @@ def judge(cell: Cell) -> Judgement:
 
 
 def verdict(cells: Sequence[Cell]) -> BenchVerdict:
-    """Of the best way: the one with the greatest speed-up over all subjects and temperatures."""
+    """The verdict on the condition with the greatest speed-up over all subjects and temperatures."""
     wholes = [cell for cell in cells if cell.subject == ALL]
     if not wholes:
         return BenchVerdict(
@@ -72,27 +72,27 @@ def verdict(cells: Sequence[Cell]) -> BenchVerdict:
     if pays:
         rest = by[Judgement.EQUAL] + by[Judgement.OPEN]
         end = f"; no certain difference on {', '.join(_by_name(rest, wholes))}" if rest else ""
-        return BenchVerdict(Judgement.PAYS, f"Use it{named}: {_told(pays, wholes)}{end}.", way, True)
+        return BenchVerdict(Judgement.PAYS, f"Use it{named}: {_listed(pays, wholes)}{end}.", way, True)
     if costs:
-        return BenchVerdict(Judgement.COSTS, f"Leave it off: {_told(costs, wholes)}.", way, False)
+        return BenchVerdict(Judgement.COSTS, f"Leave it off: {_listed(costs, wholes)}.", way, False)
     return _of_wholes(wholes, way, named)
 
 
 def _mixed(pays: Sequence[Cell], costs: Sequence[Cell], wholes: Sequence[Cell], way: str, named: str) -> BenchVerdict:
-    """What it does over all subjects decides which half comes first."""
+    """The verdict where it pays and costs; the effect over all subjects comes first."""
     if _mean(wholes, way) >= 1:
-        off = _told(costs, wholes, subject_first=True)
+        off = _listed(costs, wholes, subject_first=True)
         return BenchVerdict(
-            Judgement.MIXED, f"Use it{named}: {_told(pays, wholes)}; leave it off for {off}.", way, True
+            Judgement.MIXED, f"Use it{named}: {_listed(pays, wholes)}; leave it off for {off}.", way, True
         )
-    but = _told(pays, wholes, subject_first=True)
+    but = _listed(pays, wholes, subject_first=True)
     return BenchVerdict(
-        Judgement.MIXED, f"Leave it off, but for {but}: elsewhere it costs, {_told(costs, wholes)}.", way, False
+        Judgement.MIXED, f"Leave it off, but for {but}: elsewhere it costs, {_listed(costs, wholes)}.", way, False
     )
 
 
 def _of_wholes(wholes: Sequence[Cell], way: str, named: str) -> BenchVerdict:
-    """Where no subject by itself is certain."""
+    """The verdict where no single subject is certain."""
     kinds = {judge(cell) for cell in wholes}
     spread = " and ".join(_spread(cell, len(wholes) > 1) for cell in wholes)
     if kinds == {Judgement.PAYS}:
@@ -112,7 +112,7 @@ def _of_wholes(wholes: Sequence[Cell], way: str, named: str) -> BenchVerdict:
 
 
 def recommended(found: BenchVerdict) -> str | None:
-    """The way to reply with from now on: that of the verdict, plain decoding, or None where nothing is certain."""
+    """The recommended condition: that of the verdict, plain decoding, or None if nothing is certain."""
     if found.use is None:
         return None
     return found.way if found.use else PLAIN
@@ -130,8 +130,8 @@ def _spread(cell: Cell, several: bool) -> str:
     return f"{times(cell.interval.low)} to {times(cell.interval.high)}{at}"
 
 
-def _told(cells: Sequence[Cell], wholes: Sequence[Cell], *, subject_first: bool = False) -> str:
-    """Speed-ups by subject, with the temperature where it matters; a range where there are many."""
+def _listed(cells: Sequence[Cell], wholes: Sequence[Cell], *, subject_first: bool = False) -> str:
+    """Speed-ups by subject in words, with the temperature where it matters; a range if there are many."""
     entries = sorted(_by_name(cells, wholes).items(), key=lambda entry: -entry[1])
     if len(entries) > _MANY:
         low, high = times(entries[-1][1]), times(entries[0][1])

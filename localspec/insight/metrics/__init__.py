@@ -1,1 +1,1 @@
-"""Figures for machines: OpenMetrics text, on a port of this machine or in a file."""
+"""Metrics for monitoring: OpenMetrics text, on a port of this machine or in a file."""

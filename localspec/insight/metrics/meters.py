@@ -1,6 +1,6 @@
-"""From the events of replies to metrics. May be used from any thread.
+"""Metrics from the events of replies. Thread-safe.
 
-In a running app one ``Meters`` takes every event where the ``Recorder`` takes it::
+In a running app one ``Meters`` receives the events that the ``Recorder`` receives::
 
     meters = Meters()
     meter = meters.begin(pair_id)                 # for each reply
@@ -21,11 +21,11 @@ from localspec.insight.metrics.registry import Registry
 from localspec.store import ReplyRecord
 
 OWN_FILES = "own files"
-"""The pair's name where files were named on the command line."""
+"""The label of a pair given by its files on the command line."""
 
 
 class Meters:
-    """All that is counted in one process."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
         self._registry = Registry()
@@ -38,7 +38,7 @@ class Meters:
         return meter
 
     def add(self, run: ReplyRecord) -> None:
-        """Count a reply that is on record, with its rounds: the same as its events would have."""
+        """Count a stored reply with its rounds, as its events would have been counted."""
         meter = self.begin(run.about.pair_id)
         for round_ in run.rounds:
             meter.receive(round_)
@@ -54,27 +54,27 @@ class Meters:
 
 
 class ReplyMeter:
-    """One reply. Nothing counts after its end."""
+    """Counts one reply; events after its end are ignored."""
 
     def __init__(self, registry: Registry, lock: Lock, pair: str) -> None:
         self._registry = registry
         self._lock = lock
         self._pair = pair
         self._first_s: float | None = None
-        """Of the first round."""
+        """The time of the first round."""
         self._positions_n = 0
-        """How many positions of a proposal have appeared on the page."""
+        """The number of positions that have appeared on the page."""
         self._failed: set[str] = set()
-        """Drafters that have been left out."""
+        """Drafters whose failure is counted."""
         self._ended = False
 
     def begin(self) -> None:
-        """For ``Meters``."""
+        """Count the reply as running; called by ``Meters``."""
         with self._lock:
             self._running(1)
 
     def receive(self, event: Event) -> None:
-        """Count what an event says."""
+        """Count an event."""
         with self._lock:
             if self._ended:
                 return
@@ -86,7 +86,7 @@ class ReplyMeter:
                     self._finished(event)
 
     def fail(self) -> None:
-        """The reply broke off."""
+        """Count the reply as failed."""
         with self._lock:
             if not self._ended:
                 self._end()
@@ -121,7 +121,7 @@ class ReplyMeter:
             self._count(prefix + DRAFT_TOKENS[0], round_.proposed_n)
             self._count(prefix + ACCEPTED_TOKENS[0], accepted_n)
             for position in range(round_.proposed_n):
-                # One that was never accepted yet is there as well.
+                # A position that was never accepted appears too.
                 if position < accepted_n or position >= self._positions_n:
                     self._count(prefix + ACCEPTED_PER_POS[0], position < accepted_n, str(position))
         self._positions_n = max(self._positions_n, round_.proposed_n)

@@ -1,7 +1,7 @@
-"""All metrics there are: the one table behind the page and its documentation.
+"""The table of all metrics, from which the page and its documentation are made.
 
-Names are those of vLLM (``vllm:``) and llama-server (``llamacpp:``) for what they have too, so that dashboards made
-for them work; what only LocalSpec knows is ``localspec:``. Counters end in ``_total`` on the page.
+Metrics that vLLM and llama-server have too use their names (``vllm:``, ``llamacpp:``), so that dashboards for those
+work; the others begin with ``localspec:``. Counters end in ``_total`` on the page.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 PAIR = "model_name"
-"""The label for the pair, called as vLLM calls its model."""
+"""The label for the pair, named as vLLM's label for its model."""
 
 
 class MetricKind(StrEnum):
-    """Types of metrics, as OpenMetrics calls them."""
+    """The types of metrics in OpenMetrics."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -24,16 +24,16 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One family of the page."""
+    """One metric family."""
 
     name: str
     """Without ``_total``."""
     kind: MetricKind
     about: str
-    """A sentence without its full stop."""
+    """Its description, without a full stop."""
     labels: tuple[str, ...] = (PAIR,)
     bounds: tuple[float, ...] = ()
-    """Upper bounds of the buckets of a histogram; infinity comes after them."""
+    """The upper bounds of a histogram's buckets, without infinity."""
 
 
 _TTFT_S = (0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0)
@@ -60,7 +60,7 @@ DRAFT_TOKENS = ("num_draft_tokens", "Proposed tokens")
 ACCEPTED_TOKENS = ("num_accepted_tokens", "Proposed tokens that the target accepted")
 ACCEPTED_PER_POS = ("num_accepted_tokens_per_pos", "Accepted tokens by their position in the proposal, from 0")
 SPEC_DECODE = ("vllm:spec_decode_", "llamacpp:spec_decode_")
-"""Both call these alike."""
+"""The prefixes under which vLLM and llama-server have the same names."""
 
 
 def _speculation() -> Iterator[Metric]:
@@ -109,7 +109,7 @@ METRIC = {metric.name: metric for metric in METRICS}
 
 
 def documentation() -> str:
-    """The table in Markdown."""
+    """The documentation as a Markdown table."""
     lines = ["| Name | Type | Labels | What it is |", "|---|---|---|---|"]
     for metric in METRICS:
         suffix = "_total" if metric.kind is MetricKind.COUNTER else ""

@@ -1,4 +1,4 @@
-"""Values of the metrics in ``names``, and the page that has them.
+"""The values of the metrics in ``names``, and their page.
 
 The format is OpenMetrics 1.0 (https://prometheus.io/docs/specs/om/open_metrics_spec/).
 """
@@ -15,19 +15,19 @@ from localspec.insight.metrics.names import METRIC, METRICS, Metric, MetricKind
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 Labels = tuple[str, ...]
-"""Values, in the order of the metric's labels."""
+"""The values of a metric's labels, in order."""
 
 
 @dataclass(slots=True)
 class _Histogram:
     buckets: list[int]
-    """One for each bound, not added up, and one for what is above all."""
+    """The count of each bucket, not cumulative; the last is above all bounds."""
     total: float = 0.0
 
 
 @dataclass(slots=True)
 class Registry:
-    """What was counted. Not for several threads at a time."""
+    """The current values of all metrics. Not thread-safe."""
 
     _numbers: dict[tuple[str, Labels], float] = field(default_factory=dict)
     _histograms: dict[tuple[str, Labels], _Histogram] = field(default_factory=dict)
@@ -38,12 +38,12 @@ class Registry:
         self._numbers[key] = self._numbers.get(key, 0) + amount
 
     def set(self, name: str, value: float | None, *labels: str) -> None:
-        """Set a gauge; None, which was not measured, leaves it."""
+        """Set a gauge; None leaves it as it is."""
         if value is not None:
             self._numbers[name, labels] = value
 
     def observe(self, name: str, value: float | None, *labels: str) -> None:
-        """Put a value into a histogram, unless it is None."""
+        """Add a value to a histogram; None is ignored."""
         if value is None:
             return
         bounds = METRIC[name].bounds
@@ -52,7 +52,7 @@ class Registry:
         histogram.total += value
 
     def page(self) -> str:
-        """OpenMetrics text; families without a value are left out."""
+        """The OpenMetrics text, without families that have no value."""
         lines = [line for metric in METRICS for line in self._family(metric)]
         return "\n".join([*lines, "# EOF", ""])
 

@@ -1,4 +1,4 @@
-"""The page on a port of this machine, or in a file."""
+"""The metrics page on a port of this machine, or in a file."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from localspec.insight.metrics.registry import CONTENT_TYPE
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
 _STALLED_S = 5.0
-"""A client that says nothing for so long is let go."""
+"""The timeout for a silent client."""
 
 
 class MetricsServer:
-    """Serves ``page()`` at /metrics, to this machine only, from threads of its own until ``close``.
+    """Serves ``page()`` at /metrics on the loopback address, in threads of its own, until ``close``.
 
-    ``page`` is called in those threads; if it raises a LocalSpecError the answer is 503 with its sentences.
+    ``page`` is called in those threads; a LocalSpecError becomes status 503 with its text.
     """
 
     def __init__(self, page: Callable[[], str], port: int) -> None:
-        """Port 0 takes a free one, see ``port``. Raises UsageError if the port is taken or not allowed."""
+        """Begin to serve; port 0 takes a free one, see ``port``. Raises UsageError if the port cannot be used."""
         try:
             self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(page))
         except (OSError, OverflowError) as error:
@@ -48,7 +48,7 @@ class MetricsServer:
         return f"http://{LOOPBACK}:{self.port}{PATH}"
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -81,13 +81,13 @@ def _handler(page: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (as inherited)
-            """Nobody wants a line on the terminal for each scrape."""
+            """Write no line to the terminal for each scrape."""
 
     return Handler
 
 
 def write_page(path: Path, text: str) -> None:
-    """Replace the file at once, as the textfile collector of node_exporter wants it. Raises StoreError."""
+    """Replace the file in one step, as node_exporter's textfile collector requires. Raises StoreError."""
     try:
         write_whole(path, text)
     except OSError as error:

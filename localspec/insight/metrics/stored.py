@@ -1,4 +1,4 @@
-"""Metrics of all replies that are on record."""
+"""Metrics of all stored replies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from localspec.store import RecordFilter, Store
 
 
 class StoredMetrics:
-    """Reads the store with the first page, and with every further one what has come since.
+    """Reads the store for the first page, and only new replies for every further one.
 
-    Counters count from the first reply on record, so they go on over restarts of the program; what is deleted
-    meanwhile counts until this object ends.
+    Counters begin with the first stored reply, so they continue over restarts of the program. Replies that are deleted
+    later still count in this object.
     """
 
     def __init__(self, store: Store) -> None:
@@ -22,7 +22,7 @@ class StoredMetrics:
         self._lock = Lock()
 
     def page(self) -> str:
-        """OpenMetrics text. May be called from any thread. Raises StoreError."""
+        """The OpenMetrics text. Thread-safe. Raises StoreError."""
         with self._lock:
             for run in self._store.runs(self._place, asked=RecordFilter(rounds=True, settled=True)):
                 self._meters.add(run)

@@ -1,7 +1,7 @@
-"""Those who follow replies while they are made: figures for monitoring, the audit log, the watch.
+"""Observers of replies: metrics, the audit log, traces, and the watch for drift.
 
-A witness is told what the ``Recorder`` is told, after it, and in the same order. It never raises and never makes
-anybody wait: what it could not do it says in ``news``, once.
+An observer receives the same events as the ``Recorder``, after it and in the same order. It never raises and never
+blocks; it reports failures once, in ``news``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from localspec.store import ReplyMetadata
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a person should hear."""
+    """A message of an observer for the user."""
 
     text: str
-    """In sentences."""
+    """The message in sentences."""
     short: str = ""
-    """The same in a line, where the text is longer than one."""
+    """The message in one line, if the text is longer."""
 
     @property
     def line(self) -> str:
@@ -30,43 +30,43 @@ class News:
 
 
 class ReplyObserver(Protocol):
-    """Follows one reply."""
+    """Observes one reply."""
 
     def receive(self, event: Event) -> None:
-        """Take in the next event; ``Finished`` is the last."""
+        """Receive the next event; ``Finished`` is the last."""
         ...
 
     def fail(self, error: LocalSpecError) -> None:
-        """The reply broke off; nothing follows."""
+        """End the reply with an error."""
         ...
 
 
 class Observer(Protocol):
-    """Follows one reply after another."""
+    """Observes replies one after another."""
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
-        """A reply begins; ``message`` is its id in the store, if it is stored."""
+        """Begin to observe a reply; ``message`` is its id in the store, if it is stored."""
         ...
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
-        """What was not told yet, oldest first; waits at most so long for what is still being found out."""
+        """Return new messages, oldest first; waits at most so long for a pending evaluation."""
         ...
 
 
-class Everybody:
-    """Several witnesses as one."""
+class ObserverGroup:
+    """Several observers as one."""
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = tuple(observers)
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
-        return _Each([observer.begin(about, message) for observer in self._observers])
+        return _ReplyObservers([observer.begin(about, message) for observer in self._observers])
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
         return [news for observer in self._observers for news in observer.news(wait_s)]
 
 
-class _Each:
+class _ReplyObservers:
     def __init__(self, replies: Sequence[ReplyObserver]) -> None:
         self._replies = replies
 

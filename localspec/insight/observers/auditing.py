@@ -1,4 +1,4 @@
-"""Has the audit log follow replies."""
+"""The observer that writes the audit log."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from localspec.store.replies_json import about_to_dict
 
 @dataclass(slots=True)
 class Auditing:
-    """One log; it may be changed for another between replies."""
+    """Writes replies to a log, which may be replaced between replies."""
 
     log: AuditLog
-    _told: str = ""
+    _reported: str = ""
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return self.log.begin(about_to_dict(about), message)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
-        """That the log cannot be written: once, until it can be again."""
+        """A message if the log cannot be written, once until it can be again."""
         trouble = self.log.trouble
         sentence = str(trouble) if trouble is not None else ""
-        told, self._told = self._told, sentence
-        return [News(f"{sentence} Replies go on without it.")] if sentence and sentence != told else []
+        reported, self._reported = self._reported, sentence
+        return [News(f"{sentence} Replies go on without it.")] if sentence and sentence != reported else []

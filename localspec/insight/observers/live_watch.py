@@ -1,8 +1,7 @@
-"""Has the watch follow replies: after each one that is on record, whether its pair has become worse by it.
+"""The observer that watches for drift: after each stored reply it checks whether the pair has become worse.
 
-What is judged is read from the store, as ``localspec stats --watch`` reads it, so that both come to the same notices.
-The thread that reads begins with the end of the first reply and rests between a few replies and the next few:
-however much is on record, nobody waits for it.
+It reads the store as ``localspec stats --watch`` does, so that both give the same notices. Its thread starts with the
+end of the first reply and pauses between slices, so that it never delays a reply.
 """
 
 from __future__ import annotations
@@ -18,34 +17,34 @@ from localspec.engine.events import Finished
 from localspec.insight.observers import News, ReplyObserver
 from localspec.insight.stats.groups import BY, pair_of
 from localspec.insight.stats.objectives import Miss, Objectives, ObjectiveWatch
-from localspec.insight.stats.wording import OBJECTIVES, replies_said, wanted
+from localspec.insight.stats.wording import OBJECTIVES, replies_text, wanted
 from localspec.store import RecordFilter, ReplyMetadata, ReplyRecord, Store
 
 if TYPE_CHECKING:
     from localspec.insight.stats.drift_watch import DriftNotice, DriftWatch
 
 _SLICE_N = 25
-"""So many replies are judged, about 5 ms, before others have the interpreter."""
+"""The number of replies between pauses, about 5 ms."""
 _REST_S = 0.01
 
 
 class LiveWatch:
-    """Watches the replies of one store. To be closed before the store is."""
+    """Watches the replies of one store. Close it before the store."""
 
     def __init__(
-        self, store: Store, objectives: Objectives | None = None, ring: Callable[[], object] = lambda: None
+        self, store: Store, objectives: Objectives | None = None, on_news: Callable[[], object] = lambda: None
     ) -> None:
-        """``ring`` is called, from the thread that reads, when there is news."""
+        """``on_news`` is called, from the reading thread, when there is news."""
         self.objectives = objectives or Objectives()
-        """What is wanted from now on."""
+        """The objectives from now on."""
         self._store = store
-        self._ring = ring
+        self._on_news = on_news
         self._watch: DriftWatch | None = None
-        """Loaded with its numerics once there is something to judge."""
+        """Created, with the import of numpy, when there is something to judge."""
         self._days = ObjectiveWatch(self.objectives)
         self._place = 0
         self._own: set[str] = set()
-        """Messages whose replies were made here; of others it is not for us to speak."""
+        """Ids of messages whose replies were made here; only about these there is news."""
         self._missed: set[tuple[str, str, str]] = set()
         self._news: deque[News] = deque()
         self._closed = Event()
@@ -53,9 +52,9 @@ class LiveWatch:
         self._ended_n = self._read_n = 0
         self._thread: Thread | None = None
 
-    def listen(self, ring: Callable[[], object]) -> None:
-        """Have another bell rung."""
-        self._ring = ring
+    def listen(self, on_news: Callable[[], object]) -> None:
+        """Replace ``on_news``."""
+        self._on_news = on_news
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
         return _Watched(self, message)
@@ -66,7 +65,7 @@ class LiveWatch:
         return [self._news.popleft() for _ in range(len(self._news))]
 
     def ended(self, message: str) -> None:
-        """The reply of this message is over, and on record."""
+        """Note that the reply of a message has ended and is stored."""
         with self._due:
             self._own.add(message)
             self._ended_n += 1
@@ -76,12 +75,12 @@ class LiveWatch:
                 self._thread.start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Until all replies that are over have been judged, at most so long; whether they have."""
+        """Wait until all ended replies are judged; False after a timeout."""
         with self._due:
             return self._due.wait_for(lambda: self._read_n >= self._ended_n or self._closed.is_set(), timeout_s)
 
     def close(self) -> None:
-        """Judge no more."""
+        """Stop judging."""
         with self._due:
             self._closed.set()
             self._due.notify_all()
@@ -95,22 +94,22 @@ class LiveWatch:
                 if self._closed.is_set():
                     return
                 upto_n = self._ended_n
-            told = self._catch_up()
+            has_news = self._catch_up()
             with self._due:
                 self._read_n = upto_n
                 self._due.notify_all()
-            if told and not self._closed.is_set():
-                self._ring()
+            if has_news and not self._closed.is_set():
+                self._on_news()
 
     def _catch_up(self) -> bool:
-        """Judge what has been put on record since; whether there is news."""
+        """Judge the new records; True if there is news."""
         try:
             return self._judge(self._store.runs(self._place, asked=RecordFilter(texts=True, settled=True)))
         except StoreError:
-            return False  # the file is in use, or on its way out; the next reply tries again
+            return False  # the file is in use or closing; the next reply tries again
 
     def _judge(self, runs: Iterable[ReplyRecord]) -> bool:
-        told_n, watch = len(self._news), self._loaded()
+        news_n, watch = len(self._news), self._loaded()
         touched: set[tuple[str, str]] = set()
         for n, run in enumerate(runs, 1):
             if n % _SLICE_N == 0 and self._closed.wait(_REST_S):
@@ -125,7 +124,7 @@ class LiveWatch:
         self._days.objectives = self.objectives
         if touched and self.objectives.any:
             self._tell_misses(touched)
-        return len(self._news) > told_n
+        return len(self._news) > news_n
 
     def _loaded(self) -> DriftWatch:
         if self._watch is None:
@@ -135,7 +134,7 @@ class LiveWatch:
         return self._watch
 
     def _tell_misses(self, touched: set[tuple[str, str]]) -> None:
-        """Once for each day, pair and objective."""
+        """Report missed objectives, once for each day, pair and objective."""
         for miss in self._days.misses():
             key = (miss.day, miss.pair, miss.objective)
             if key[:2] in touched and key not in self._missed:
@@ -157,12 +156,12 @@ class _Watched:
 
 
 def notice_news(notice: DriftNotice) -> News:
-    """What a notice says to somebody who is in the middle of a chat."""
+    """The news about a drift notice, for a chat."""
     return News(notice.text, f"{notice.change}; /stats says why.")
 
 
 def miss_news(miss: Miss) -> News:
-    """That an objective is missed on a day."""
+    """The news about a missed objective."""
     name, _, written = OBJECTIVES[miss.objective]
     was = f"{miss.pair}: {name} is {written(miss.was)} today, {wanted(miss)} is wanted"
-    return News(f"{was} ({replies_said(miss.replies_n)}).", f"{was}.")
+    return News(f"{was} ({replies_text(miss.replies_n)}).", f"{was}.")

@@ -1,4 +1,4 @@
-"""Counts replies as they are made, and gives the page to monitoring programs."""
+"""The observer that counts replies and publishes the metrics page."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ if TYPE_CHECKING:
 
 
 class Metering:
-    """Counts from its own beginning on, wherever the page is given."""
+    """Counts replies from its creation on, wherever the page is published."""
 
     def __init__(self) -> None:
         self._meters = Meters()
         self._outlet: int | Path | None = None
         self._server: MetricsServer | None = None
         self._news: list[News] = []
-        self._told = ""
+        self._reported = ""
 
     def give(self, outlet: int | Path | None) -> bool:
-        """Have the page at a port of this machine or in a file from now on, or with None nowhere.
+        """Publish the page on a port of this machine or in a file from now on, or with None nowhere.
 
-        Whether that is new, and somewhere. Raises UsageError for a port that is taken and StoreError for a file that
-        cannot be written; then all stays as it is.
+        Returns True if that is a new place. Raises UsageError for a port that is taken and StoreError for a file that
+        cannot be written; the old place then stays.
         """
         if outlet == self._outlet:
             return False
-        # A server is loaded only where one is wanted.
         from localspec.insight.metrics.server import MetricsServer, write_page
 
         server = MetricsServer(self._meters.page, outlet) if isinstance(outlet, int) else None
@@ -46,7 +45,7 @@ class Metering:
 
     @property
     def where(self) -> str:
-        """Where the page is, in a sentence; empty where it is nowhere."""
+        """The place of the page in a sentence; empty if it is not published."""
         if self._server is not None:
             return f"Metrics are at {self._server.url}."
         return f"Metrics are in {self._outlet}, written anew after each reply." if self._outlet is not None else ""
@@ -59,7 +58,7 @@ class Metering:
         return news
 
     def write(self) -> None:
-        """Bring the file up to date, if it is one. What is wrong with it is said once, until it is right again."""
+        """Update the file, if there is one. A failure is reported once, until a write succeeds."""
         if not isinstance(self._outlet, Path):
             return
         from localspec.insight.metrics.server import write_page
@@ -67,14 +66,14 @@ class Metering:
         try:
             write_page(self._outlet, self._meters.page())
         except StoreError as error:
-            if self._told != error.message:
+            if self._reported != error.message:
                 self._news.append(News(f"{error.message} It is tried again after each reply."))
-            self._told = error.message
+            self._reported = error.message
         else:
-            self._told = ""
+            self._reported = ""
 
     def close(self) -> None:
-        """Give the page no longer; a file stays as it is."""
+        """Stop publishing; a file stays as it is."""
         if self._server is not None:
             self._server.close()
         self._outlet, self._server = None, None

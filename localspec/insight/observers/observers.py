@@ -1,4 +1,4 @@
-"""All witnesses of an app, as its settings have them."""
+"""The observers of an app, according to its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.config import Value
-from localspec.insight.observers import Everybody, News, Observer, ReplyObserver
+from localspec.insight.observers import News, Observer, ObserverGroup, ReplyObserver
 from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.live_watch import LiveWatch
 from localspec.insight.observers.metering import Metering
@@ -24,10 +24,7 @@ _MB = 10**6
 
 
 class Observers:
-    """A witness made of those that are wanted; others may be added.
-
-    Use it in one thread, and close it before the store.
-    """
+    """All observers that the settings ask for, as one. Not thread-safe; close it before the store."""
 
     def __init__(self, others: Sequence[Observer] = ()) -> None:
         self._others = tuple(others)
@@ -42,10 +39,9 @@ class Observers:
         self._news: list[News] = []
 
     def use(self, chat_config: ChatConfig, *, strict: bool = False) -> None:
-        """Do from the next reply on what a launch says.
+        """Apply settings from the next reply on.
 
-        Raises LocalSpecError for what cannot be, if the command line says it; what the file of settings says is only
-        news then, unless ``strict``.
+        A failure raises LocalSpecError if the setting comes from the command line or with ``strict``; else it is news.
         """
         said = _said(chat_config)
         for key, change in (("metrics", self._give_metrics), ("audit_log", self._audit), ("otel", self._trace)):
@@ -64,23 +60,23 @@ class Observers:
             self._watch.objectives = self._objectives
 
     def watch(self, store: Store) -> None:
-        """Have replies that go into this store watched, if they are to be."""
+        """Watch the replies in this store for drift, if the settings ask for it."""
         self._watch = LiveWatch(store, self._objectives)
 
-    def listen(self, ring: Callable[[], object]) -> None:
-        """Have ``ring`` called, from another thread, when there is news while no reply is made."""
+    def listen(self, on_news: Callable[[], object]) -> None:
+        """Call ``on_news`` from another thread when there is news between replies."""
         if self._watch is not None:
-            self._watch.listen(ring)
+            self._watch.listen(on_news)
 
     def begin(self, about: ReplyMetadata, message: str = "") -> ReplyObserver:
-        return Everybody(self._wanted).begin(about, message)
+        return ObserverGroup(self._wanted).begin(about, message)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
-        news, self._news = [*self._news, *Everybody(self._wanted).news(wait_s)], []
+        news, self._news = [*self._news, *ObserverGroup(self._wanted).news(wait_s)], []
         return news
 
     def close(self) -> None:
-        """No more replies come."""
+        """Close all observers."""
         self._metering.close()
         self._end_tracing()
         if self._watch is not None:
@@ -133,7 +129,7 @@ class Observers:
 
 
 def audit_log(path: Path, chat_config: ChatConfig) -> AuditLog:
-    """The log with the limits and rules of the settings. The file is not touched."""
+    """The audit log with the limits and rules of the settings. The file is not touched."""
     values = _values(chat_config)
 
     def number(key: str, built_in: float) -> float:

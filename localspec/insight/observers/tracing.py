@@ -1,10 +1,10 @@
-"""Sends a trace of each reply to an OpenTelemetry collector, through the official SDK, which is an optional extra.
+"""The observer that sends a trace of each reply to an OpenTelemetry collector, through the SDK, an optional extra.
 
-A reply is a span ``reply`` with the spans ``prompt`` and, for each round, ``draft`` (where something was looked for),
-``verify`` and ``commit``. They have figures alone, never a word of what was said. How long a span is is what the
-engine measured; where it stands in time is when the screen heard of it, so a span may stand a little late.
+A reply is a span ``reply`` with the spans ``prompt`` and, for each round, ``draft`` (if a drafter was queried),
+``verify`` and ``commit``. They contain figures, never text. Durations are the engine's measurements; start times are
+those at which the events arrived here, so a span may be slightly late.
 
-Where spans go, how many of them, and under which name is for the SDK's own variables to say:
+Endpoint, sampling and service name come from the SDK's own variables:
 OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318 unless it says otherwise), OTEL_EXPORTER_OTLP_HEADERS,
 OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*, OTEL_SDK_DISABLED. Names of attributes
 follow the semantic conventions for generative AI where they have one.
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
-_SHORT = "Traces of replies are not received; OTEL_EXPORTER_OTLP_ENDPOINT says where they go."
+_SHORT = "Traces of replies are not received; OTEL_EXPORTER_OTLP_ENDPOINT sets where they go."
 _LONGEST = 200
-"""Characters of what the SDK says: it quotes whole addresses and exceptions."""
-_LEAVING_S = 2
-"""How long leaving waits for what is not sent yet."""
+"""The longest message of the SDK that is shown, which may quote whole exceptions."""
+_CLOSING_S = 2
+"""The longest wait for unsent spans at the end."""
 
 Attributes = dict[str, str | int | float | Sequence[str]]
 
@@ -52,17 +52,17 @@ def check_otel() -> None:
 
 
 class Tracing:
-    """One provider of its own, never the process's; spans are sent by a thread of the SDK. ``close`` it at the end."""
+    """Sends spans through a tracer provider of its own, in a thread of the SDK. ``close`` it at the end."""
 
     def __init__(self, exporter: SpanExporter | None = None, clock_ns: Callable[[], int] = time.time_ns) -> None:
-        """Spans go to ``exporter``; else where the environment says. Raises UsageError if the SDK is not installed."""
+        """``exporter`` is by default the environment's. Raises UsageError if the SDK is not installed."""
         check_otel()
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         self._complaints = _Complaints()
-        self._told = ""
+        self._reported = ""
         self._clock_ns = clock_ns
         self._provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
         self._exporter = exporter or OTLPSpanExporter()
@@ -73,19 +73,19 @@ class Tracing:
         return _TracedReply(self._tracer, about, message, self._clock_ns)
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
-        """That spans cannot be sent: once, until something else is wrong."""
-        said, told = self._complaints.latest, self._told
-        self._told = said
+        """A message if spans cannot be sent, once for each error."""
+        said, told = self._complaints.latest, self._reported
+        self._reported = said
         if not said or said == told:
             return []
         return [News(f"Traces of replies are not received. OpenTelemetry says: {said} Replies go on without.", _SHORT)]
 
     def close(self) -> None:
-        """Send what is left, for a moment at most."""
+        """Send the remaining spans, for a moment at most."""
         # The SDK's own limit holds for each of many batches, each of which is tried again.
         sending = Thread(target=self._provider.shutdown, name="localspec-otel", daemon=True)
         sending.start()
-        sending.join(_LEAVING_S)
+        sending.join(_CLOSING_S)
         self._exporter.shutdown()
         if not sending.is_alive():
             self._complaints.close()
@@ -100,7 +100,7 @@ def _resource() -> Any:
 
 
 class _Complaints(logging.Handler):
-    """What the SDK has to say; without a handler Python would write it across the screen."""
+    """A log handler for the SDK, without which Python would write its messages on the screen."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -117,7 +117,7 @@ class _Complaints(logging.Handler):
 
 
 class _TracedReply:
-    """The spans of one reply. The SDK's spans never raise."""
+    """Makes the spans of one reply. The SDK's spans never raise."""
 
     def __init__(self, tracer: Tracer, about: ReplyMetadata, message: str, clock_ns: Callable[[], int]) -> None:
         from opentelemetry.trace import set_span_in_context
@@ -125,13 +125,13 @@ class _TracedReply:
         self._tracer = tracer
         self._clock_ns = clock_ns
         self._at_ns = clock_ns()
-        """Up to where in time there are spans."""
+        """The end of the last span."""
         self._reply = tracer.start_span("reply", start_time=self._at_ns, attributes=_about(about, message))
         self._inside = set_span_in_context(self._reply)
         self._prompt: Span | None = None
 
     def receive(self, event: Event) -> None:
-        """Make spans of what an event says."""
+        """Make the spans of an event."""
         match event:
             case Started():
                 self._begin_prompt(event)
@@ -143,7 +143,7 @@ class _TracedReply:
                 pass
 
     def fail(self, error: LocalSpecError) -> None:
-        """The reply broke off. Of the reason only its kind is told: sentences may have names of files in them."""
+        """End the spans with the type of the error only: its text may contain names of files."""
         from opentelemetry.trace import Status, StatusCode
 
         self._reply.set_attributes({"error.type": type(error).__name__, "localspec.exit_code": error.exit_code})

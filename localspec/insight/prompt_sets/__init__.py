@@ -1,6 +1,6 @@
-"""What benchmarks and proofs ask: the prompts that ship with LocalSpec, and the user's own, one JSON object a line.
+"""Sets of prompts for benchmarks and checks: those that ship, and the user's own, one JSON object a line.
 
-``{"prompt": "...", "subject": "code", "system": "..."}``, where only the prompt is needed, or in its place
+``{"prompt": "...", "subject": "code", "system": "..."}``, of which only the prompt is required, or instead of it
 ``"messages": [{"role": "user", "content": "..."}]``.
 """
 
@@ -26,27 +26,27 @@ _HINT = 'Each line should be a JSON object such as {"prompt": "...", "subject": 
 
 @dataclass(frozen=True, slots=True)
 class BenchPrompt:
-    """One thing to ask."""
+    """A prompt with its subject."""
 
     id: str
-    """Unique within its set, and the same from one run to the next."""
+    """Unique within its set, and stable between runs."""
     subject: str
     messages: tuple[Message, ...]
 
 
 def shipped_prompts() -> tuple[BenchPrompt, ...]:
-    """Two of each subject: code, prose, chat, json, long, copy."""
+    """The shipped prompts, two for each subject: code, prose, chat, json, long, copy."""
     text = (files(__name__) / "shipped.jsonl").read_text(encoding="utf-8")
     return _prompts(text, "shipped.jsonl")
 
 
 def read_prompts(path: Path) -> tuple[BenchPrompt, ...]:
-    """The prompts in a file. Raises NotFoundError, or InputError that names the line."""
+    """Read the prompts in a file. Raises NotFoundError, or InputError that names the line."""
     return _prompts(read_text(path, _MOST_BYTES), str(path))
 
 
 def of_subjects(prompts: Sequence[BenchPrompt], subjects: Iterable[str]) -> tuple[BenchPrompt, ...]:
-    """Those of certain subjects, or all if none is named. Raises UsageError for one that is not there."""
+    """The prompts of some subjects, or all if none is given. Raises UsageError for an unknown subject."""
     wanted = set(subjects)
     known = list(dict.fromkeys(prompt.subject for prompt in prompts))
     for subject in sorted(wanted - set(known)):
@@ -55,7 +55,7 @@ def of_subjects(prompts: Sequence[BenchPrompt], subjects: Iterable[str]) -> tupl
 
 
 def _prompts(text: str, source: str) -> tuple[BenchPrompt, ...]:
-    # Not splitlines: a JSON string may hold line separators of Unicode as they are.
+    # Not splitlines: a JSON string may contain line separators of Unicode.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise InputError(f"{source} has no prompts in it.", _HINT)
@@ -80,29 +80,29 @@ class _Line:
 
     def read(self, line: str) -> BenchPrompt:
         try:
-            said: Any = json.loads(line)
+            fields: Any = json.loads(line)
         except (ValueError, RecursionError):
             self.refuse("is not JSON")
-        if not isinstance(said, dict):
+        if not isinstance(fields, dict):
             self.refuse("is not a JSON object")
-        for key in said:
+        for key in fields:
             if key not in _KEYS:
                 self.refuse(f"has {key!r}, which is none of {', '.join(sorted(_KEYS))}")
-        if ("prompt" in said) == ("messages" in said):
+        if ("prompt" in fields) == ("messages" in fields):
             self.refuse("should have either 'prompt' or 'messages'")
-        messages = self._conversation(said) if "messages" in said else self._question(said)
-        subject = self._text(said, "subject", NO_SUBJECT)
-        return BenchPrompt(self._text(said, "id", f"{subject}-{self.number}"), subject, messages)
+        messages = self._conversation(fields) if "messages" in fields else self._question(fields)
+        subject = self._text(fields, "subject", NO_SUBJECT)
+        return BenchPrompt(self._text(fields, "id", f"{subject}-{self.number}"), subject, messages)
 
-    def _question(self, said: dict[str, Any]) -> tuple[Message, ...]:
-        question = Message(Role.USER, self._text(said, "prompt"))
-        system = self._text(said, "system") if "system" in said else None
+    def _question(self, fields: dict[str, Any]) -> tuple[Message, ...]:
+        question = Message(Role.USER, self._text(fields, "prompt"))
+        system = self._text(fields, "system") if "system" in fields else None
         return (Message(Role.SYSTEM, system), question) if system else (question,)
 
-    def _conversation(self, said: dict[str, Any]) -> tuple[Message, ...]:
-        if "system" in said:
+    def _conversation(self, fields: dict[str, Any]) -> tuple[Message, ...]:
+        if "system" in fields:
             self.refuse("has 'system' beside 'messages', where it belongs as a message")
-        listed = said["messages"]
+        listed = fields["messages"]
         if not isinstance(listed, list) or not listed:
             self.refuse("should have a list of messages under 'messages'")
         messages = tuple(map(self._message, listed))
@@ -110,13 +110,13 @@ class _Line:
             self.refuse("should end with a message of the role 'user'")
         return messages
 
-    def _message(self, said: object) -> Message:
-        if not isinstance(said, dict) or said.keys() != {"role", "content"} or said["role"] not in set(Role):
+    def _message(self, fields: object) -> Message:
+        if not isinstance(fields, dict) or fields.keys() != {"role", "content"} or fields["role"] not in set(Role):
             self.refuse("has a message that is not {'role': 'system', 'user' or 'assistant', 'content': '...'}")
-        return Message(Role(said["role"]), self._text(said, "content"))
+        return Message(Role(fields["role"]), self._text(fields, "content"))
 
-    def _text(self, said: dict[str, Any], key: str, default: str | None = None) -> str:
-        text = said.get(key, default)
+    def _text(self, fields: dict[str, Any], key: str, default: str | None = None) -> str:
+        text = fields.get(key, default)
         if not isinstance(text, str) or not text.strip():
             self.refuse(f"should have text under {key!r}")
         try:

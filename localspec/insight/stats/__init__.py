@@ -1,5 +1,5 @@
-"""What the figures of all replies come to: distributions, drift, and where draft and target disagree.
+"""Statistics of all stored replies: distributions, drift, objectives, and disagreements of draft and target.
 
-Works on ``store.Run``, one at a time, in memory that does not grow with their number, except for the ranks that
-``watch`` compares (48 bytes a reply).
+Works on one ``store.ReplyRecord`` at a time. Memory does not grow with their number, except for the ranks of
+``drift_watch`` (48 bytes a reply).
 """

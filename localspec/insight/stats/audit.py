@@ -1,9 +1,8 @@
-"""An append-only log of what was proposed and decided, for those who have to show it.
+"""The audit log: an append-only file of all proposals and decisions.
 
-One JSON object a line: ``begin``, ``round``..., and ``end`` or ``error``, each with the time and an id of the reply;
-fields are those that ``localspec run --json`` writes. Readable by its owner alone. What is to be redacted is gone
-before a line is written; with rules a reply's rounds are therefore written at its end, for what matches may begin in
-one round and end in a later one.
+One JSON object a line: ``begin``, ``round``..., and ``end`` or ``error``, each with the time and an id of the reply,
+with the fields of ``localspec run --json``. Only its owner can read it. Text is redacted before a line is written. With
+rules, a reply's rounds are written at its end, because a match may span several rounds.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from localspec.store.ids import new_id
 from localspec.store.timestamps import Clock, now, to_iso
 
 HIDDEN_ID = -1
-"""In place of the id of a token that is redacted."""
+"""Replaces the id of a redacted token."""
 
 
 class AuditLog:
-    """May be used from any thread. A log that cannot be written says so in ``trouble`` and stops no reply."""
+    """The log file. Thread-safe. A failed write is reported in ``trouble`` and stops no reply."""
 
     def __init__(
         self,
@@ -43,9 +42,9 @@ class AuditLog:
         keep_for: timedelta = timedelta(days=90),
         clock: Clock = now,
     ) -> None:
-        """A file of ``max_bytes`` becomes ``path.1``, that one ``path.2``; ``keep_n`` of them are kept, for so long."""
+        """A full file becomes ``path.1``, that one ``path.2`` and so on; ``keep_n`` are kept, for ``keep_for``."""
         self.trouble: StoreError | None = None
-        """Why the last write failed; its lines are lost."""
+        """The reason why the last write failed; its lines are lost."""
         self._path = path
         self._redaction = redaction
         self._max_bytes = max_bytes
@@ -55,16 +54,16 @@ class AuditLog:
         self._lock = Lock()
 
     def begin(self, about: dict[str, Any], message: str = "") -> AuditedReply:
-        """A reply begins; ``about`` is what it is made with, as ``store.replies_json.about_to_dict`` has it.
+        """Begin a reply; ``about`` is its metadata as in ``store.replies_json.about_to_dict``.
 
-        ``message`` is its id in the history, if it is kept there. Raises nothing, as ``write``.
+        ``message`` is its id in the history, if it is stored. Never raises for a fault of the disk.
         """
         with self._lock, suppress(OSError):
             self._forget_old()
         return AuditedReply(self, about, self._redaction, message)
 
     def write(self, records: Sequence[dict[str, Any]]) -> None:
-        """Append lines. Never raises for what is wrong with the disk."""
+        """Append lines. Never raises for a fault of the disk."""
         at = to_iso(self._clock())
         lines = "".join(json.dumps({"at": at, **record}, ensure_ascii=False) + "\n" for record in records)
         with self._lock:
@@ -99,21 +98,21 @@ class AuditLog:
 
 
 class AuditedReply:
-    """Takes the events of one reply, where the ``Recorder`` takes them."""
+    """Logs the events of one reply."""
 
     def __init__(self, log: AuditLog, about: dict[str, Any], redaction: Redaction | None, message: str = "") -> None:
         self.id = new_id()
-        """Stands on each of its lines."""
+        """The id on each of its lines."""
         self._log = log
         self._redaction = redaction
         self._held: list[Round] = []
         self._ended = False
-        # Sequences that end a reply, and grammars, are words of the person's.
+        # The metadata has text of the user too: stop sequences and grammars.
         known = {"message": message} if message else {}
         self._write({"event": "begin", **known, "about": _cleaned(about, redaction)})
 
     def receive(self, event: Event) -> None:
-        """Log what an event says; progress says nothing, and nothing counts after the end."""
+        """Log an event; progress, and events after the end, are ignored."""
         if self._ended:
             return
         match event:
@@ -128,7 +127,7 @@ class AuditedReply:
                 self._end({**event_to_dict(replace(event, text="")), "event": "end"})
 
     def fail(self, error: LocalSpecError) -> None:
-        """The reply broke off."""
+        """Log the end by an error."""
         if not self._ended:
             message = _cleaned(error.message, self._redaction)
             self._end({"event": "error", "code": error.exit_code, "message": message})
@@ -156,7 +155,7 @@ def _cleaned(data: Any, redaction: Redaction | None) -> Any:
 
 
 def redacted(rounds: Sequence[Round], redaction: Redaction) -> list[Round]:
-    """The rounds of a whole reply without the tokens that are part of a match, or would have been."""
+    """The rounds of a whole reply with all tokens and proposals redacted that are, or would be, part of a match."""
     text = "".join(token.text for round_ in rounds for token in round_.tokens)
     spans = redaction.spans(text)
     clean, at = [], 0
@@ -166,7 +165,7 @@ def redacted(rounds: Sequence[Round], redaction: Redaction) -> list[Round]:
             _hidden(token) if touches(spans, begin, end) else token
             for token, begin, end in zip(round_.tokens, ends, ends[1:], strict=False)
         )
-        # Refused proposals stood where the target's own token stands, ignored ones behind the end.
+        # A rejected proposal stood at the position of the target's own token, an ignored one after the end.
         rejected = _proposals(redaction, text[: ends[-2]], round_.rejected)
         ignored = _proposals(redaction, text[: ends[-1]], round_.ignored)
         clean.append(replace(round_, tokens=tokens, rejected=rejected, ignored=ignored))

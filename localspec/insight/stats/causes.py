@@ -1,4 +1,4 @@
-"""What else changed when a figure did, as far as it is on record."""
+"""Likely causes of a changed figure: traits of replies that changed with it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from localspec.insight.stats.subjects import Subject
 from localspec.store import ModelFileRecord, ReplyRecord
 
 _MOST, _FEW = 0.8, 0.2
-"""A value is new if it is that of most replies since, and was that of few before."""
+"""A trait has changed if most replies since have a value that few had before."""
 _SLOWER = 1.25
 
 Traits = Mapping[str, str]
-"""Empty for what is not known of a reply; replies of older versions know less."""
+"""The traits of a reply by name; empty where unknown, as in replies of older versions."""
 
 _CONTENT = "what is in the file of "
 
 
 def traits_of(run: ReplyRecord, subject: Subject) -> Traits:
-    """What of a reply may explain its figures, by what it is called in a sentence."""
+    """The traits of a reply that may explain its figures, named as in a sentence."""
     options = run.about.options
     return {
         "the draft": _file(run.about.draft),
@@ -45,7 +45,7 @@ def traits_of(run: ReplyRecord, subject: Subject) -> Traits:
 
 @lru_cache(maxsize=256)
 def _other_sampling(sampling: Sampling) -> str:
-    """Replies in a row are mostly made with the same."""
+    """Sampling without the temperature as text, cached because successive replies mostly have the same."""
     return repr(replace(sampling, temperature=0.0))
 
 
@@ -57,12 +57,12 @@ def _file(file: ModelFileRecord | None) -> str:
 
 
 def _content(file: ModelFileRecord | None) -> str:
-    """What only the content of a file decides: two quantisations of one name and size differ in it."""
+    """The digest of a file's content, in which two files of one name and size differ."""
     return "" if file is None or file.sample is None else f"digest {file.sample[:12]}"
 
 
 class Circumstances:
-    """Remembers what replies were made with: the last ones each, the older ones added up."""
+    """The traits of past replies: of the latest each, of older ones as counts."""
 
     def __init__(self) -> None:
         self._latest: deque[Traits] = deque()
@@ -76,7 +76,7 @@ class Circumstances:
             _count(self._latest.popleft(), self._older)
 
     def changes(self, since_n: int) -> tuple[str, ...]:
-        """Sentences without full stops for what the last replies have and those before had not; likeliest first."""
+        """Sentences, without full stops, about traits that the last replies have and earlier ones had not."""
         before = {name: Counter(values) for name, values in self._older.items()}
         since: dict[str, Counter[str]] = {}
         split = len(self._latest) - since_n
@@ -85,7 +85,7 @@ class Circumstances:
         found = {name: _change(name, before.get(name, Counter()), values) for name, values in since.items()}
         for model in ("the draft", "the target"):
             if found.get(model):
-                # Another file has another content.
+                # Another file implies another content.
                 found[f"{_CONTENT}{model}"] = ""
         slower = _slower(self._verify_ms[:-since_n], self._verify_ms[-since_n:])
         return tuple(filter(None, [*found.values(), slower]))

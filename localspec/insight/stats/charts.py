@@ -1,4 +1,4 @@
-"""Bars and rows of bars in text, to be read without colour."""
+"""Charts of text that need no colour: bars and rows of bars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ASCII_HEIGHTS = "_.-=+*%#"
 
 
 def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
-    """A bar for 0 to 1 of ``width`` characters, without the spaces behind it; whatever is above 0 shows.
+    """A bar for a share of 0 to 1, at most ``width`` characters; any share above 0 is visible.
 
     >>> bar(0.5, 4), bar(0.01, 4), bar(0, 4), bar(0.5, 4, ascii_only=True)
     ('██', '▏', '', '##')
@@ -22,7 +22,7 @@ def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
 
 
 def heights(values: Sequence[float | None], least: float, most: float, *, ascii_only: bool = False) -> str:
-    """A character for each value, the higher the fuller; a space for None.
+    """A character for each value by its height; a space for None.
 
     >>> heights([0, 1, None, 2], 0, 2)
     '▁▅ █'
@@ -36,7 +36,7 @@ def heights(values: Sequence[float | None], least: float, most: float, *, ascii_
 
 
 def shape(counts: Sequence[int], *, ascii_only: bool = False) -> str:
-    """A distribution as a row: a character for each bin, a space for an empty one.
+    """A histogram in a row: a character for each bin, a space for an empty one.
 
     >>> shape([0, 1, 8, 4])
     ' ▂█▅'

@@ -1,4 +1,4 @@
-"""The figures of many replies, taken in one at a time."""
+"""The digest of many replies: distributions and totals, updated one reply at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEASURES: Mapping[str, Callable[[ReplyRecord], float | None]] = {
     "ignored_share": lambda run: _share(run.timings.draft_n_ignored, run.timings.draft_n),
     "divergence": lambda run: run.timings.divergence,
 }
-"""What is looked at of a reply, by the name it has in ``--json``; None was not measured."""
+"""The measures of a reply by their names in ``--json``; None if not measured."""
 
 
 def _share(part: float, whole: float) -> float | None:
@@ -42,7 +42,7 @@ class Digest:
         self.rounds_n = 0
         self.measures = {name: Sketch() for name in MEASURES}
         self.reasons: Counter[str] = Counter()
-        """How often replies ended in which way."""
+        """Counts of the ways in which replies ended."""
 
     def add(self, run: ReplyRecord) -> None:
         """Count a reply."""
@@ -59,16 +59,16 @@ class Digest:
 
     @property
     def acceptance(self) -> float | None:
-        """Of all proposals together; the distribution counts every reply alike."""
+        """The acceptance of all proposals together."""
         return _share(self.accepted_n, self.draft_n)
 
     @property
     def mean_acceptance_length(self) -> float | None:
-        """Tokens a round, of all rounds together."""
+        """Tokens per round over all rounds."""
         return _share(self.tokens_n, self.rounds_n)
 
     def to_dict(self) -> dict[str, Any]:
-        """As in ``--json``."""
+        """The object for ``--json``."""
         return {
             "replies_n": self.replies_n,
             "tokens_n": self.tokens_n,

@@ -1,7 +1,6 @@
-"""Where the target refused what was proposed: what a draft can learn from.
+"""Disagreements of draft and target, as training data for a draft.
 
-For every round with a rejected proposal one record: what the target had read last, what was proposed from there on,
-and the token that the target chose.
+For every round with a rejected proposal one record: the context, the proposals, and the token that the target chose.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from localspec.store.timestamps import to_iso
 from localspec.store.tree import chat_messages
 
 CONTEXT_CHARS = 2000
-"""How much of what was said before goes into a record."""
+"""The length of the context in a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +28,19 @@ class Disagreement:
     conversation: str
     message: str
     at: str
-    """When the reply was begun, as in ISO 8601."""
+    """The time at which the reply was begun, in ISO 8601."""
     about: ReplyMetadata
     context: tuple[Message, ...]
-    """The last messages, the reply itself as far as it was written at the end; the first may be cut at its front."""
+    """The last messages, ending with the reply as far as it was written; the first may be cut at its front."""
     agreed: tuple[Token, ...]
-    """What was proposed before in the same round, and accepted; their texts end the context."""
+    """The accepted proposals of the same round; their texts end the context."""
     rejected: tuple[Proposal, ...]
-    """The first is the one refused; those behind it were never judged on their own."""
+    """The rejected proposal, and those after it, which were not judged on their own."""
     target: Token
-    """What the target chose in its place."""
+    """The token that the target chose instead."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As on a line of the export."""
+        """The object on a line of the export."""
         about = self.about
         return {
             "conversation": self.conversation,
@@ -60,19 +59,19 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Disagreements:
-    """Gathers them from conversations."""
+    """Collects disagreements from conversations."""
 
     redaction: Redaction
     context_chars: int = CONTEXT_CHARS
     drafter: str | None = None
-    """Only those that this drafter proposed; None for all."""
+    """Only proposals of this drafter; None for all."""
     pair_id: str | None = None
-    """Only those of this pair; None for all."""
+    """Only replies of this pair; None for all."""
     withheld_n: int = 0
-    """Records left out so far, because a proposal or the target's token belongs to what is redacted."""
+    """Records left out so far because a proposal or the target's token is part of redacted text."""
 
     def of(self, document: ConversationDocument) -> Iterator[Disagreement]:
-        """Those of a conversation, in the order in which they came about; none of deleted messages."""
+        """The disagreements of a conversation in order, without deleted messages."""
         tree = document.tree
         for message in document.messages:
             if message.parts and message.node.deleted is None:
@@ -101,7 +100,7 @@ class Disagreements:
             if touches(spans, kept[0][0], end) or self._reveals(node.content[:begin], round_.rejected):
                 self.withheld_n += 1
                 continue
-            # Cleaned once more: cut here, it may match what the whole does not.
+            # Redacted again: the cut text may match where the whole does not.
             written = self.redaction.clean(replaced(node.content[:begin], [span for span in spans if span[1] <= begin]))
             yield Disagreement(
                 conversation,
@@ -115,31 +114,31 @@ class Disagreements:
             )
 
     def _wanted(self, round_: Round) -> bool:
-        """Whether the target put something else in the place of a proposal."""
+        """True if the target replaced a proposal, of the wanted drafter."""
         if not round_.rejected or round_.tokens[-1].origin is not Origin.CORRECTED:
             return False
         return self.drafter is None or round_.rejected[0].drafter == self.drafter
 
     def _reveals(self, before: str, rejected: Sequence[Proposal]) -> bool:
-        """Whether the proposals would have made something that is to be redacted."""
+        """True if the proposals would have completed text that must be redacted."""
         proposed = "".join(each.text for each in rejected)
         return touches(self.redaction.spans(before + proposed), len(before), len(before) + len(proposed))
 
 
 def _begin(content: str, parts: Sequence[ReplyPart], number: int) -> int:
-    """Where the tokens of a part begin in the message. Text that was edited by hand stands before ``begin``."""
+    """The position in the message at which the tokens of a part begin."""
     return min(parts[number].begin, len(content))
 
 
 def _texts(round_: Round, at: int) -> Iterator[tuple[int, int]]:
-    """From where to where each token's text goes."""
+    """The begin and the end of each token's text."""
     for token in round_.tokens:
         yield at, at + len(token.text)
         at += len(token.text)
 
 
 def _tail(messages: Sequence[Message], chars: int) -> tuple[Message, ...]:
-    """The last so many characters, and the messages they belong to."""
+    """The last ``chars`` characters, as messages."""
     kept: list[Message] = []
     for message in reversed(messages):
         content = message.content[-chars:] if chars > 0 else ""

@@ -1,9 +1,8 @@
-"""A notice when a pair works worse than it used to.
+"""The watch for drift: a notice when a pair works worse than before.
 
-The baseline of a pair is all that is on record since its last notice. Acceptance, speed-up and the divergence of draft
-and target are watched each by a ``DriftDetector``, ranked among replies of the same subject, so that turning from code
-to stories is no drift. In 1,000 replies without a change the three together raise a notice with a probability of at
-most 2 %.
+The baseline of a pair is all replies since its last notice. Acceptance, speed-up, and divergence of draft and target
+each have a ``DriftDetector``, with ranks among replies of the same subject, so that a change of subject is not drift.
+In 1,000 replies without a change the three together raise a notice with a probability of at most 2 %.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from localspec.store import Arm, ReplyRecord
 
 @dataclass(frozen=True, slots=True)
 class WatchedMeasure:
-    """A measure that is watched."""
+    """A watched measure."""
 
-    said: str
-    """What it is called in a sentence."""
+    name: str
+    """Its name in a sentence."""
     written: Callable[[float], str]
     rise: bool = False
-    """Whether more of it is worse."""
+    """True if a higher value is worse."""
 
 
 WATCHED: Mapping[str, WatchedMeasure] = {
@@ -39,67 +38,66 @@ WATCHED: Mapping[str, WatchedMeasure] = {
     "speedup_vs_plain": WatchedMeasure("the speed-up", times),
     "divergence": WatchedMeasure("the divergence of draft and target", nats, rise=True),
 }
-"""By the name of the measure."""
+"""The watched measures by their names in ``MEASURES``."""
 
-UNEXPLAINED = "nothing that is on record changed with it; what is asked for may be of another kind"
+UNEXPLAINED = "no recorded option changed with it; the questions may be of another kind"
 
 
 @dataclass(frozen=True, slots=True)
 class DriftNotice:
-    """A figure of a pair has become worse for good."""
+    """The notice that a figure of a pair has become worse."""
 
     pair: str
     measure: str
     """A key of ``WATCHED``."""
     at: datetime
-    """When the reply began that settled it."""
+    """The begin of the reply that raised the alarm."""
     message: str
-    """Id of that reply's message."""
+    """The id of that reply's message."""
     before: float
-    """Median of the baseline."""
+    """The median of the baseline."""
     before_n: int
     since: float
-    """Median since."""
+    """The median since the change."""
     since_n: int
     evidence: float
-    """See ``drift``; an alarm from ``drift.ALARM`` on."""
+    """The evidence of the detector, at least ``drift.ALARM``."""
     causes: tuple[str, ...]
-    """Sentences without full stops, the likeliest first; empty if nothing on record changed with it."""
+    """Likely causes without full stops; empty if no recorded option changed."""
 
     @property
     def change(self) -> str:
-        """What happened, as in "a-pair: acceptance fell from 75% to 20%"."""
+        """The change in a clause: "a-pair: acceptance fell from 75% to 20%"."""
         watched = WATCHED[self.measure]
         went, written = "rose" if watched.rise else "fell", watched.written
-        return f"{self.pair}: {watched.said} {went} from {written(self.before)} to {written(self.since)}"
+        return f"{self.pair}: {watched.name} {went} from {written(self.before)} to {written(self.since)}"
 
     @property
     def text(self) -> str:
-        """All of it in two or three sentences."""
+        """The change and its likely causes in two or three sentences."""
         basis = f"medians of {self.before_n} replies before and the last {self.since_n}"
         cause = "; ".join(self.causes) or UNEXPLAINED
         return f"{self.change} ({basis}). Likely cause: {cause}."
 
     def to_dict(self) -> dict[str, Any]:
-        """As in ``--json``."""
+        """The object for ``--json``."""
         return {**asdict(self), "at": self.at.isoformat(), "causes": list(self.causes), "text": self.text}
 
 
 class DriftWatch:
-    """Takes one reply after another; for a chat, those on record first, and then each that ends.
+    """Receives records one after another: for a chat, the stored ones first, and then each that ends.
 
-    ``watch = Watch(); list(watch.notices(store.runs(asked=Asked(texts=True))))`` brings it up to date; after each reply
-    ``watch.receive(run)`` gives what is to be shown. It neither reads nor writes, and takes well under a
-    millisecond. ``run`` comes from ``store.runs(last.place, asked=...)``, or is made of the reply at hand.
+    ``list(watch.notices(store.runs(asked=RecordFilter(texts=True))))`` takes in all stored replies. A further record
+    takes well under a millisecond, without access to the disk.
     """
 
     def __init__(self) -> None:
         self._pairs: dict[str, _PairWatch] = {}
 
     def receive(self, run: ReplyRecord) -> tuple[DriftNotice, ...]:
-        """Take in the next reply; the notices it raises, mostly none.
+        """Receive the next record and return the notices it raises, mostly none.
 
-        Replies of a trial's candidate are passed over: the trial judges them itself.
+        Replies of a trial's candidate are ignored: the trial judges them itself.
         """
         if run.about.arm is Arm.CANDIDATE:
             return ()
@@ -109,7 +107,7 @@ class DriftWatch:
         return tuple(self._pairs[pair].receive(run))
 
     def notices(self, runs: Iterable[ReplyRecord]) -> Iterator[DriftNotice]:
-        """Those that all these replies raise."""
+        """The notices that records raise."""
         for run in runs:
             yield from self.receive(run)
 
@@ -128,11 +126,11 @@ class _PairWatch:
 
 
 Worsening = tuple[float, int, float, int, float, tuple[str, ...]]
-"""The last six fields of a notice."""
+"""The last six fields of a ``DriftNotice``."""
 
 
 class _MeasureWatch:
-    """One figure of one pair; begins anew after a notice."""
+    """The detector for one figure of one pair; it is reset after a notice."""
 
     def __init__(self, name: str, seed: str) -> None:
         self._sign = -1 if WATCHED[name].rise else 1

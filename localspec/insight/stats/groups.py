@@ -1,4 +1,4 @@
-"""What replies are told apart by."""
+"""The groupings of replies: by pair, drafter, temperature, context, day and subject."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from localspec.runtime.figures import drafters_used
 from localspec.store import ReplyRecord
 
 Group = tuple[float | str, str]
-"""Sorts groups, and names one."""
+"""A sort key, and the name of the group."""
 
 NO_PAIR = "own files"
-"""Where model files were named on the command line."""
+"""The group of replies whose model files were given on the command line."""
 _CONTEXT_BORDERS = (256, 1024, 4096, 16384)
 
 
 def pair_of(run: ReplyRecord) -> str:
-    """Id of the pair, or what stands for none."""
+    """The id of the pair, or ``NO_PAIR``."""
     return run.about.pair_id or NO_PAIR
 
 
@@ -30,7 +30,7 @@ BY: Mapping[str, Callable[[ReplyRecord, tzinfo | None], Group]] = {
     "day": lambda run, zone: _named(f"{run.at.astimezone(zone):%Y-%m-%d}"),
     "subject": lambda run, zone: _named(subject_of(run.text)),
 }
-"""The group of a reply, by what is asked for; days begin at midnight in the zone, None is the system's."""
+"""The functions that return the group of a reply; days begin at midnight in the zone, None is the system's."""
 
 NEED_ROUNDS = ("drafter",)
 NEED_TEXTS = ("subject",)
@@ -46,7 +46,7 @@ def _temperature(run: ReplyRecord) -> Group:
 
 
 def _context(run: ReplyRecord) -> Group:
-    """Tokens of the prompt, in steps of a factor of four."""
+    """The group by tokens of the prompt, in steps of a factor of four."""
     if run.prompt_n is None:
         return -1, "unknown"
     below = 0

@@ -1,4 +1,4 @@
-"""What a person wants of a pair, and the days on which it was missed."""
+"""Objectives for the speed of a pair, and the days on which they were missed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from localspec.store import ReplyRecord
 
 @dataclass(frozen=True, slots=True)
 class Objectives:
-    """None is no objective."""
+    """The objectives for each day; None is no objective."""
 
     ttft_p95_s: float | None = None
-    """At most so long until the first token, in 95 of 100 replies."""
+    """The largest 95th percentile of the time to first token."""
     min_speedup: float | None = None
-    """At least so many times plain speed, in half of the replies."""
+    """The smallest median speed-up."""
 
     @property
     def any(self) -> bool:
@@ -29,7 +29,7 @@ class Objectives:
 
 
 def objectives_of(config: Config) -> Objectives:
-    """Those that are set."""
+    """The objectives in the settings."""
     values = {key: config.values.get(f"stats.{key}") for key in ("ttft_p95_s", "min_speedup")}
     return Objectives(**{key: float(value) for key, value in values.items() if isinstance(value, int | float)})
 
@@ -41,19 +41,19 @@ class Miss:
     day: str
     pair: str
     objective: str
-    """Name of the field of ``Objectives``."""
+    """The name of the field of ``Objectives``."""
     wanted: float
     was: float
     replies_n: int
-    """That were measured on that day."""
+    """Replies measured on that day."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As in ``--json``."""
+        """The object for ``--json``."""
         return asdict(self)
 
 
 def seconds(value: float | None) -> str:
-    """A duration with as many digits as it is worth.
+    """A duration with three significant digits or fewer.
 
     >>> seconds(0.0123), seconds(2.5), seconds(61.2)
     ('0.012 s', '2.50 s', '61 s')
@@ -64,11 +64,11 @@ def seconds(value: float | None) -> str:
 
 
 class ObjectiveWatch:
-    """Adds up replies by pair and day. Days begin at midnight in ``zone``; None is the system's."""
+    """Evaluates objectives by pair and day. Days begin at midnight in ``zone``; None is the system's."""
 
     def __init__(self, objectives: Objectives, zone: tzinfo | None = None) -> None:
         self.objectives = objectives
-        """May be changed at any time."""
+        """The objectives, which may be changed at any time."""
         self._zone = zone
         self._days: dict[tuple[str, str], tuple[Sketch, Sketch]] = {}
 
@@ -80,7 +80,7 @@ class ObjectiveWatch:
         speedup.add(run.timings.speedup_vs_plain)
 
     def misses(self) -> Iterator[Miss]:
-        """Oldest first."""
+        """The missed objectives, oldest first."""
         wanted_s, least = self.objectives.ttft_p95_s, self.objectives.min_speedup
         for (day, pair), (ttft, speedup) in sorted(self._days.items()):
             was_s, was = ttft.quantile(0.95), speedup.quantile(0.5)

@@ -1,4 +1,4 @@
-"""All replies together, day by day, and group by group."""
+"""The overview of replies: all together, by day, and by group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localspec.store import ReplyRecord
 
 @dataclass(slots=True)
 class Day:
-    """What the trend shows of a day."""
+    """The figures of a day."""
 
     replies_n: int = 0
     draft_n: int = 0
@@ -27,15 +27,15 @@ class Day:
 
     @property
     def speedup(self) -> float | None:
-        """The median."""
+        """The median speed-up."""
         return self.speedups.quantile(0.5)
 
 
 class Overview:
-    """Made in one pass. Days begin at midnight in ``zone``; None is the system's."""
+    """Figures updated one reply at a time. Days begin at midnight in ``zone``; None is the system's."""
 
     def __init__(self, by: str | None = None, zone: tzinfo | None = None) -> None:
-        """``by`` is a key of ``groups.BY``; it says what of a run must have been asked for."""
+        """``by`` is a key of ``groups.BY``, which determines the fields that records need."""
         self.by = by
         self.whole = Digest()
         self.pairs: set[str] = set()
@@ -60,15 +60,15 @@ class Overview:
             self._groups.setdefault(BY[self.by](run, self._zone), Digest()).add(run)
 
     def groups(self) -> list[tuple[str, Digest]]:
-        """By name, in their order."""
+        """The groups in order, by name."""
         return [(name, digest) for (_, name), digest in sorted(self._groups.items(), key=lambda item: item[0])]
 
     def days(self) -> list[tuple[str, Day]]:
-        """Those with replies, oldest first."""
+        """The days with replies, oldest first."""
         return sorted(self._days.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """As in ``--json``."""
+        """The object for ``--json``."""
         return {
             "since": self.first.isoformat() if self.first else None,
             "until": self.last.isoformat() if self.last else None,

@@ -1,6 +1,6 @@
-"""All figures of some replies as a page of text: quantiles, the histogram of acceptance, and the days.
+"""The page of figures as text: quantiles, the histogram of acceptance, and the days.
 
-Needs no colour; from 16 columns on it fits whatever width it is given.
+It needs no colour and fits any width from 16 columns on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from localspec.insight.stats.wording import SHOWN, ShownMeasure
 from localspec.runtime.figures import MISSING, percent, times
 
 WIDEST = 100
-"""Charts grow no wider."""
+"""The largest width of charts."""
 _SHAPE_BINS = 16
 _DAYS_N = 60
 _SHARES = (0.05, 0.5, 0.95, 0.99)
@@ -27,19 +27,19 @@ _TREND_HEAD = 10
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What is written on."""
+    """The format of the page."""
 
     width: int
-    """Characters in a line."""
+    """The width of a line in characters."""
     ascii_only: bool = False
 
 
 Line = tuple[str, bool]
-"""A line, and whether it is a heading."""
+"""A line, and True if it is a heading."""
 
 
 def page(overview: Overview, sheet: Sheet) -> Iterator[Line]:
-    """Everything but the sentence about what it rests on."""
+    """The lines of the page, without the sentence of ``wording.basis``."""
     yield from _measures(overview.whole, sheet)
     yield "", False
     yield from _acceptance(overview.whole, sheet)
@@ -62,7 +62,7 @@ def _measures(digest: Digest, sheet: Sheet) -> Iterator[Line]:
 
 
 def _narrow_measures(digest: Digest, sheet: Sheet) -> Iterator[Line]:
-    """The median and as many more as there is room for, on a line of their own where even the name would not fit."""
+    """The median and as many quantiles as fit, below the name where they do not fit beside it."""
     beside = sheet.width >= _HEAD + 2 * (_CELL + 2)
     room = sheet.width - _HEAD if beside else sheet.width
     order = (0.5, 0.95, 0.99, 0.05)

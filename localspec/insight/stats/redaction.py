@@ -1,4 +1,4 @@
-"""What must not leave the store, said as regular expressions."""
+"""Redaction: regular expressions for text that must not leave the store."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ REPLACEMENT = "[redacted]"
 
 
 class Redaction:
-    """Replaces whatever matches any of some patterns."""
+    """Replaces all text that matches a pattern."""
 
     def __init__(self, patterns: Sequence[re.Pattern[str]] = ()) -> None:
         self._patterns = tuple(patterns)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where ``text`` matches, from and to, in order and without overlaps."""
+        """The begin and end of all matches in ``text``, sorted and merged."""
         found = sorted(
             match.span()
             for pattern in self._patterns
@@ -41,7 +41,7 @@ class Redaction:
 
 
 def replaced(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """``text`` with these pieces of it replaced."""
+    """``text`` with the spans replaced."""
     pieces, at = [], 0
     for begin, end in spans:
         pieces += [text[at:begin], REPLACEMENT]
@@ -50,15 +50,15 @@ def replaced(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def touches(spans: Sequence[tuple[int, int]], begin: int, end: int) -> bool:
-    """Whether any of these pieces has a character from ``begin`` to before ``end``, or holds the point between."""
+    """True if a span overlaps the range from ``begin`` to ``end``, or contains the point between two characters."""
     place = bisect_right(spans, (end, -1))
     return place > 0 and spans[place - 1][1] > begin
 
 
 def read_rules(path: Path) -> Redaction:
-    """A regular expression of Python's ``re`` on each line; blank lines and those that begin with # say nothing.
+    """Read a file with a regular expression of Python's ``re`` on each line; blank lines and # comments are skipped.
 
-    Raises NotFoundError, or InputError with the line that is wrong.
+    Raises NotFoundError, or InputError that names the line.
     """
     patterns = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
@@ -69,9 +69,9 @@ def read_rules(path: Path) -> Redaction:
             pattern = re.compile(rule)
         except (re.error, OverflowError, RecursionError) as error:
             raise InputError(
-                f"{path}, line {number}: {rule!r} is no regular expression ({error}).", "Mend it."
+                f"{path}, line {number}: {rule!r} is not a regular expression ({error}).", "Correct it."
             ) from None
         patterns.append(pattern)
     if not patterns:
-        raise InputError(f"{path} has no rules.", "Write a regular expression on a line of its own.")
+        raise InputError(f"{path} has no rules.", "Write one regular expression on each line.")
     return Redaction(patterns)

@@ -1,4 +1,4 @@
-"""Quantiles of any number of values in little memory."""
+"""A quantile sketch: quantiles of any number of values in little memory."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 from collections import Counter
 
 RELATIVE_ERROR = 0.005
-"""How far a quantile may be from the value it stands for."""
+"""The largest relative error of a quantile."""
 
 _GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
 _LOG_GAMMA = math.log(_GAMMA)
 _SMALLEST = 1e-9
-"""Whatever is below counts as 0."""
+"""Smaller values count as 0."""
 
 
 class Sketch:
-    """DDSketch (Masson, Rim and Lee, VLDB 2019): buckets whose borders grow geometrically.
+    """DDSketch (Masson, Rim and Lee, VLDB 2019): buckets with geometric borders, for values of 0 and more.
 
-    For values of 0 and more; from a microsecond to an hour it needs some 2,200 buckets at most.
+    From a microsecond to an hour it needs at most about 2,200 buckets.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Sketch:
         self._zeros_n = 0
 
     def add(self, value: float | None) -> None:
-        """Count a value; None was not measured and counts as nothing."""
+        """Add a value; None is ignored."""
         if value is None or not math.isfinite(value):
             return
         value = max(value, 0.0)
@@ -47,7 +47,7 @@ class Sketch:
         return self.total / self.n if self.n else None
 
     def quantile(self, share: float) -> float | None:
-        """The smallest value that at least this share of all do not exceed, within ``RELATIVE_ERROR``."""
+        """The quantile of a share, within ``RELATIVE_ERROR``; None without values."""
         if not self.n:
             return None
         rank = max(1, math.ceil(share * self.n - 1e-9))
@@ -63,7 +63,7 @@ class Sketch:
         return self.most
 
     def histogram(self, low: float, high: float, bins: int) -> list[int]:
-        """How many values lie in each of ``bins`` bins of one width; what is outside goes to the ends."""
+        """Counts of values in ``bins`` bins of equal width; outliers go into the first and the last."""
         counts = [0] * bins
         if not self.n:
             return counts
@@ -75,5 +75,5 @@ class Sketch:
 
 
 def _middle(bucket: int) -> float:
-    """The value that is nearest to all of a bucket, relatively."""
+    """The value with the smallest relative distance to all of a bucket."""
     return math.exp((bucket - 1) * _LOG_GAMMA) * 2 * _GAMMA / (1 + _GAMMA)

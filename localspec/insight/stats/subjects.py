@@ -1,4 +1,4 @@
-"""What kind of text a reply is, by a few rules that anybody can follow by hand.
+"""The subject of a reply, by simple rules.
 
 In this order:
 
@@ -22,7 +22,7 @@ _FEW_WORDS = 20
 
 
 class Subject(StrEnum):
-    """A kind of text."""
+    """The kind of a text."""
 
     CODE = "code"
     JSON = "json"
@@ -32,7 +32,7 @@ class Subject(StrEnum):
 
 
 def subject_of(text: str) -> Subject:
-    """The kind of ``text``; see the module for the rules."""
+    """The kind of ``text``, by the rules of this module."""
     lines = [line for line in text.splitlines() if line.strip()]
     inside, outside = _sorted(lines)
     if _is_json("\n".join(inside if inside and not outside else lines)):
@@ -45,7 +45,7 @@ def subject_of(text: str) -> Subject:
 
 
 def _sorted(lines: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Lines inside of code fences and outside; the fences themselves are neither."""
+    """The lines inside and outside of code fences, without the fences."""
     inside: list[str] = []
     outside: list[str] = []
     fenced = False

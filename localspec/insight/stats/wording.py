@@ -1,4 +1,4 @@
-"""What figures of replies are called and how they are written: one wording for the command line and the chat app."""
+"""The names and formats of figures, shared by the command line and the chat app."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from localspec.runtime.figures import MISSING, length, nats, percent, speed, tim
 
 
 def whole(value: float | None) -> str:
-    """A number of things."""
+    """A whole number."""
     return MISSING if value is None else f"{value:.0f}"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownMeasure:
-    """A measure of ``digest.MEASURES`` in a table of quantiles."""
+    """A measure of ``digest.MEASURES`` as a row of a table of quantiles."""
 
     head: str
     measure: str
@@ -41,12 +41,12 @@ SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class GroupColumn:
-    """A figure of a group, in a table of groups."""
+    """A column of a table of groups."""
 
     head: str
     text: Callable[[Digest], str]
     optional: bool = False
-    """Whether it is left out first where it is narrow."""
+    """True if it is left out first on a narrow terminal."""
 
 
 def _quantile(measure: str, share: float, written: Callable[[float | None], str]) -> Callable[[Digest], str]:
@@ -69,32 +69,32 @@ OBJECTIVES: dict[str, tuple[str, str, Callable[[float], str]]] = {
     "ttft_p95_s": ("p95 of time to first token", "at most", seconds),
     "min_speedup": ("median speed-up", "at least", times),
 }
-"""Fields of ``Objectives``: what of a day is looked at, in which direction, and how it is written."""
+"""The fields of ``Objectives``: the name of the figure, the direction, and the format."""
 
 
 def wanted(miss: Miss) -> str:
-    """What was wanted of a day, as in "at most 1.50 s"."""
+    """The objective in words: "at most 1.50 s"."""
     _, sign, written = OBJECTIVES[miss.objective]
     return f"{sign} {written(miss.wanted)}"
 
 
-def replies_said(n: int) -> str:
-    """A number of replies with the word."""
+def replies_text(n: int) -> str:
+    """A number of replies in words."""
     return "1 reply" if n == 1 else f"{n:,} replies"
 
 
-def span_said(overview: Overview) -> str:
-    """The first day and the last, or the only one; empty without replies."""
+def span_text(overview: Overview) -> str:
+    """The first and the last day, or the only one; empty without replies."""
     ends = [moment for moment in (overview.first, overview.last) if moment is not None]
     return " to ".join(sorted({f"{moment.astimezone():%Y-%m-%d}" for moment in ends}))
 
 
 def basis(overview: Overview) -> str:
-    """What the figures rest on, in a sentence."""
+    """The basis of the figures in a sentence: replies, tokens, rounds and proposals."""
     digest = overview.whole
     of = f"of {next(iter(overview.pairs))}" if len(overview.pairs) == 1 else f"of {len(overview.pairs)} pairs"
     return (
-        f"{replies_said(digest.replies_n)} {of}, {span_said(overview)}: {digest.tokens_n:,} tokens in "
+        f"{replies_text(digest.replies_n)} {of}, {span_text(overview)}: {digest.tokens_n:,} tokens in "
         f"{digest.rounds_n:,} rounds; of {digest.draft_n:,} proposals {digest.accepted_n:,} were accepted "
         f"({percent(digest.acceptance)}) and {digest.ignored_n:,} ignored, past the end of a reply; "
         f"{length(digest.mean_acceptance_length)} tokens a round."

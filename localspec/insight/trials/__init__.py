@@ -1,8 +1,7 @@
-"""Trials: another draft, drafter or policy on a share of the turns, judged by what it does there.
+"""Trials: another draft, drafter or policy on a share of the turns, compared with the incumbent.
 
-A trial says what is tried, on which pair and on which share of turns (``trial``); chance, which can be checked
-afterwards, decides which side a turn is on (``assignment``). After every reply the two sides are compared
-(``comparison``) by a test that may be looked at at any time (``evidence``), and the candidate is promoted, which
-writes it into the settings (``promotion``), or rolled back. Trials lie in a file of their own (``book``); their
-replies lie with all others in the store.
+A ``trial`` defines the candidate, the pair and the share of turns. A reproducible random ``assignment`` decides the
+side of a turn. After every reply the sides are compared (``comparison``) by a sequential test (``evidence``), and the
+candidate is promoted, which writes it into the settings (``promotion``), or rolled back. Trials are stored in a file of
+their own (``book``), their replies with all others in the store.
 """

@@ -1,11 +1,11 @@
-"""Which side of a trial a turn is on.
+"""The assignment of turns to the sides of a trial.
 
-By a digest of the trial's id and the turn's: as good as chance, for ids are made by chance, independent of all that
-is said, the same whenever and wherever it is asked, and anybody can check it:
+The side comes from a digest of the ids of trial and turn. It is random because ids are, independent of all text,
+reproducible, and easy to check:
 
     printf '%s:%s' TRIAL TURN | sha256sum
 
-The first 13 hexadecimal digits as a fraction of 16^13: below the share the turn is the candidate's.
+If the first 13 hexadecimal digits as a fraction of 16^13 are below the share, the turn is the candidate's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WHOLE = float(1 << 4 * _DIGITS)
 
 
 def fraction(trial_id: str, unit: str) -> float:
-    """Where the unit falls, from 0 up to but not including 1.
+    """The random fraction of a unit, from 0 up to but not including 1.
 
     >>> round(fraction("0badcafe", "0123456789abcdef"), 6)
     0.92253
@@ -30,5 +30,5 @@ def fraction(trial_id: str, unit: str) -> float:
 
 
 def arm_of(trial_id: str, unit: str, share: float) -> Arm:
-    """The side of a turn or a conversation, by its id."""
+    """The side of a turn or a conversation."""
     return Arm.CANDIDATE if fraction(trial_id, unit) < share else Arm.INCUMBENT

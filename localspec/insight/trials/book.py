@@ -1,8 +1,8 @@
-"""The file of trials: ``trials.json`` beside the conversations, an array with the oldest first.
+"""The file of trials: ``trials.json`` beside the conversations, an array, oldest first.
 
-It is a file, and no table among the conversations, for three reasons: a trial decides how the next turn is made, also
-where the conversations cannot be opened; what it rested on stays when conversations are deleted; and a person can read
-it. Several programs may have it open: each change is made under a lock to the file as it then is.
+It is a file and not a table of the database for three reasons: a trial decides about the next turn also where the
+database cannot be opened; its figures stay when conversations are deleted; and a person can read it. Several programs
+may change it: each change is made under a lock to the current file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from localspec.base.file_lock import file_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.insight.trials.records import trial_from_dict, trial_to_dict
-from localspec.insight.trials.trial import End, Trial
+from localspec.insight.trials.trial import Trial, TrialEnd
 
 _MOST_BYTES = 64_000_000
 
@@ -34,7 +34,7 @@ def _new_id() -> str:
 
 
 class TrialBook:
-    """The trials there are. Reads the file again whenever it has changed."""
+    """The stored trials. The file is read again whenever it has changed."""
 
     def __init__(self, path: Path | None = None, new_id: Callable[[], str] = _new_id) -> None:
         self.path = path or trials_file()
@@ -43,18 +43,18 @@ class TrialBook:
         self._trials: tuple[Trial, ...] = ()
 
     def trials(self) -> tuple[Trial, ...]:
-        """Oldest first. Raises StoreError for a file that cannot be read."""
-        stamp = self._look()
+        """All trials, oldest first. Raises StoreError."""
+        stamp = self._file_stamp()
         if stamp != self._stamp:
             self._trials, self._stamp = self._read(), stamp
         return self._trials
 
     def running(self, pair: str | None) -> Trial | None:
-        """The one that is under way on a pair: there is at most one. Raises StoreError."""
+        """The running trial on a pair, of which there is at most one. Raises StoreError."""
         return next((trial for trial in self.trials() if trial.end is None and trial.pair == pair), None)
 
     def find(self, beginning: str) -> Trial:
-        """The trial whose id begins so. Raises NotFoundError for none, UsageError for several, StoreError."""
+        """The trial whose id has this beginning. Raises NotFoundError for none, UsageError for several, StoreError."""
         found = [trial for trial in self.trials() if trial.id.startswith(beginning.lower())]
         if not found or not beginning:
             raise NotFoundError(f"No trial has an id that begins with {beginning!r}.", "`localspec trials` lists them.")
@@ -66,12 +66,12 @@ class TrialBook:
         return found[0]
 
     def begin(self, trial: Trial) -> Trial:
-        """Write a new one down, with an id of its own. Raises UsageError if one runs on that pair, StoreError."""
+        """Store a new trial with a new id. Raises UsageError if one runs on that pair, StoreError."""
         with self._changing():
             running = self.running(trial.pair)
             if running is not None:
                 raise UsageError(
-                    f"The trial {running.id} runs on {trial.pair} already; two at once would blur each other.",
+                    f"The trial {running.id} already runs on {trial.pair}; two at once would disturb each other.",
                     f"End it first: localspec trials stop {running.id}",
                 )
             taken = {each.id for each in self.trials()}
@@ -79,11 +79,11 @@ class TrialBook:
             self._write((*self.trials(), begun))
         return begun
 
-    def end(self, trial_id: str, end: Callable[[Trial], End]) -> Trial | None:
-        """End a trial that is under way, whatever ``end`` does for that; None if it has ended meanwhile.
+    def end(self, trial_id: str, end: Callable[[Trial], TrialEnd]) -> Trial | None:
+        """End a running trial with the result of ``end``; None if it has ended meanwhile.
 
-        ``end`` is called under the lock, so that of several programs one alone acts. Raises StoreError, and what
-        ``end`` raises, in which case the trial goes on.
+        ``end`` is called under the lock, so that only one of several programs acts. Raises StoreError, and what ``end``
+        raises; the trial then goes on.
         """
         with self._changing():
             trial = self.find(trial_id)
@@ -92,7 +92,7 @@ class TrialBook:
             return self._replaced(replace(trial, end=end(trial)))
 
     def amend(self, trial: Trial) -> Trial:
-        """Write down what has become of a trial that has ended. Raises StoreError."""
+        """Replace a stored trial that has ended. Raises StoreError."""
         with self._changing():
             return self._replaced(trial)
 
@@ -100,7 +100,7 @@ class TrialBook:
         self._write(tuple(trial if each.id == trial.id else each for each in self.trials()))
         return trial
 
-    def _look(self) -> tuple[int, int] | None:
+    def _file_stamp(self) -> tuple[int, int] | None:
         try:
             status = self.path.stat()
         except OSError:
@@ -128,7 +128,7 @@ class TrialBook:
         text = json.dumps([trial_to_dict(trial) for trial in trials], indent=1) + "\n"
         with self._explained():
             replace_file(self.path, text.encode())
-        self._trials, self._stamp = trials, self._look()
+        self._trials, self._stamp = trials, self._file_stamp()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

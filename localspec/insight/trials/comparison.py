@@ -1,4 +1,4 @@
-"""The two sides of a trial beside each other, reply by reply, and what follows from them."""
+"""The comparison of the two sides of a trial, updated reply by reply, and its verdict."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from localspec.insight.trials.trial import Outcome, Trial
 from localspec.store import Arm, ReplyRecord, ReplyState
 
 _WEIGHTS = {"tokens_per_second": 0.5, "ttft_s": 0.25, "failures": 0.25}
-"""Of the measures that a candidate can be rolled back for. A weighted mean of evidence is evidence."""
+"""The weights of the measures for a rollback. A weighted mean of evidence is evidence."""
 _FEWEST_TOKENS_N = 8
-"""Below these a reply's speed is that of its first rounds."""
+"""The shortest reply whose speed counts."""
 _PROMPT_STEP = 4
-"""Prompts are alike if the tokens read differ by less than this factor."""
+"""The factor between strata of prompt length."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialVerdict:
-    """The end that the evidence calls for."""
+    """The outcome that the evidence supports."""
 
     outcome: Outcome
     measure: str | None
-    """What the candidate is worse or better in; None if nothing was shown."""
+    """The decisive measure; None if nothing was shown."""
 
 
 class Side:
@@ -38,10 +38,10 @@ class Side:
 
     def __init__(self) -> None:
         self.digest = Digest()
-        """All replies that have figures."""
+        """The digest of all replies with figures."""
         self.failed_n = 0
         self.units_n = 0
-        """Turns or conversations that count as evidence."""
+        """The number of turns or conversations that count as evidence."""
 
     @property
     def replies_n(self) -> int:
@@ -59,20 +59,20 @@ class Side:
 
 @dataclass(slots=True)
 class _Unit:
-    """What is known of a turn or a conversation before it is bet on."""
+    """The outcomes of a turn or a conversation, for one bet."""
 
     arm: Arm
     failed: bool
     speeds: list[float]
-    """Normal scores of its replies."""
+    """The normal scores of its replies."""
     waits: list[float]
 
 
 class Comparison:
-    """Takes the trial's replies one after another, oldest first.
+    """Receives the trial's replies one after another, oldest first.
 
-    Every turn, or conversation, is bet on once: a turn by its first reply, for the same question asked again fares
-    alike; a conversation by its replies up to those of the next one. Further replies are shown, and tell nothing.
+    There is one bet for every turn or conversation: for a turn on its first reply, because further ones are similar;
+    for a conversation on its replies until the next one begins. Later replies count for the figures only.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -87,21 +87,21 @@ class Comparison:
         self._logs: defaultdict[Hashable, dict[Arm, list[float]]] = defaultdict(lambda: {arm: [] for arm in Arm})
 
     def receive(self, run: ReplyRecord) -> None:
-        """Take in the next reply; of another trial, or of none, nothing is taken."""
+        """Receive the next reply; those of other trials are ignored."""
         arm = run.about.arm
         if run.about.trial != self._trial.id or arm is None:
             return
         self.sides[arm].add(run)
         unit = run.conversation if self._trial.sticky else run.question or run.message
         if unit not in self._seen:
-            self._settle()
+            self._close_unit()
             self._seen.add(unit)
             self._latest, self._open = unit, _Unit(arm, False, [], [])
             self.sides[arm].units_n += 1
         if self._open is not None and unit == self._latest:
             self._take(run, self._open)
             if not self._trial.sticky:
-                self._settle()
+                self._close_unit()
 
     def _take(self, run: ReplyRecord, unit: _Unit) -> None:
         if run.state is ReplyState.FAILED:
@@ -116,8 +116,8 @@ class Comparison:
             read = round(math.log(max(run.timings.prompt_n, 1), _PROMPT_STEP))
             _append(unit.waits, self._wait_ranks.score(-ttft_s, read))
 
-    def _settle(self) -> None:
-        """Bet on the unit that is over."""
+    def _close_unit(self) -> None:
+        """Bet on the open unit."""
         unit, self._open = self._open, None
         if unit is None:
             return
@@ -133,7 +133,7 @@ class Comparison:
 
     @property
     def worse(self) -> dict[str, float]:
-        """Evidence that the candidate is worse, by measure. If it is not, one reaches 1 / a with at most a."""
+        """The evidence that the candidate is worse, by measure. If it is not, P(evidence >= 1 / a) is at most a."""
         return {
             "tokens_per_second": self._speed.worse,
             "ttft_s": self._wait.worse,
@@ -142,17 +142,17 @@ class Comparison:
 
     @property
     def evidence_worse(self) -> float:
-        """Of all measures together."""
+        """The evidence that it is worse, over all measures."""
         return sum(_WEIGHTS[name] * owned for name, owned in self.worse.items())
 
     @property
     def evidence_better(self) -> float:
-        """That it is faster."""
+        """The evidence that it is faster."""
         return self._speed.better
 
     @property
     def gain(self) -> float | None:
-        """How many times as fast the candidate is on like replies; None if no two are alike.
+        """The speed of the candidate over the incumbent's on similar replies; None without such replies.
 
         Hodges and Lehmann's estimate: the median of all ratios within strata.
         """
@@ -165,11 +165,11 @@ class Comparison:
         return math.exp(median(ratios)) if ratios else None
 
     def verdict(self) -> TrialVerdict | None:
-        """None while it is open."""
+        """The verdict; None while it is open."""
         bar = 1 / self._trial.error
         if self.evidence_worse >= bar:
             return TrialVerdict(Outcome.ROLLED_BACK, max(_WEIGHTS, key=lambda name: _WEIGHTS[name] * self.worse[name]))
-        # What is faster and begins later, or fails, is no better: then time will show which way it goes.
+        # A candidate that is faster but begins later, or fails more, is not promoted yet.
         if self.evidence_better >= bar and self.evidence_worse <= 1 and not self._fails_more:
             return TrialVerdict(Outcome.PROMOTED, "tokens_per_second")
         return TrialVerdict(Outcome.UNDECIDED, None) if self.units_n >= self._trial.most_n else None
@@ -180,7 +180,7 @@ class Comparison:
         return ours.failed_n * theirs.replies_n > theirs.failed_n * ours.replies_n
 
     def to_dict(self) -> dict[str, Any]:
-        """As in ``--json``, and as kept with a trial that has ended."""
+        """The object for ``--json``, also stored with a trial that has ended."""
         return {
             "arms": {str(arm): _side_to_dict(side) for arm, side in self.sides.items()},
             "gain": self.gain,
@@ -192,7 +192,7 @@ class Comparison:
 
 
 def compared(trial: Trial, runs: Iterable[ReplyRecord]) -> Comparison:
-    """All that there is of a trial."""
+    """The comparison after all records of a trial."""
     comparison = Comparison(trial)
     for run in runs:
         comparison.receive(run)

@@ -1,4 +1,4 @@
-"""Ending a trial: what is written, and what is said of it."""
+"""The end of a trial: the decision, the stored result, and the sentences about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localspec.insight.stats.objectives import seconds
 from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import Comparison, TrialVerdict
 from localspec.insight.trials.promotion import promote, undo
-from localspec.insight.trials.trial import End, Outcome, Trial, in_words
+from localspec.insight.trials.trial import Outcome, Trial, TrialEnd, in_words
 from localspec.runtime.figures import speed
 from localspec.store import Arm
 
@@ -19,7 +19,7 @@ Clock = Callable[[], datetime]
 
 
 def reason(trial: Trial, comparison: Comparison, verdict: TrialVerdict) -> str:
-    """Why it ends so, in a sentence."""
+    """The reason for a verdict in a sentence."""
     ours, theirs = comparison.sides[Arm.CANDIDATE], comparison.sides[Arm.INCUMBENT]
     basis = f"{comparison.units_n} {trial.units}, {ours.units_n} of them the candidate's"
     if verdict.measure == "failures":
@@ -41,10 +41,10 @@ def _speeds(comparison: Comparison) -> str:
     return f"On like replies it is {abs(gain - 1) * 100:.0f} % {'faster' if gain > 1 else 'slower'}; {medians}"
 
 
-def settle(book: TrialBook, trial: Trial, comparison: Comparison, clock: Clock) -> str:
-    """End the trial if the evidence calls for it; what to tell the person, empty if nothing is to be told.
+def decide(book: TrialBook, trial: Trial, comparison: Comparison, clock: Clock) -> str:
+    """End the trial if the evidence supports it; returns the sentences for the user, empty if it goes on.
 
-    Raises StoreError if that cannot be written down, and what writing settings raises; the trial then goes on.
+    Raises StoreError if the end cannot be stored, and what writing settings raises; the trial then goes on.
     """
     verdict = comparison.verdict()
     if verdict is None or (verdict.outcome is Outcome.PROMOTED and not trial.promotes):
@@ -63,12 +63,12 @@ def end(
     *,
     by: str = "test",
 ) -> str:
-    """End it so, unless it has ended meanwhile; what to tell the person. Raises as ``settle``."""
+    """End the trial with an outcome; returns the sentences, empty if it has ended meanwhile. Raises as ``decide``."""
     sentences: list[str] = []
 
-    def act(current: Trial) -> End:
+    def act(current: Trial) -> TrialEnd:
         figures = {} if comparison is None else comparison.to_dict()
-        ended = End(outcome, clock(), why, by, figures)
+        ended = TrialEnd(outcome, clock(), why, by, figures)
         if outcome is Outcome.PROMOTED:
             promoted = promote(current)
             sentences.extend(promoted.sentences)
@@ -83,11 +83,9 @@ def end(
 
 
 def take_back(book: TrialBook, trial: Trial, clock: Clock) -> str:
-    """Undo a promotion; what became of what it wrote, in sentences. Raises UsageError if there is nothing to undo."""
+    """Undo a promotion; returns sentences about the restored settings. Raises UsageError if there was none."""
     if trial.end is None or trial.end.outcome is not Outcome.PROMOTED:
-        raise UsageError(
-            f"The trial {trial.id} has ended, and nothing was promoted by it.", "There is nothing to undo."
-        )
+        raise UsageError(f"The trial {trial.id} has ended without a promotion.", "There is nothing to undo.")
     sentences = undo(trial.end.written, trial.end.added_pair)
     why = f"{trial.end.why} Promoted {trial.end.at.astimezone():%Y-%m-%d %H:%M}, and taken back."
     undone = replace(
@@ -98,5 +96,5 @@ def take_back(book: TrialBook, trial: Trial, clock: Clock) -> str:
 
 
 def not_loaded(book: TrialBook, trial: Trial, error: LocalSpecError, comparison: Comparison, clock: Clock) -> str:
-    """The candidate cannot be loaded, for which no test is needed. Raises as ``settle``."""
+    """End a trial whose candidate cannot be loaded. Raises as ``decide``."""
     return end(book, trial, Outcome.ROLLED_BACK, f"It cannot be loaded: {error.message}", comparison, clock)

@@ -1,4 +1,4 @@
-"""The candidate becomes what is set: in the settings of the pair, or the user's own pairs where the draft changes."""
+"""The promotion of a candidate: into the settings of the pair, or for another draft into the user's own pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OFF = "off"
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What was written, for the record, and in sentences."""
+    """The written settings, as records and in sentences."""
 
     written: tuple[PromotedSetting, ...] = ()
     added_pair: str | None = None
@@ -28,7 +28,7 @@ class Promoted:
 
 
 def promote(trial: Trial) -> Promoted:
-    """Write the candidate into the settings, all of it or nothing. Raises ConfigError and what naming a pair raises."""
+    """Write the candidate into the settings, all or nothing. Raises ConfigError, and what adding a pair raises."""
     written: list[PromotedSetting] = []
     added: str | None = None
     sentences: list[str] = []
@@ -57,7 +57,7 @@ def promote(trial: Trial) -> Promoted:
 
 
 def undo(written: tuple[PromotedSetting, ...], added_pair: str | None) -> list[str]:
-    """Put back what ``promote`` wrote, where it still stands; what became of it, in sentences. Raises ConfigError."""
+    """Restore the settings that ``promote`` wrote, unless changed since; returns sentences. Raises ConfigError."""
     sentences = []
     for each in reversed(written):
         now = read_config().of_pair(each.pair).get(each.setting)
@@ -80,16 +80,16 @@ def undo(written: tuple[PromotedSetting, ...], added_pair: str | None) -> list[s
 
 
 def _settings(trial: Trial, pair_id: str) -> dict[str, Value | None]:
-    """What the pair is to have in its table: all that was tried.
+    """The settings to write for the pair: those of the candidate.
 
-    If that is another pair than the trial began with, also what it was tried under, where it says nothing itself.
+    For another pair than the trial's, also the settings of the trial's pair that it does not have itself.
     """
     config = read_config()
     has = config.of_pair(pair_id)
     inherited = {name: value for name, value in config.of_pair(trial.pair).items() if name not in has}
     tried = {setting(each.name).name: _as_setting(each) for each in trial.changes if each.name != "draft"}
     if tried.get(_SPEC) == _OFF and _DEPTH in tried:
-        # Without drafters there is no depth, of which the file would make a contradiction.
+        # Without drafters a depth would be a contradiction in the file.
         tried[_DEPTH] = None
     return inherited | tried
 
@@ -103,13 +103,13 @@ def _set(name: str, value: Value | None, pair: str | None = None) -> PromotedSet
 
 
 def _name(written: PromotedSetting) -> str:
-    """As in the file."""
+    """The name of the setting in the file."""
     known = find_setting(written.setting)
     return written.setting if known is None else known.name_in(written.pair)
 
 
 def _as_setting(change: Change) -> Value | None:
-    """The candidate's value as the file has it; None where that is not to set it."""
+    """The candidate's value in the form of the file; None to leave it unset."""
     if change.name == "spec":
         return AUTO if change.after is None else ",".join(change.after) or _OFF
     if change.after is None:
@@ -119,13 +119,13 @@ def _as_setting(change: Change) -> Value | None:
 
 
 def _value(recorded: object) -> Value | None:
-    """A value as it is set, from how JSON has it."""
+    """The value of a setting from its JSON form."""
     value: Value | None = tuple(recorded) if isinstance(recorded, list) else recorded  # type: ignore[assignment]
     return value
 
 
 def _add_pair(trial: Trial) -> str:
-    """A pair of the trial's target and the draft that was tried; its id."""
+    """Add a pair of the trial's target and the candidate's draft; returns its id."""
     draft = next(Path(change.after) for change in trial.changes if change.name == "draft")
     catalogue = load_catalogue()
     pair = catalogue.find(trial.pair)

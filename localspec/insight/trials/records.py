@@ -1,4 +1,4 @@
-"""Trials as JSON objects and back."""
+"""The JSON form of trials."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial
+from localspec.insight.trials.trial import Change, Outcome, PromotedSetting, Trial, TrialEnd
 
 Data = Mapping[str, Any]
 
 
 def trial_to_dict(trial: Trial) -> dict[str, Any]:
-    """As in the file, and in ``--json``."""
+    """The object for the file and for ``--json``."""
     data = asdict(trial) | {"begun": trial.begun.isoformat(), "changes": [_change(each) for each in trial.changes]}
     if trial.end is not None:
         data["end"] |= {"at": trial.end.at.isoformat()}
@@ -22,9 +22,9 @@ def trial_to_dict(trial: Trial) -> dict[str, Any]:
 
 
 def trial_from_dict(data: Data) -> Trial:
-    """Undo ``trial_to_dict``; unknown fields are passed over.
+    """Parse the object of ``trial_to_dict``; unknown fields are ignored.
 
-    Raises KeyError, TypeError or ValueError for what is none.
+    Raises KeyError, TypeError or ValueError if it is malformed.
     """
     known = _known(Trial, data)
     known["begun"] = datetime.fromisoformat(data["begun"])
@@ -59,12 +59,12 @@ def _field(name: str, value: Any) -> Any:
     return tuple(value) if name == "spec" else value
 
 
-def _end_from(data: Data) -> End:
-    known = _known(End, data)
+def _end_from(data: Data) -> TrialEnd:
+    known = _known(TrialEnd, data)
     known["outcome"] = Outcome(data["outcome"])
     known["at"] = datetime.fromisoformat(data["at"])
     known["written"] = tuple(PromotedSetting(**_known(PromotedSetting, each)) for each in data.get("written") or ())
-    return End(**known)
+    return TrialEnd(**known)
 
 
 def _known(kind: type[Any], data: Data) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is tried against what, on which turns, and by which rule it ends."""
+"""A trial: the candidate's changes, the share of turns, the rule for the end, and the outcome."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.store import Arm
 
 REPLY_FIELDS = ("spec", "depth")
-"""Fields of ``ReplyOptions`` that can be tried: they differ from turn to turn at no cost."""
+"""Fields of ``ReplyOptions`` that can be tried; they can differ from turn to turn at no cost."""
 LOAD_FIELDS = (
     *("draft", "threads", "draft_threads", "gpu_layers", "draft_gpu_layers", "device", "draft_device"),
     *("flash_attn", "mmap"),
 )
-"""Fields of ``LoadOptions`` that can be tried. None changes what is said, only how soon; each needs a load."""
+"""Fields of ``LoadOptions`` that can be tried. They change the speed, not the text, and each needs a load."""
 
 DEFAULT_SHARE = 0.2
 DEFAULT_ERROR = 0.05
@@ -29,21 +29,21 @@ class Change:
     """One field in which the candidate differs."""
 
     name: str
-    """Out of ``REPLY_FIELDS`` or ``LOAD_FIELDS``."""
+    """A field in ``REPLY_FIELDS`` or ``LOAD_FIELDS``."""
     before: Any
     """The incumbent's value."""
     after: Any
 
 
 class Outcome(StrEnum):
-    """How a trial ended."""
+    """The outcome of a trial."""
 
     PROMOTED = "promoted"
     ROLLED_BACK = "rolled back"
     UNDECIDED = "undecided"
-    """As many turns as were agreed on have shown no difference; the incumbent stays."""
+    """The agreed number of turns has shown no difference; the incumbent stays."""
     STOPPED = "stopped"
-    """By a person, before it was decided; the incumbent stays."""
+    """A person stopped it before it was decided; the incumbent stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,74 +51,74 @@ class PromotedSetting:
     """A setting that a promotion wrote."""
 
     setting: str
-    """As ``section.key``."""
+    """The name of the setting, ``section.key``."""
     before: Any
     """None if it was not set."""
     after: Any
     pair: str | None = None
-    """The pair in whose table it stands; None if it is for all."""
+    """The pair in whose table it is; None for all pairs."""
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How a trial ended, with what it rested on: the replies themselves may be deleted later."""
+class TrialEnd:
+    """The end of a trial with its figures, because its replies may be deleted later."""
 
     outcome: Outcome
     at: datetime
     why: str
-    """In a sentence."""
+    """The reason in a sentence."""
     by: str = "test"
-    """``test``, or ``person``."""
+    """``test`` or ``person``."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """As ``Comparison.to_dict``."""
+    """The object of ``Comparison.to_dict``."""
     written: tuple[PromotedSetting, ...] = ()
     added_pair: str | None = None
-    """Id of the pair that a promotion added to the user's own."""
+    """The id of a pair that the promotion added to the user's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A trial, under way while ``end`` is None."""
+    """A trial, which is running while ``end`` is None."""
 
     id: str
     """Eight hexadecimal digits."""
     pair: str
-    """Id of the pair on which it is tried."""
+    """The id of the pair."""
     changes: tuple[Change, ...]
-    """At least one, each of another field."""
+    """The candidate's changes: at least one, each of another field."""
     begun: datetime
     share: float = DEFAULT_SHARE
-    """Of turns, or of conversations, that go to the candidate: above 0, below 1."""
+    """The share of turns or conversations for the candidate, above 0 and below 1."""
     error: float = DEFAULT_ERROR
-    """How probable it is, at most, that a candidate is rolled back that is no worse; or promoted that is no better."""
+    """The greatest chance of rolling back a candidate that is not worse, and of promoting one that is not better."""
     most_n: int = DEFAULT_MOST_N
-    """Turns, or conversations, of both sides after which it ends undecided."""
+    """The number of turns or conversations of both sides after which it ends undecided."""
     promotes: bool = True
-    """Whether a candidate that is better is promoted; otherwise that is only said, and a person decides."""
+    """True if a better candidate is promoted automatically; otherwise a person decides."""
     candidate_pair: str | None = None
-    """Id of the pair whose draft is tried, if it is catalogued."""
-    end: End | None = None
+    """The id of the pair whose draft is tried, if it is catalogued."""
+    end: TrialEnd | None = None
 
     @property
     def sticky(self) -> bool:
-        """Whether the candidate has to be loaded, so that a conversation stays on the side it began on."""
+        """True if the candidate must be loaded, so that a conversation stays on the side on which it began."""
         return any(change.name in LOAD_FIELDS for change in self.changes)
 
     @property
     def units(self) -> str:
-        """What is assigned to a side."""
+        """The units that are assigned to sides."""
         return "conversations" if self.sticky else "turns"
 
     def suits(self, chat_config: ChatConfig) -> bool:
-        """Whether ``chat_config`` is what the trial began from, in the pair and in all that is tried."""
+        """True if ``chat_config`` is the incumbent, in the pair and in all tried fields."""
         return chat_config.pair_id == self.pair and self._has(chat_config, Arm.INCUMBENT)
 
     def is_candidate(self, chat_config: ChatConfig) -> bool:
-        """Whether ``chat_config`` is the candidate."""
+        """True if ``chat_config`` is the candidate."""
         return chat_config.pair_id == self.pair and self._has(chat_config, Arm.CANDIDATE)
 
     def with_arm(self, chat_config: ChatConfig, arm: Arm) -> ChatConfig:
-        """``chat_config`` as that side has it; of the two what it now is does not matter."""
+        """``chat_config`` with the tried fields of a side."""
         values = {change.name: self._value(change, arm) for change in self.changes}
         reply = {name: value for name, value in values.items() if name in REPLY_FIELDS}
         load = {name: value for name, value in values.items() if name in LOAD_FIELDS}
@@ -137,13 +137,13 @@ def value_of(chat_config: ChatConfig, name: str) -> Any:
 
 
 def changes_between(incumbent: ChatConfig, candidate: ChatConfig) -> tuple[Change, ...]:
-    """All fields that can be tried in which the two differ."""
+    """The tried fields in which two configurations differ."""
     pairs = ((name, value_of(incumbent, name), value_of(candidate, name)) for name in (*REPLY_FIELDS, *LOAD_FIELDS))
     return tuple(Change(name, before, after) for name, before, after in pairs if before != after)
 
 
 def worded(name: str, value: Any) -> str:
-    """A value as the command line would have it."""
+    """A value as on the command line."""
     if name == "spec":
         return "auto" if value is None else ",".join(value) or "off"
     if name == "draft":
@@ -154,7 +154,7 @@ def worded(name: str, value: Any) -> str:
 
 
 def in_words(trial: Trial) -> str:
-    """What is tried: "depth 6 instead of auto"."""
+    """The changes in words: "depth 6 instead of auto"."""
     return ", ".join(
         f"{change.name.replace('_', ' ')} {worded(change.name, change.after)} "
         f"instead of {worded(change.name, change.before)}"

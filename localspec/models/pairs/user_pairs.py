@@ -13,6 +13,7 @@ from localspec.base.errors import OWN_FOLDER, ConfigError, InputError, UsageErro
 from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
+from localspec.base.toml_text import toml_string
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.schema import MOST_BYTES, read_pairs
 
@@ -105,17 +106,16 @@ def _fields(model: ModelFile) -> dict[str, str | int | bool | None]:
 def _entries(fields: Mapping[str, str | int | bool | None]) -> Iterator[str]:
     for name, value in fields.items():
         if value:
-            yield f"{name} = {_quoted(value) if isinstance(value, str) else str(value).lower()}"
+            yield f"{name} = {_toml_text(value) if isinstance(value, str) else str(value).lower()}"
 
 
-def _quoted(text: str) -> str:
-    """``text`` as a TOML basic string. Raises InputError if it is not UTF-8."""
+def _toml_text(text: str) -> str:
+    """``text`` as a TOML string. Raises InputError if it is not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(f"{text!r} is not UTF-8, and cannot be written to pairs.toml.", "Rename the file.") from error
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+    return toml_string(text)
 
 
 def _replace(text: str, kept: tuple[Pair, ...], added: str | None = None) -> None:

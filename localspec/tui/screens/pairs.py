@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from localspec.chat.commands import places
-from localspec.chat.pairs.browser import Browser, deed_words
-from localspec.chat.pairs.entry import Deed
+from localspec.chat.pairs.browser import Browser, action_text
+from localspec.chat.pairs.entry import PairAction
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
@@ -100,8 +100,8 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         take = key_of(self, places.PAIR_TAKE)
         question = self._browser.question(take)
         self._details.show(marked, question)
-        deed = deed_words(marked)
-        pairs = [(take, f"once more: {deed}" if question else deed)] if deed else []
+        action = action_text(marked)
+        pairs = [(take, f"once more: {action}" if question else action)] if action else []
         if marked and marked.download and marked.download.active:
             pairs.append((key_of(self, places.PAIR_STOP), "stop"))
         pairs += [(key_of(self, places.PAIR_DETAILS), "details")] if marked else []
@@ -121,9 +121,9 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
     @handles(places.PAIR_TAKE)
     def take(self) -> None:
         marked = self._browser.marked
-        if marked is None or marked.deed is Deed.NOTHING:
+        if marked is None or marked.action is PairAction.NOTHING:
             return
-        if marked.deed not in (Deed.FETCH, Deed.RESUME, Deed.RETRY):
+        if marked.action not in (PairAction.FETCH, PairAction.RESUME, PairAction.RETRY):
             self.dismiss(marked.pair.id)
         elif self._browser.agreed(marked):
             self._controller.library.fetch(marked.pair.id)

@@ -13,7 +13,7 @@ from localspec.base.errors import PairMismatchError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.tally import Tally
-from localspec.insight.bench.run import Bench, Orders
+from localspec.insight.bench.run import Bench, BenchPlan
 from localspec.insight.bench.trials import conditions
 from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.chat_config import ChatConfig
@@ -143,8 +143,8 @@ class VirtualWorld:
         self, *names: str, depths: Sequence[int | None] = (3,), repeats: int = 3, limit_s: float = 1e9, tokens: int = 48
     ) -> Bench:
         """Measure these pairs at temperature 0."""
-        orders = Orders(PROMPTS, conditions([None], depths, [0.0]), repeats, tokens, 0, limit_s)
-        done = Bench(orders, self.open_pair, self._shares, lambda what, share: None, self.clock)
+        plan = BenchPlan(PROMPTS, conditions([None], depths, [0.0]), repeats, tokens, 0, limit_s)
+        done = Bench(plan, self.open_pair, self._shares, lambda what, share: None, self.clock)
         done.run([chat_config(name) for name in names])
         return done
 

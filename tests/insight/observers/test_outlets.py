@@ -15,7 +15,7 @@ from localspec.engine.events import Event, Round, Started
 from localspec.engine.wire import event_from_dict
 from localspec.insight.metrics.server import MetricsServer
 from localspec.insight.metrics.stored import StoredMetrics
-from localspec.insight.observers import Everybody
+from localspec.insight.observers import ObserverGroup
 from localspec.insight.observers.auditing import Auditing
 from localspec.insight.observers.metering import Metering
 from localspec.insight.stats.audit import AuditLog
@@ -157,8 +157,8 @@ def test_nothing_is_logged_after_the_end(tmp_path: Path) -> None:
 def test_everybody_hears_the_same(tmp_path: Path) -> None:
     """In the order it is said."""
     one, other = Auditing(AuditLog(tmp_path / "a")), Auditing(AuditLog(tmp_path / "b"))
-    make(Store.in_memory(), Everybody([one, other]), ABOUT, REPLIES[0], None)
-    make(Store.in_memory(), Everybody([one, other]), ABOUT, REPLIES[1][:1], EngineError("It stopped."))
+    make(Store.in_memory(), ObserverGroup([one, other]), ABOUT, REPLIES[0], None)
+    make(Store.in_memory(), ObserverGroup([one, other]), ABOUT, REPLIES[1][:1], EngineError("It stopped."))
     told = [
         [{**each, "at": "", "reply": ""} for each in records(tmp_path / name) if each["event"] != "begin"]
         for name in "ab"

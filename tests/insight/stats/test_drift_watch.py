@@ -121,7 +121,7 @@ def test_likely_causes(changed: Kind, cause: str) -> None:
     assert raised
     for _, notice in raised:
         assert [each[: len(cause)] for each in notice.causes] == ([cause] if cause else [])
-        assert ("nothing that is on record changed" in notice.text) is (not cause)
+        assert ("no recorded option changed" in notice.text) is (not cause)
 
 
 def test_a_slow_machine_is_no_matter_of_acceptance() -> None:

@@ -10,7 +10,7 @@ import pytest
 from localspec.base.errors import LocalSpecError, NotFoundError, StoreError, UsageError
 from localspec.insight.trials.book import TrialBook, trials_file
 from localspec.insight.trials.records import trial_from_dict, trial_to_dict
-from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial, changes_between, in_words
+from localspec.insight.trials.trial import Change, Outcome, PromotedSetting, Trial, TrialEnd, changes_between, in_words
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.store import Arm
@@ -21,7 +21,7 @@ BOTH = replace(
     changes=(Change("spec", None, ("draft", "suffix")), Change("draft", None, Path("other.gguf"))),
     candidate_pair="other",
 )
-ENDED = End(
+ENDED = TrialEnd(
     Outcome.PROMOTED,
     NOW,
     "It is faster.",
@@ -69,7 +69,7 @@ def test_a_trial_ends_once(book: TrialBook) -> None:
     """Whoever comes second acts no more; if acting fails, it goes on."""
     begun = book.begin(TRIAL)
 
-    def fails(_: Trial) -> End:
+    def fails(_: Trial) -> TrialEnd:
         raise StoreError("The disk is full.")
 
     with pytest.raises(StoreError):

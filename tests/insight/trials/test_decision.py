@@ -10,7 +10,7 @@ import pytest
 from localspec.config import config_file, read_config
 from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import Comparison
-from localspec.insight.trials.decision import settle
+from localspec.insight.trials.decision import decide
 from localspec.insight.trials.trial import Outcome, Trial
 from tests.insight.trials.support import NOW, TRIAL, World, replies
 
@@ -33,7 +33,7 @@ def test_a_better_candidate_is_written_into_the_settings_only_where_that_was_wan
     verdict = comparison.verdict()
     assert verdict is not None
     assert verdict.outcome is Outcome.PROMOTED
-    said = settle(book, trial, comparison, lambda: NOW)
+    said = decide(book, trial, comparison, lambda: NOW)
     ended = book.find(trial.id).end
     if promotes:
         assert "pair.builtin.depth = 6" in said
@@ -49,5 +49,5 @@ def test_a_worse_candidate_goes_even_where_none_is_promoted() -> None:
     """The incumbent's settings are as they were."""
     book = TrialBook()
     trial = book.begin(replace(TRIAL, pair="builtin", promotes=False))
-    assert "rolled back" in settle(book, trial, compared(trial, SLOWER), lambda: NOW)
+    assert "rolled back" in decide(book, trial, compared(trial, SLOWER), lambda: NOW)
     assert not config_file().exists()

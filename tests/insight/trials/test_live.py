@@ -16,7 +16,7 @@ from localspec.engine.events import Round
 from localspec.insight.trials.assignment import arm_of
 from localspec.insight.trials.book import TrialBook
 from localspec.insight.trials.comparison import compared
-from localspec.insight.trials.trial import Change, End, Outcome, PromotedSetting, Trial
+from localspec.insight.trials.trial import Change, Outcome, PromotedSetting, Trial, TrialEnd
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.worker.messages import Generate, Load
@@ -26,7 +26,7 @@ from tests.tui.support import LAUNCH, Clock, FakeEngine, rounds_of
 
 SAID = "The sea is blue because water takes the red out of the light that falls into it from above, as they say."
 TRY_DEPTH = replace(TRIAL, pair="built-in", share=0.3)
-STOPPED = End(Outcome.STOPPED, NOW, "A person ended it.", "person")
+STOPPED = TrialEnd(Outcome.STOPPED, NOW, "A person ended it.", "person")
 TRY_DRAFT = replace(TRY_DEPTH, changes=(Change("draft", Path("draft.gguf"), Path("new.gguf")),), share=0.5)
 
 
@@ -162,7 +162,7 @@ def test_a_trial_rests_while_what_it_tries_is_set_otherwise(store: Store) -> Non
     trial = begin(TRY_DEPTH)
     chat = Chat(store, replace(LAUNCH, reply=replace(LAUNCH.reply, depth=2)))
     assert {chat.say().options.depth for _ in range(8)} == {2}
-    assert chat.news().count("rests") == 1
+    assert chat.news().count("is paused") == 1
     assert runs_of(store, trial) == []
 
 
@@ -246,7 +246,7 @@ def test_what_another_program_has_promoted_is_noticed(
     chat = Chat(store)
     chat.say()
     assert not chat.session.trials.wrote_settings()
-    TrialBook().end(trial.id, lambda _: End(outcome, NOW, "A person decided so.", "person", written=written))
+    TrialBook().end(trial.id, lambda _: TrialEnd(outcome, NOW, "A person decided so.", "person", written=written))
     assert chat.session.trials.wrote_settings() is bool(written)
     assert ("promoted elsewhere" in chat.news()) is bool(written)
     assert not chat.session.trials.wrote_settings()

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from localspec.insight.bench.run import Orders
+    from localspec.insight.bench.run import BenchPlan
     from localspec.insight.prompt_sets import BenchPrompt
 
 
-def orders_of(given: dict[str, Any]) -> Orders:
+def plan_of(given: dict[str, Any]) -> BenchPlan:
     """The orders. Raises UsageError, InputError and NotFoundError for prompts that are not there."""
-    from localspec.insight.bench.run import Orders
+    from localspec.insight.bench.run import BenchPlan
     from localspec.insight.bench.trials import conditions
     from localspec.insight.prompt_sets import of_subjects
 
     prompts = _prompts(given)
     listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
     asked = of_subjects(prompts, given["subjects"])
-    return Orders(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
+    return BenchPlan(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
 
 
 def _prompts(given: dict[str, Any]) -> tuple[BenchPrompt, ...]:
