@@ -49,8 +49,8 @@ from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.commands import ActionCommands, CommandSearch
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.terminal.clipboard import Copier
-from localspec.tui.textual_fixes import gone_widgets
-from localspec.tui.textual_fixes.net import cast_net
+from localspec.tui.textual_fixes import caches
+from localspec.tui.textual_fixes.visible_text import make_text_visible
 from localspec.tui.theme import OWN_THEMES, quiet_colour, theme_for
 from localspec.tui.tokens.palette import Palettes
 
@@ -78,7 +78,7 @@ class ShowsPairs(Protocol):
     def show_pairs(self) -> None: ...
 
 
-class ShelfRang(Message):
+class PairsChanged(Message):
     """Something about pairs has changed."""
 
 
@@ -157,7 +157,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
         ``new_here`` says that somebody has their first conversation.
         """
-        cast_net()
+        make_text_visible()
         super().__init__()
         self._tending = gc_scheduler.GcScheduler(clock) if tends_heap else None
         self.failure: Exception | None = None
@@ -227,7 +227,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             self.copier.give(text)
 
     def on_mount(self) -> None:
-        self._library.change_signal.listen(lambda: self.post_message(ShelfRang()))
+        self._library.change_signal.listen(lambda: self.post_message(PairsChanged()))
         self._observers.listen(self._chat.ring)
         self._settings.pace()
         self.set_keymap(textual_keymap(self._settings.preferences.keymap))
@@ -246,7 +246,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
 
     def _tend(self, tending: gc_scheduler.GcScheduler) -> None:
         if tending.due(busy=self.session.current is not None):
-            gone_widgets.forget(self.screen_stack)
+            caches.clear_caches(self.screen_stack)
             gc_scheduler.give_back()
 
     async def on_event(self, event: Event) -> None:
@@ -394,7 +394,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             case offer:
                 self._use(offer.pair_id)
 
-    def on_shelf_rang(self) -> None:
+    def on_pairs_changed(self) -> None:
         self._library.take()
         for screen in self.screen_stack:
             if isinstance(screen, ShowsPairs):

@@ -12,14 +12,14 @@ from textual.geometry import Size
 
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.turn_view import TurnView
-from localspec.tui.textual_fixes.steady import SteadyPane
+from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
 
 TURNS_PER_PAGE = 5
 CHARACTERS_PER_PAGE = 6_000
 """The most that a page holds, and so the most that is drawn at once; a single turn may be longer."""
 
 
-class Page(Vertical, SteadyPane):
+class Page(Vertical, SingleLayoutPane):
     """Turns below one another; folded, an empty area of the same height or no part of the layout."""
 
     DEFAULT_CSS = "Page { height: auto; }"

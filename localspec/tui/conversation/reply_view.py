@@ -18,7 +18,7 @@ from localspec.chat.text.reasoning import Reasoning, tokens_before
 from localspec.chat.tokens.marking import GhostMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.reasoning_view import ReasoningView
-from localspec.tui.textual_fixes.steady import SteadyPane
+from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
 
@@ -29,7 +29,7 @@ MARKDOWN_CHARACTERS = 40_000
 """Longer replies stay tokens: to lay them out as Markdown takes seconds."""
 
 
-class ReplyView(Vertical, SteadyPane):
+class ReplyView(Vertical, SingleLayoutPane):
     """Grows by ``tokens.extend``; ``finish`` completes it; ``show`` sets the format."""
 
     DEFAULT_CSS = """

@@ -19,10 +19,10 @@ from localspec.tui.conversation.reading_place import ReadingPlace
 from localspec.tui.conversation.turn_pages import TurnPages
 from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.handling import handles
-from localspec.tui.textual_fixes.steady import SteadyPane
+from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
 
 
-class Transcript(VerticalScroll, SteadyPane, can_focus=False, can_focus_children=False):
+class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_children=False):
     """The turns in order. While it follows, the newest text stays in view; otherwise the view does not move.
 
     The scroll bar shows only while the reader has scrolled back.

@@ -15,14 +15,14 @@ from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.note import Note
 from localspec.tui.conversation.reply_view import ReplyView
-from localspec.tui.textual_fixes.steady import SteadyPane
+from localspec.tui.textual_fixes.single_layout import SingleLayoutPane
 from localspec.tui.tokens.palette import Palette
 
 PROMPT_ROWS = 20
 """The longest message that is shown whole, in lines."""
 
 
-class TurnView(Vertical, SteadyPane):
+class TurnView(Vertical, SingleLayoutPane):
     """A turn on screen, made as the turn is now and changed as it goes on."""
 
     DEFAULT_CSS = """

@@ -17,7 +17,7 @@ from localspec.chat.commands import places
 from localspec.chat.commands.chat import CHAT
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
-from localspec.tui.textual_fixes.firm_list import FirmList
+from localspec.tui.textual_fixes.option_list import GuardedOptionList
 
 _LONGEST_QUERY = 200
 """Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""
@@ -45,7 +45,7 @@ class ActionCommands(SystemCommandsProvider):
                 yield Hit(by_word, f"{title} ({word})", run, help=about)
 
 
-class CommandRows(CommandList, FirmList, can_focus=False):
+class CommandRows(CommandList, GuardedOptionList, can_focus=False):
     """The commands that were found."""
 
 

@@ -33,7 +33,7 @@ _READ_BYTES = 65_536
 _TICK_S = 0.1
 
 
-class Display:
+class TerminalFile:
     """The terminal as a file; once it is gone, writes are dropped.
 
     An error would end the writing thread, and leave the app waiting for it.
@@ -63,7 +63,7 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: Size | None = None) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         if self._file is not None:
-            self._file = cast(Any, Display(self._file))
+            self._file = cast(Any, TerminalFile(self._file))
 
     def write(self, data: str) -> None:
         if data == SYNC_START:

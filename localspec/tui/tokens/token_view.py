@@ -22,7 +22,7 @@ from localspec.base.visible import visible
 from localspec.chat.tokens.inspectable_reply import InspectableReply
 from localspec.chat.tokens.marking import MarkMode
 from localspec.engine.events import Origin, Proposal
-from localspec.tui.textual_fixes.steady import Steady
+from localspec.tui.textual_fixes.single_layout import SingleLayout
 from localspec.tui.tokens.layout import TAB_CELLS, Line, TokenLayout, TokenSpan, ghost_text
 from localspec.tui.tokens.palette import Palette
 
@@ -34,7 +34,7 @@ Look = Callable[[TokenSpan], Style]
 """Gives the style of a run."""
 
 
-class TokenView(Steady):
+class TokenView(SingleLayout):
     """The marked lines of a reply; rejected proposals may follow the last token for a moment."""
 
     DEFAULT_CSS = "TokenView { width: 100%; height: auto; }"

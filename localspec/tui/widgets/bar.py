@@ -6,12 +6,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from localspec.tui.textual_fixes.firm_list import FirmList
+from localspec.tui.textual_fixes.option_list import GuardedOptionList
 
 _HIGHLIGHTED = "option-list--option-highlighted"
 
 
-class ReadableBar(FirmList, can_focus=False):
+class ReadableBar(GuardedOptionList, can_focus=False):
     """All its text has the one colour that themes pair with the bar; grey or green would be lost on it."""
 
     def render_line(self, y: int) -> Strip:

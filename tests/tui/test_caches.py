@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Static
 
-from localspec.tui.textual_fixes import gone_widgets
+from localspec.tui.textual_fixes import caches
 from localspec.tui.widgets.field import Field
 from localspec.tui.widgets.sidebar import Sidebar
 from tests.tui.support import FakeEngine, chat, make_app, wait_until
@@ -35,12 +35,12 @@ def test_what_the_terminal_was_told_is_not_kept() -> None:
     for row in range(5):
         Strip([Segment("A row of a reply.", Style.from_meta({"offset": (0, row)}))]).render(Console())
     assert kept.cache_info().currsize >= 5
-    gone_widgets.forget(())
+    caches.clear_caches(())
     assert not kept.cache_info().currsize
 
 
 def goes(app: App[None], thing: Callable[[], object]) -> bool:
-    gone_widgets.forget(app.screen_stack)
+    caches.clear_caches(app.screen_stack)
     gc.collect()
     return thing() is None
 

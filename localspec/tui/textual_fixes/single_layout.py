@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 
-class Steady(Widget):
+class SingleLayout(Widget):
     """A widget whose growth lays the screen out once.
 
     Name it last among the bases: Textual takes a widget's default styles from the first.
@@ -22,7 +22,7 @@ class Steady(Widget):
         return super()._size_updated(size, virtual_size, container_size, layout=False)
 
 
-class SteadyPane(Steady):
+class SingleLayoutPane(SingleLayout):
     """A container with nothing but background behind its children: one blank strip serves for every line."""
 
     _blank: Strip | None = None

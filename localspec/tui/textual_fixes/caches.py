@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 
-def forget(screens: Iterable[Screen[object]]) -> None:
+def clear_caches(screens: Iterable[Screen[object]]) -> None:
     """Empty these caches: of drawn rows, of styles, and of queries on these screens.
 
     The colours behind a widget are cached for 1,024 objects, each of which holds all rows of a widget. Every node

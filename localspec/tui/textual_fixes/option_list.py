@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.widgets import OptionList
 
 
-class FirmList(OptionList, can_focus=False):
+class GuardedOptionList(OptionList, can_focus=False):
     """An OptionList in which a click on a row that is gone, and a page where no line is visible, do nothing."""
 
     def on_click(self, event: Click) -> None:

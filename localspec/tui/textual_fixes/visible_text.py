@@ -17,7 +17,7 @@ from localspec.base.visible import visible, visible_line
 _written = Strip.render
 
 
-def cast_net() -> None:
+def make_text_visible() -> None:
     """Patch Textual, once a process: from now on every ``Content`` and every written ``Strip`` is made visible.
 
     Both lie in Textual itself, so that no widget, its own or ours, can bypass them.

@@ -16,10 +16,10 @@ from textual.style import Style as Look
 from textual.widget import Widget
 
 from localspec.base.visible import visible
-from localspec.tui.textual_fixes.net import cast_net
+from localspec.tui.textual_fixes.visible_text import make_text_visible
 
 CONSOLE = Console(color_system="truecolor")
-cast_net()
+make_text_visible()
 
 STYLES = (None, Style(bold=True, color="#ff0000"), Style(link="https://a.org/x"))
 OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;id=[0-9-]*;https://a\.org/x\x1b\\|\x1b\]8;;\x1b\\")

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from localspec.tui.screens.commands import CommandSearch
-from localspec.tui.textual_fixes.firm_list import FirmList
+from localspec.tui.textual_fixes.option_list import GuardedOptionList
 from tests.tui.support import FakeEngine, make_app, wait_until
 
 
@@ -20,7 +20,7 @@ class ListApp(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.list = FirmList("fox", "hen")
+        self.list = GuardedOptionList("fox", "hen")
         self.chosen: list[int] = []
 
     def compose(self) -> ComposeResult:
