@@ -126,7 +126,7 @@ async def test_a_console_without_a_clipboard_offers_a_file(monkeypatch: pytest.M
     async with make_app(engine).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "Hello", "Hi.")
-        await pilot.press("alt+up", "y")
+        await pilot.press("alt+up", "y", "y")
         await wait_until(pilot, lambda: "Nothing is copied" in notice_text(pilot))
         assert "try /export." in notice_text(pilot)
 

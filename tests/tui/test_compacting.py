@@ -106,9 +106,9 @@ async def test_the_summary_can_be_read_and_copied(store: Store) -> None:
         for _ in range(3):
             await pilot.press("alt+up")
         assert session(pilot).thread.turns[0] is chat(pilot)._turns.chosen
-        await pilot.press("z")
+        await pilot.press("z", "z")
         assert view.reply.display
-        await pilot.press("y")
+        await pilot.press("y", "y")
         assert pilot.app.clipboard == "They counted."
         await pilot.click(view.prompt_row)
         assert not view.reply.display
@@ -262,12 +262,12 @@ async def test_while_an_earlier_question_is_edited_the_meter_tells_what_leads_to
         replied_n = session(pilot).last.reply.timings.predicted_n
         chat(pilot)._wake()
         await wait_until(pilot, lambda: shown_n() == f"{400 + replied_n}")
-        await pilot.press("alt+up", "alt+up", "alt+up", "e")
+        await pilot.press("alt+up", "alt+up", "alt+up", "e", "e")
         await wait_until(pilot, lambda: shown_n().startswith("~1"))
         assert 100 < int(shown_n().strip("~")) < 120, "the turn before it, and the text"
         await pilot.press("escape")
         await wait_until(pilot, lambda: shown_n() == f"{400 + replied_n}")
-        await pilot.press("alt+up", "E")
+        await pilot.press("alt+up", "E", "E")
         await wait_until(
             pilot, lambda: shown_n().startswith("~10") and "One it is." in chat(pilot).query_one(Prompt).text
         )

@@ -178,7 +178,7 @@ async def test_a_turn_is_edited_and_asked_again(store: Store) -> None:
         await say(pilot, engine, "First", "One.")
         await say(pilot, engine, "Second", "Two.")
         prompt_of(pilot).set_text("unsent")
-        await pilot.press("alt+up", "alt+up", "e")
+        await pilot.press("alt+up", "alt+up", "e", "e")
         assert prompt_of(pilot).text == "First"
         await wait_until(pilot, lambda: prompt_of(pilot).area.has_focus)
         await pilot.press("exclamation_mark", "enter")
@@ -198,7 +198,7 @@ async def test_a_draft_is_kept_while_a_turn_is_edited(store: Store) -> None:
         await ready(pilot, engine)
         await say(pilot, engine, "First", "One.")
         prompt_of(pilot).set_text("unsent")
-        await pilot.press("alt+up", "e", "exclamation_mark")
+        await pilot.press("alt+up", "e", "e", "exclamation_mark")
         assert prompt_of(pilot).text == "First!"
     kept = [path.read_text("utf-8") for path in (user_paths().data / UNSENT).iterdir()]
     assert [json.loads(text)["text"] for text in kept] == ["unsent"]
@@ -216,7 +216,7 @@ async def test_a_question_is_edited_without_its_files(
         await say(pilot, engine, "What is @notes.txt about", "A file.")
         assert session(pilot).thread.stored.title == "What is @notes.txt about"
         (tmp_path / "notes.txt").write_text("New.", "utf-8")
-        await pilot.press("alt+up", "e")
+        await pilot.press("alt+up", "e", "e")
         assert prompt_of(pilot).text == "What is @notes.txt about"
         await pilot.press("question_mark", "enter")
         await answer(pilot, engine, 1, "Still a file.")
@@ -239,7 +239,7 @@ async def test_files_that_no_word_mentions_stay_with_an_edited_question(store: S
         await ready(pilot, engine)
         await chat(pilot)._go_to(thread.id)
         assert thread.title == "And this?"
-        await pilot.press("alt+up", "e")
+        await pilot.press("alt+up", "e", "e")
         assert prompt_of(pilot).text == "And this?"
         await pilot.press("exclamation_mark", "enter")
         await answer(pilot, engine, 0, "That.")
@@ -256,7 +256,7 @@ async def test_a_reply_changed_by_hand_has_no_files_put_into_it(
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "Where?", "Here.")
-        await pilot.press("alt+up", "E")
+        await pilot.press("alt+up", "E", "E")
         prompt_of(pilot).set_text("In @notes.txt itself.")
         await wait_until(pilot, lambda: prompt_of(pilot).written.attachments)
         await pilot.press("enter")
@@ -269,7 +269,7 @@ async def test_escape_leaves_editing_and_choosing(store: Store) -> None:
         await ready(pilot, engine)
         await say(pilot, engine, "First", "One.")
         prompt_of(pilot).set_text("unsent")
-        await pilot.press("alt+up", "e", "escape")
+        await pilot.press("alt+up", "e", "e", "escape")
         assert prompt_of(pilot).text == "unsent"
         assert len(engine.prompts) == 1
         await pilot.press("escape")
@@ -315,14 +315,14 @@ async def test_a_reply_that_was_changed_by_hand_is_gone_on_with(store: Store) ->
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await ready(pilot, engine)
         await say(pilot, engine, "Count", "One, two, three.")
-        await pilot.press("alt+up", "E")
+        await pilot.press("alt+up", "E", "E")
         assert prompt_of(pilot).text == "One, two, three."
         prompt_of(pilot).set_text("One, zwei,")
         await pilot.press("enter")
         await wait_until(pilot, lambda: shown(pilot) == [("Count", "One, zwei,")])
         assert len(engine.prompts) == 1, "nothing is asked until the reader says so"
         assert "reply 2/2" in str(views(pilot)[0].query_one(".note").render())
-        await pilot.press("alt+up", "c")
+        await pilot.press("alt+up", "c", "c")
         await wait_until(pilot, lambda: len(engine.prompts) == 2)
         assert (asked(engine), engine.prompts[1].prefix) == (["Count"], "One, zwei,")
         await answer(pilot, engine, 1, " drei.")
@@ -387,11 +387,11 @@ async def test_replies_and_code_are_copied(store: Store) -> None:
         await send(pilot, "/copy")
         assert "Nothing has been said yet." in notice_text(pilot)
         await say(pilot, engine, "Code", "A:\n\n```sh\nls\n```\n\nB:\n\n```py\nx = 1\n```\n")
-        await pilot.press("alt+up", "o")
+        await pilot.press("alt+up", "o", "o")
         assert app.clipboard == "x = 1\n"
-        await pilot.press("o")
+        await pilot.press("o", "o")
         assert app.clipboard == "ls\n"
-        await pilot.press("y")
+        await pilot.press("y", "y")
         assert app.clipboard.startswith("A:\n")
 
 
@@ -406,7 +406,7 @@ async def test_thoughts_are_folded_and_counted(store: Store) -> None:
         await wait_until(pilot, lambda: thought.display)
         assert "thought, " in str(thought.render())
         assert "Hm" not in str(thought.render())
-        await pilot.press("alt+up", "z")
+        await pilot.press("alt+up", "z", "z")
         assert "Hm hm." in str(thought.render())
 
 

@@ -144,7 +144,7 @@ def _states(action: Command, key: str) -> list[str]:
 
 async def _enter(pilot: Pilot[Any], state: str) -> None:
     screen = chat(pilot)
-    screen._where.go_to_prompt()
+    screen._focus.go_to_prompt()
     screen.query_one(Prompt).set_text("")
     await pilot.pause()
     if state == "prompt":
@@ -152,7 +152,7 @@ async def _enter(pilot: Pilot[Any], state: str) -> None:
     elif state == "reading":
         screen.set_focus(None)
     else:
-        screen._where.step(-1)
+        screen._focus.step(-1)
     await pilot.pause()
 
 

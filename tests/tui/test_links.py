@@ -144,16 +144,16 @@ async def test_blocks_of_code_are_gone_to_across_turns(store: Store) -> None:
             marked = [fence for view in views(pilot) for fence in view.reply.fences() if fence.has_class("-marked")]
             assert len(marked) == 1
             assert transcript_of(pilot).region.overlaps(marked[0].region)
-            await pilot.press("o")
+            await pilot.press("o", "o")
             copied.append(pilot.app.clipboard)
         assert copied == ["last\n", "pwd\n", "ls\n"]
         await pilot.press("alt+pageup")
         await wait_until(pilot, lambda: "no further block" in notice_text(pilot))
-        await pilot.press("alt+pagedown", "o")
+        await pilot.press("alt+pagedown", "o", "o")
         assert pilot.app.clipboard == "pwd\n"
         await pilot.press("escape")
         assert not chat(pilot).query(".-marked")
-        await pilot.press("alt+up", "alt+up", "alt+pagedown", "o")
+        await pilot.press("alt+up", "alt+up", "alt+pagedown", "o", "o")
         assert pilot.app.clipboard == "last\n"
 
 

@@ -24,7 +24,7 @@ async def summary(engine: FakeEngine, pilot: Pilot[Any]) -> None:
 
 async def unfolded(engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await summary(engine, pilot)
-    await pilot.press("alt+up", "alt+up", "alt+up", "z")
+    await pilot.press("alt+up", "alt+up", "alt+up", "z", "z")
 
 
 async def links(engine: FakeEngine, pilot: Pilot[Any]) -> None:

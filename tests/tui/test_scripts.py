@@ -47,7 +47,7 @@ async def test_text_is_what_was_written(store: Store, script: str, width: int) -
             assert "".join(question.split()) in shown
             if not markdown:
                 assert "".join(reply.split()) in shown
-        await pilot.press("alt+up", "y")
+        await pilot.press("alt+up", "y", "y")
         assert pilot.app.clipboard == reply
     (summary,) = store.conversations()
     assert [node.content for node in store.open_conversation(summary.heading.id).path] == [question, reply]

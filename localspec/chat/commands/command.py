@@ -70,7 +70,7 @@ class Command:
     in_turn: bool = False
     """True if the key counts, and is hinted, only while a turn is chosen."""
     twice: bool = False
-    """True if the key must be pressed twice: it deletes something, and may be the first letter of a message."""
+    """True if the key must be pressed twice even where it is no letter: it deletes something."""
     line: LineForm | None = None
     """None if the line mode has no such command."""
     handler: Callable[[FrontEnd, str], None] | None = None

@@ -30,7 +30,7 @@ class ConversationController:
         settings: SettingsController,
         turns: TurnController,
         prompt: Prompt,
-        where: FocusController,
+        focus: FocusController,
         pending: PendingMessages,
         pairs: PairController,
         welcome: Callable[[], Welcome],
@@ -40,7 +40,7 @@ class ConversationController:
         self._settings = settings
         self._turns = turns
         self._prompt = prompt
-        self._where = where
+        self._focus = focus
         self._pending = pending
         self._pairs = pairs
         self._welcome = welcome
@@ -89,7 +89,7 @@ class ConversationController:
         """Go to a message of the conversation that is open; to one on another branch only where no reply is made."""
         thread = self._session.thread
         if message is None:
-            self._where.go_to_prompt()
+            self._focus.go_to_prompt()
             return
         turn = thread.holding(message)
         if turn is None and message not in thread.stored.tree:
@@ -99,7 +99,7 @@ class ConversationController:
             self._turns.say(self._turns.busy)
             return
         if turn is None:
-            self._where.leave_editing()
+            self._focus.leave_editing()
             thread.show(message)
             await self._turns.show()
             turn = thread.holding(message)
@@ -108,7 +108,7 @@ class ConversationController:
         self._read()
 
     async def _turn_to(self, conversation: StoredConversation, message: str | None = None) -> None:
-        self._where.leave_editing()
+        self._focus.leave_editing()
         self._turns.say("")
         self._prompt.open(conversation.id if len(conversation.tree) else "")
         withdrawn = await self._turns.turn_to(conversation, message)
@@ -117,13 +117,13 @@ class ConversationController:
         if not self._session.thread.turns:
             await self._turns.transcript.add(self._welcome())
         if message is None:
-            self._where.go_to_prompt()
+            self._focus.go_to_prompt()
         else:
             self._read()
 
     def _read(self) -> None:
         """At the turn that was gone to, whose keys count then."""
-        if self._where.at_turn:
-            self._where.stay_at_turn()
+        if self._focus.at_turn:
+            self._focus.stay_at_turn()
         else:
-            self._where.read()
+            self._focus.read()

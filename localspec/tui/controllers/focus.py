@@ -1,4 +1,4 @@
-"""Where the reader is: in the prompt, or at a turn, whose keys then count."""
+"""The focus of the chat screen: in the prompt, or at a chosen turn, where the keys of a turn act."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from localspec.tui.keys.handling import handles
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.hints import Hints
 
-_TWICE = "{key} once more: {title} this turn. Any other letter is written into the prompt."
+_ONCE_MORE = "{key} once more: {title}. Any other letter is written into the prompt."
 
 
 @dataclass(frozen=True, slots=True)
 class _PressedOnce:
-    """A key that counts when it is pressed twice, and where it was pressed."""
+    """A key that acts when it is pressed twice, and the turn where it was pressed."""
 
     command: Command
     at: TurnView | None
     character: str
-    """What it writes; empty for a key that writes nothing."""
+    """The character that the key types; empty for a key that types none."""
 
 
 class FocusController:
-    """Moves the focus and says which keys count; which turn is chosen, the transcript knows."""
+    """Moves the focus and shows which keys act. The chosen turn is kept by the transcript."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class FocusController:
 
     @property
     def at_turn(self) -> bool:
-        """Whether the reader has chosen a turn."""
+        """True while a turn is chosen."""
         return self._transcript.selected is not None
 
     @handles(PREVIOUS, -1)
     @handles(NEXT, 1)
     def step(self, step: int) -> None:
-        """Go to the turn before or after; past the last, to the prompt."""
+        """Go to the previous or next turn; past the last, to the prompt."""
         self._pressed = None
         self._reading.leave_block()
         if self._transcript.select(step) is None:
@@ -73,39 +73,39 @@ class FocusController:
             self.stay_at_turn()
 
     def stay_at_turn(self) -> None:
-        """A turn has been chosen, to be read."""
-        self.turn_chosen()
+        """Leave the prompt for the turn that was chosen."""
+        self.show_turn_keys()
         self.read()
 
-    def turn_chosen(self) -> None:
-        """Its keys count from now on."""
-        self._count(True)
+    def show_turn_keys(self) -> None:
+        """Show the keys of the chosen turn."""
+        self._show_keys(True)
 
     def go_to_prompt(self) -> None:
-        """Choose no turn, and write."""
+        """Choose no turn, and go to the prompt."""
         self._reading.leave_block()
         self._transcript.unselect()
         self._hints.choose(False)
         self.write()
 
     def after_change(self) -> None:
-        """Something was done to a turn: stay there if it is still chosen, its keys counting unless it is edited."""
+        """Stay at the turn that was changed, if it is still chosen; its keys act unless it is being edited."""
         if not self.at_turn:
             self.go_to_prompt()
         writes = self._transcript.screen.focused is self._prompt.area
-        self._count(self.at_turn and not writes and not self._editing.under_way)
+        self._show_keys(self.at_turn and not writes and not self._editing.under_way)
 
-    def keep_count(self) -> None:
-        """Something may have become of the chosen turn: name the keys that change it now."""
+    def refresh_keys(self) -> None:
+        """Show the keys of the chosen turn as its reply is now."""
         if self._hints.chosen:
-            self._count(True)
+            self._show_keys(True)
 
     def leave_editing(self) -> bool:
-        """Give editing up; whether there was any."""
+        """Stop editing; returns False if nothing was edited."""
         return self._editing.leave()
 
     def leave(self) -> bool:
-        """One step back towards writing: from editing, or from a turn. Whether there was anything to leave."""
+        """Stop editing, or else leave the chosen turn; returns False if there was neither."""
         if self.leave_editing():
             return True
         if self.at_turn:
@@ -114,22 +114,23 @@ class FocusController:
         return False
 
     def read(self) -> None:
-        """Leave the prompt; the keys of a turn that is chosen count then."""
-        self._count(self.at_turn)
+        """Leave the prompt; the keys of a chosen turn act then."""
+        self._show_keys(self.at_turn)
         self._transcript.screen.set_focus(None)
 
     @handles(WRITE)
     def write(self) -> None:
-        """Go to the prompt; a turn that is chosen stays so, and its keys write."""
+        """Go to the prompt. A chosen turn stays chosen, but its keys type."""
         self._pressed = None
         self._hints.choose(False)
         self._transcript.screen.set_focus(self._prompt.area)  # at once: a letter may be on its way
 
     def swallows(self, event: Key | Paste, say: Callable[[str], None]) -> bool:
-        """Hear what is typed before it means anything; whether it is to mean nothing.
+        """Take in a key or a paste before anything else does; returns True if it has no further effect.
 
-        Outside the prompt only a few letters are keys. The others begin a message, as a paste does, and so does a
-        letter that would have to be pressed twice, once another one follows.
+        Outside the prompt a paste and a letter without a command go into the prompt. A letter that is a key of the
+        chosen turn may begin a message, too: it acts when it is pressed twice, and goes into the prompt when another
+        letter follows.
         """
         pressed, self._pressed = self._pressed, None
         screen = self._transcript.screen
@@ -138,19 +139,28 @@ class FocusController:
         if isinstance(event, Paste):
             self.write()
             return False
-        writes = event.is_printable and not event.key.startswith("alt+")
+        types = event.is_printable and not event.key.startswith("alt+")
         bound = screen.active_bindings.get(event.key)
         command = known().get(bound.binding.id or "") if bound is not None else None
         if pressed is not None and command is pressed.command and self._transcript.selected is pressed.at:
+            say("")
             return False
-        if writes and (pressed is not None or bound is None):
+        if types and (pressed is not None or bound is None):
             self.write()
             self._prompt.insert(pressed.character if pressed is not None else "")
-        elif command is not None and command.twice:
-            self._pressed = _PressedOnce(command, self._transcript.selected, (event.character or "") if writes else "")
-            say(_TWICE.format(key=key_label(event.key), title=command.title))
+        elif command is not None and self._acts_when_repeated(command, types):
+            self._pressed = _PressedOnce(command, self._transcript.selected, (event.character or "") if types else "")
+            say(_ONCE_MORE.format(key=key_label(event.key), title=command.title))
             return True
         return False
 
-    def _count(self, chosen: bool) -> None:
+    def _acts_when_repeated(self, command: Command, types: bool) -> bool:
+        """True for a key that must be pressed twice. Where a letter goes to the prompt, the others act at once."""
+        if command.twice:
+            return True
+        bindings = self._transcript.screen.active_bindings.values()
+        modal = any(each.binding.id == WRITE.id and len(each.binding.key) == 1 for each in bindings)
+        return types and command.in_turn and not modal
+
+    def _show_keys(self, chosen: bool) -> None:
         self._hints.choose(chosen, self._editing.unchanging if chosen else frozenset())

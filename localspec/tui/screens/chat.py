@@ -133,9 +133,9 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._draw_figures,
             clock,
         )
-        self._where = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
+        self._focus = FocusController(self._transcript, self._prompt, self._foot.hints, self._reading, self._editing)
         self._conversations = ConversationController(
-            session, settings, self._turns, self._prompt, self._where, self._pending, controller, self._welcome
+            session, settings, self._turns, self._prompt, self._focus, self._pending, controller, self._welcome
         )
 
     def compose(self) -> ComposeResult:
@@ -145,7 +145,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def on_mount(self) -> None:
         self._title = TerminalTitle(terminal_write(self.app, os.environ))
-        self._where.write()
+        self._focus.write()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
         self.prefer(self._settings.preferences)
         self._quiet.say(self._session.store.notice or self._settings.news)
@@ -160,7 +160,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def swallows(self, event: Key | Paste) -> bool:
         """Return True if a key or a paste that no widget has had yet is to do nothing."""
-        return self._where.swallows(event, self._quiet.say)
+        return self._focus.swallows(event, self._quiet.say)
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         if is_command(event.text):
@@ -219,7 +219,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             name: partial(self._change_turn, each) for name, each in handlers_of(self._editing, self._summaries).items()
         }
         own = handlers_of(
-            *(self._marking, self._reading, self._where, self._conversations, self._transcript, self._prompt, self)
+            *(self._marking, self._reading, self._focus, self._conversations, self._transcript, self._prompt, self)
         )
         return common_handlers(ScreenFrontEnd(self._settings, self.say)) | turns | own
 
@@ -240,11 +240,11 @@ class ChatScreen(RowScreen[None], CommandTarget):
             await done
         for sidebar in self.query(Sidebar):
             sidebar.read_again()  # a conversation may be back
-        self._where.after_change()
+        self._focus.after_change()
 
     @handles(commands.STOP)
     async def stop_reply(self) -> None:
-        if self._where.leave() or (self._session.free and self._tour.leave()):
+        if self._focus.leave() or (self._session.free and self._tour.leave()):
             return
         withdrawn = self._session.stop()
         await self._turns.withdraw(withdrawn)
@@ -290,7 +290,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def on_sidebar_closed(self) -> None:
         self.query(Sidebar).remove()
-        self._where.write()
+        self._focus.write()
 
     @handles(commands.SEARCH)
     def search(self, words: str = "") -> None:
@@ -317,7 +317,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     def on_markdown_link_clicked(self, event: Markdown.LinkClicked) -> None:
         event.stop()
         self._turns.choose_around(event.markdown)
-        self._where.turn_chosen()
+        self._focus.show_turn_keys()
         self.say(self._reading.list_links(event.href) or "")
 
     def action_copy_text(self) -> None:
@@ -332,7 +332,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     @handles(commands.READ)
     def read(self) -> str:
-        self._where.read()
+        self._focus.read()
         return self._preferences.keymap.worded("{write} goes back to the prompt.")
 
     def prefer(self, preferences: Preferences) -> None:
@@ -362,7 +362,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     def _draw_figures(self) -> None:
         """Draw the rows below the conversation, and the terminal's title."""
         self._foot.draw(self._transcript.reply_format.mode)
-        self._where.keep_count()
+        self._focus.refresh_keys()
         if self._preferences.terminal_title:
             self._title.show(self._conversations.title)
         else:

@@ -8,8 +8,12 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from localspec.chat.commands.keymap import resolve_keymap
+from localspec.config import read_config
+from localspec.tui.keys.bindings import textual_keymap
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.widgets.hints import Hints
+from tests.config.support import configure
 from tests.tui.support import FakeEngine, chat, make_app, notice_text, send, session, shown, views, wait_until
 
 
@@ -28,10 +32,26 @@ def written(pilot: Pilot[Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    "text", ["/import x.json", "how does it go on", "does this work", "don't", "write", "42?", "Hi"]
+    "text",
+    [
+        "/import x.json",
+        "how does it go on",
+        "does this work",
+        "don't",
+        "write",
+        "42?",
+        "Hi",
+        "can you go on",
+        "yes, please",
+        "ok",
+        "use it",
+        "edit it yourself",
+        "Explain",
+        "zero",
+    ],
 )
 async def test_a_message_can_be_typed_while_a_turn_is_chosen(text: str) -> None:
-    """From its first letter on, unless that is a key of the turn; the conversation stays as it is."""
+    """From its first letter on, even if that is a key of the turn; the conversation stays as it is."""
     engine = FakeEngine()
     app = make_app(engine)
     async with app.run_test() as pilot:
@@ -65,7 +85,7 @@ async def test_a_turn_is_deleted_by_a_key_pressed_twice_and_at_once_by_the_comma
     async with app.run_test() as pilot:
         await at_turn(pilot, engine)
         await pilot.press("d")
-        await wait_until(pilot, lambda: "d once more: delete this turn." in notice_text(pilot))
+        await wait_until(pilot, lambda: "d once more: delete. Any other letter" in notice_text(pilot))
         await pilot.press("alt+up", "d")
         await pilot.pause()
         assert len(views(pilot)) == 1
@@ -76,6 +96,31 @@ async def test_a_turn_is_deleted_by_a_key_pressed_twice_and_at_once_by_the_comma
         await send(pilot, "/delete")
         await wait_until(pilot, lambda: not views(pilot))
         assert not written(pilot)
+
+
+async def test_a_letter_is_a_key_of_the_turn_when_it_is_pressed_twice() -> None:
+    """The first time it says so, for it may begin a message."""
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        await at_turn(pilot, engine)
+        await pilot.press("e")
+        await wait_until(pilot, lambda: "e once more: edit. Any other letter is written" in notice_text(pilot))
+        assert not written(pilot)
+        await pilot.press("e")
+        await wait_until(pilot, lambda: written(pilot) == views(pilot)[0].turn.prompt)
+
+
+async def test_a_letter_acts_at_once_where_a_letter_goes_to_the_prompt() -> None:
+    """With the keys of vim, messages are not begun by typing anything."""
+    configure('[screen]\nkeymap = "vim"\n')
+    engine = FakeEngine()
+    app = make_app(engine)
+    async with app.run_test() as pilot:
+        app.set_keymap(textual_keymap(resolve_keymap(read_config())))
+        await at_turn(pilot, engine)
+        await pilot.press("e")
+        await wait_until(pilot, lambda: written(pilot) == views(pilot)[0].turn.prompt)
 
 
 @pytest.mark.parametrize("key", ["alt+l", "f5", "f1", "f9", "ctrl+p", "ctrl+l", "alt+s", "ctrl+s"])
