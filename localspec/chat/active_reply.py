@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.pair_slot import Phase
+from localspec.chat.pair_slot import InProcessPair, Phase
+from localspec.chat.reply_metadata import reply_about
 from localspec.chat.turn import Turn
 from localspec.engine.events import Event, Finished, FinishReason, Round
 from localspec.engine.tally import Tally
 from localspec.insight.observers import Observer
+from localspec.runtime.messages import Message, Reply
 from localspec.runtime.worker.messages import Generate
 from localspec.store import Recorder, ReplyMetadata, SummaryRecorder
 
@@ -110,3 +112,13 @@ class ActiveReply:
             run.add(round_)
         text = "".join(token.text for round_ in rounds for token in round_.tokens)
         return Finished(FinishReason.CANCELLED, text, run.timings())
+
+
+def reply_once(
+    pair: InProcessPair, prompt: tuple[Message, ...] | str, observer: Observer, show: Callable[[Event], object]
+) -> Reply:
+    """Reply to a prompt outside any conversation, without storing it. Raises as ``ActiveReply.follow``."""
+    turn, request = Turn(""), Generate(1, prompt, pair.chat_config.reply)
+    reply = ActiveReply(request, turn, reply_about(pair.chat_config, pair.info), observer)
+    reply.follow(pair.reply(request), show)
+    return turn.reply

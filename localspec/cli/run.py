@@ -17,6 +17,7 @@ from localspec.cli.services import Services
 if TYPE_CHECKING:
     from localspec.chat.marks import Marks
     from localspec.runtime.chat_config import ChatConfig
+    from localspec.runtime.messages import Message
 
 
 @click.command(cls=SectionedCommand, short_help="Give one reply on standard output.")
@@ -76,37 +77,32 @@ def _reply(
     marks: Marks | None,
 ) -> bool:
     """Load, reply and print. Returns True if Ctrl-C ended it."""
-    from localspec.chat.active_reply import ActiveReply
+    from localspec.chat.active_reply import reply_once
     from localspec.chat.pair_slot import InProcessPair
-    from localspec.chat.reply_metadata import reply_about
-    from localspec.chat.turn import Turn
     from localspec.cli.explain import print_explanation
     from localspec.cli.output import JsonOutput, TextOutput, describe, fitting_marks, print_summary
     from localspec.cli.streams import Status
     from localspec.insight.observers.observers import Observers
-    from localspec.runtime.messages import Message, Role
-    from localspec.runtime.worker.messages import Generate
 
-    system = [Message(Role.SYSTEM, chat_config.system)] if chat_config.system else []
-    asked = prompt if raw else (*system, Message(Role.USER, prompt))
-    turn = Turn(prompt)
     with closing(Observers()) as observers, closing(Status()) as status:
         observers.use(chat_config)
         print_news(observers)
         with InProcessPair(services.open_pair, chat_config, lambda: status.show) as pair:
             status.clear()
-            output = (
-                JsonOutput(describe(chat_config, pair.info, raw=raw))
-                if as_json
-                else TextOutput(fitting_marks(marks), status)
-            )
-            request = Generate(1, asked, chat_config.reply)
-            reply = ActiveReply(request, turn, reply_about(chat_config, pair.info), observers)
-            reply.follow(pair.reply(request), output.show)
+            context = describe(chat_config, pair.info, raw=raw)
+            output = JsonOutput(context) if as_json else TextOutput(fitting_marks(marks), status)
+            reply = reply_once(pair, prompt if raw else _messages(chat_config, prompt), observers, output.show)
             interrupted = pair.interrupted
             if explain:
-                print_explanation(turn.reply.rounds)
-            print_summary(turn.reply, chat_config)
+                print_explanation(reply.rounds)
+            print_summary(reply, chat_config)
         interrupted = interrupted or pair.interrupted  # while a cache was kept
         print_news(observers)
     return interrupted
+
+
+def _messages(chat_config: ChatConfig, prompt: str) -> tuple[Message, ...]:
+    from localspec.runtime.messages import Message, Role
+
+    system = (Message(Role.SYSTEM, chat_config.system),) if chat_config.system else ()
+    return (*system, Message(Role.USER, prompt))
