@@ -14,17 +14,9 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "localspec"
 LOOSE = {"__init__.py", "__main__.py", "py.typed"}
 
-CIRCLES: dict[frozenset[str], str] = {
-    frozenset(
-        {"localspec.tui.prompt.mentions", "localspec.tui.prompt.offers", "localspec.tui.prompt.prompt"}
-    ): "The helpers of the prompt name its type.",
-}
-"""Circles of imports that are known, each with its reason. The list may only become shorter."""
 MOST_SHARED_NAMES = 20
 MOST_METHODS = 45
-LARGE_CLASSES = {"localspec.tui.screens.chat.ChatScreen": 48}
-"""Classes with more methods than that, and how many they may have. The list may only become shorter."""
-MOST_CIRCUMSCRIBING = 0.07
+MOST_CIRCUMSCRIBING = 0.02
 MOST_WITHOUT_TEXTUAL = 0.30
 _CIRCUMSCRIBING = re.compile(r"(?:What|Whether|Who|Where)\b")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
@@ -129,7 +121,7 @@ def test_every_package_says_in_one_sentence_what_it_is() -> None:
 
 def test_no_modules_import_each_other() -> None:
     """Neither at once, nor inside functions, nor for types: whoever reads one must not have to read all."""
-    assert circles() <= set(CIRCLES)
+    assert not circles()
 
 
 def test_few_class_names_occur_more_than_once() -> None:
@@ -146,7 +138,7 @@ def test_no_class_is_a_hub() -> None:
         methods_n = sum(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) for each in node.body)
         if methods_n > MOST_METHODS:
             large[f"{name}.{node.name}"] = methods_n
-    assert all(methods_n <= LARGE_CLASSES.get(name, 0) for name, methods_n in large.items()), large
+    assert not large
 
 
 def test_docstrings_name_the_thing() -> None:
