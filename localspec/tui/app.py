@@ -390,7 +390,10 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
             case offer if offer.kind is OfferKind.RETURN:
                 self._chat.say(self._controller.go_back())
             case offer if offer.kind is OfferKind.FETCH and offer.pair_id:
-                self._library.fetch(offer.pair_id)
+                if question := self._controller.download_question(offer):
+                    self._chat.say(question)
+                else:
+                    self._library.fetch(offer.pair_id)
             case offer:
                 self._use(offer.pair_id)
 

@@ -118,6 +118,9 @@ async def test_the_offer_comes_after_the_first_screen_and_one_key_accepts_it(
         assert offered(pilot) == "F3 downloads Qwen3 8B + 0.6B, 5.64 GB, recommended for this machine."
 
         await pilot.press("f3")
+        await wait_until(pilot, lambda: "F3 once more downloads 5.64 GB to " in notice_text(pilot))
+        assert not app._library.downloads.active
+        await pilot.press("f3")
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: "Qwen3 8B + 0.6B: 40 %, 24.0 MB/s, 2 min left" in notice_text(pilot))
         assert not chat(pilot).query_one("#offer").display
@@ -327,7 +330,7 @@ async def test_files_of_the_pair_in_use_that_were_deleted_are_fetched_again(
 async def test_quitting_asks_nothing_and_stops_the_download(app: ChatApp, world: FakeWorld, engine: FakeEngine) -> None:
     async with app.run_test() as pilot:
         await ready(pilot, engine)
-        await pilot.press("f3")
+        await pilot.press("f3", "f3")
         world.feed.put(progressed(2312 * MB))
         await wait_until(pilot, lambda: "40 %" in notice_text(pilot))
         await pilot.press("ctrl+q")

@@ -30,7 +30,7 @@ async def offer(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None
 
 async def arriving(world: FakeWorld, engine: FakeEngine, pilot: Pilot[Any]) -> None:
     await offer(world, engine, pilot)
-    await pilot.press("f3")
+    await pilot.press("f3", "f3")
     world.feed.put(progressed(2312 * MB))
     await wait_until(pilot, lambda: "40 %" in notice_text(pilot))
 

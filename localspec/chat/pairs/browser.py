@@ -90,8 +90,7 @@ class Browser:
         entry = self.marked
         if entry is None or entry.pair.id != self._confirming or entry.action is not PairAction.FETCH:
             return ""
-        what = size(entry.pair.missing_bytes) if entry.pair.missing_bytes else "it"
-        return f"{take} once more downloads {what} to {self._library.world.place()}."
+        return facts.download_question(entry.pair, take, self._library.world.place())
 
     @property
     def heading(self) -> str:

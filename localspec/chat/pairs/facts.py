@@ -46,6 +46,11 @@ def arrived(pair: PairDescription) -> str:
     return size(pair.arrived_bytes) + (f" of {size(pair.missing_bytes)}" if pair.missing_bytes else "")
 
 
+def download_question(pair: PairDescription, key: str, place: str) -> str:
+    """The effect of pressing ``key`` a second time, in a sentence: a download takes long and much room."""
+    return f"{key} once more downloads {size(pair.missing_bytes) if pair.missing_bytes else 'it'} to {place}."
+
+
 def drawbacks(pair: PairDescription) -> list[str]:
     """The drawbacks of a pair on this machine, without full stops."""
     reasons = []

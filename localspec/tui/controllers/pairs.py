@@ -1,4 +1,4 @@
-"""What can be done with pairs in the course of a conversation, and what there is to say about them."""
+"""The pairs beside a conversation: the offer, the list, changes of the pair, and notices about them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from localspec.chat.commands.chat import ACCEPT, PAIRS
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.pair_slot import Phase
 from localspec.chat.pairs.browser import Browser
+from localspec.chat.pairs.facts import download_question
 from localspec.chat.pairs.library import PairLibrary
 from localspec.chat.pairs.offer import Offer, OfferKind, name_of, news, offer, welcome_line
 from localspec.chat.reply_metadata import made_by_another
@@ -15,30 +16,32 @@ from localspec.store import ReplyMetadata
 
 
 class PairController:
-    """A shelf of pairs beside a conversation; asks neither the disk nor the network itself."""
+    """The library of pairs and the session. It asks neither the disk nor the network itself."""
 
     def __init__(self, library: PairLibrary, session: ChatSession) -> None:
         self.library = library
         self.keymap = Keymap({})
-        """The keys that are named in what is said."""
+        """The keys that notices name."""
         self._session = session
         self._asked_for: ChatConfig | None = None
+        self._confirming: str | None = None
+        """The offered pair whose download was asked for once."""
         self._spoken: ReplyMetadata | None = None
-        """What made the last reply of the conversation when it was opened, until there is another reply."""
+        """The metadata of the last reply of the conversation when it was opened; None once there is another reply."""
 
     @property
     def chat_config(self) -> ChatConfig:
-        """What is in use, or is to be."""
+        """The configuration in use, or the one that comes next."""
         return self._session.coming or self._session.chat_config
 
     @property
     def offer(self) -> Offer | None:
-        """What one key would do now."""
+        """The offer that one key accepts now."""
         return offer(self.library, self.chat_config, self._session.former, self._of_conversation)
 
     @property
     def _of_conversation(self) -> str | None:
-        """The pair that the open conversation was with, if that is another than the one in use."""
+        """The pair of the open conversation, if it is another than the one in use."""
         about = self._spoken
         return about.pair_id if about is not None and made_by_another(about, self.chat_config) else None
 
@@ -47,7 +50,7 @@ class PairController:
         return welcome_line(self.offer, self.keymap.way(ACCEPT))
 
     def news(self) -> str:
-        """One quiet line for the chat; empty if there is none."""
+        """A notice about pairs; empty if there is none."""
         said = news(self.library, self.offer, self.keymap.way(ACCEPT), self.keymap.way(PAIRS))
         spoken = self._of_conversation
         if said or spoken is None or not self.library.pairs or self.library.find(spoken) is not None:
@@ -55,22 +58,31 @@ class PairController:
         return f"This conversation was with {spoken}, which is not among the pairs any more."
 
     def way_back(self) -> str:
-        """What to do about a pair that cannot be loaded, beside what its error says."""
+        """The keys that help when a pair cannot be loaded."""
         on_offer = self.offer
         back = f"{self.keymap.way(ACCEPT)} {on_offer.text}; " if on_offer and on_offer.kind is OfferKind.RETURN else ""
         return f"{back}{self.keymap.way(PAIRS)} lists all pairs."
 
     def nothing_offered(self) -> str:
-        """What to say when there is nothing to accept."""
+        """The notice when there is nothing to accept."""
         return f"Nothing is offered now; {self.keymap.way(PAIRS)} lists all pairs."
 
+    def download_question(self, on_offer: Offer) -> str:
+        """The question to confirm an offered download; empty the second time, when it is confirmed."""
+        pair = self.library.find(on_offer.pair_id) if on_offer.pair_id else None
+        if pair is None or self._confirming == pair.id:
+            self._confirming = None
+            return ""
+        self._confirming = pair.id
+        return download_question(pair, self.keymap.way(ACCEPT), self.library.world.place())
+
     def begin(self) -> None:
-        """The engine is ready, or has refused: time to see what to offer to somebody on the tour."""
+        """Look for a pair to offer on the tour, now that the engine has loaded a pair or has failed to."""
         if self._session.chat_config.tour and not self.library.judged:
             self.library.look()
 
     def conversation_opened(self) -> str:
-        """Another conversation is open; what to say if the pair that made it cannot be offered."""
+        """Note the pair of a conversation that was opened; returns a notice if it cannot be offered."""
         self._spoken = about = self._session.thread.stored.last_made_with
         if about is None or not made_by_another(about, self.chat_config):
             return ""
@@ -81,11 +93,11 @@ class PairController:
         return f"This conversation was with {name}, a file named on the command line: --target names it again."
 
     def replying(self) -> None:
-        """The pair in use speaks in this conversation, too."""
+        """Note that the pair in use replies in this conversation, too."""
         self._spoken = None
 
     def open(self, text: str = "") -> Browser:
-        """The list, for somebody who wants to look at it, at first at what this filter shows."""
+        """The list of pairs, filtered by ``text`` at first."""
         in_use = None if self._session.phase is Phase.BROKEN else self.chat_config.pair_id
         browser = Browser(self.library, in_use, self._of_interest() or in_use, text=text)
         self.library.look()
@@ -93,11 +105,11 @@ class PairController:
         return browser
 
     def is_in_use(self, pair_id: str) -> bool:
-        """Whether this pair replies, or is about to."""
+        """True if this pair replies, or is about to."""
         return self._session.phase is not Phase.BROKEN and self.chat_config.pair_id == pair_id
 
     def _of_interest(self) -> str | None:
-        """The pair that somebody who opens the list will look for: one that failed, arrives, or is offered."""
+        """The pair to show first in the list: one whose download failed or is under way, or the one offered."""
         failed, active, on_offer = self.library.failed, self.library.downloads.active, self.offer
         if failed is not None:
             return failed.pair_id
@@ -106,7 +118,7 @@ class PairController:
         return on_offer.pair_id if on_offer else None
 
     def use(self, chat_config: ChatConfig) -> str:
-        """Go on with another pair; what to say about it."""
+        """Change to another pair; returns the notice."""
         again = chat_config.pair_id == self._session.chat_config.pair_id
         self._session.switch(chat_config)
         self._asked_for = chat_config
@@ -117,12 +129,12 @@ class PairController:
         return f"{'Loading' if again else 'Changing to'} {name_of(chat_config)}; the conversation stays."
 
     def go_back(self) -> str:
-        """Load again what was in use before; what to say about it."""
+        """Load the former pair again; returns the notice."""
         former = self._session.former
         return self.nothing_offered() if former is None else self.use(former)
 
     def ready(self) -> str:
-        """A pair is loaded; what to say if somebody asked for it, which is remembered."""
+        """Take in that a pair is loaded; returns a notice, and remembers the pair, if the reader asked for it."""
         chat_config = self._session.chat_config
         if chat_config != self._asked_for:
             return ""
