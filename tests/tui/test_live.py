@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,10 +48,21 @@ def test_the_width_never_changes(some: list[Round], others: list[Round], width: 
     """Whatever the figures, every field begins in the same column, from the first frame to the last."""
     one, other = shown(some, mode), shown(others, mode)
     assert len(figures_line(one, width)) == len(figures_line(other, width)) <= width
-    assert [len(text) for _, text in count_fields(one.counts)] == [len(text) for _, text in count_fields(other.counts)]
+    widths = [[len(text) for _, text in count_fields(each, width)] for each in (one, other)]
+    assert widths[0] == widths[1]
     assert len(bars(one, width)) == len(bars(other, width))
-    row = "  ".join(text for _, text in count_fields(one.counts)) + "  " + bars(one, width)
+    row = "  ".join(text for _, text in count_fields(one, width)) + "  " + bars(one, width)
     assert len(row.rstrip()) <= width or not bars(one, width)
+
+
+def test_more_drafters_than_fit_are_counted_where_they_have_tokens() -> None:
+    """Where all fit, all are named; the other modes have few kinds, and name them at any width."""
+    counts = {**{f"drafter-{n}": n % 2 for n in range(8)}, "target": 3}
+    figures = replace(shown([], MarkMode.DRAFTER), counts=counts)
+    assert [kind for kind, _ in count_fields(figures, 200)] == list(counts)
+    fields = count_fields(figures, 80)
+    assert [kind for kind, _ in fields] == ["drafter-1", "drafter-3", "drafter-5", "drafter-7", "target"]
+    assert len(count_fields(replace(figures, mode=MarkMode.HEAT), 10)) == len(counts)
 
 
 @given(ROUNDS, st.integers(0, 40))

@@ -97,14 +97,20 @@ def _off_line(speed: Sequence[str], why: str, width: int) -> str:
     return next((line for fields in lines if len(line := GAP.join(fields)) <= width), speed[0][:width])
 
 
-def count_fields(counts: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The counts as (kind, text); each text has a fixed width."""
-    return [(kind, f"{figures.count(n, fixed=True)} {kind}") for kind, n in counts.items()]
+def count_fields(shown: Figures, width: int) -> list[tuple[str, str]]:
+    """The counts as (kind, text); each text has a fixed width.
+
+    Drafters without tokens are left out where there are more drafters than fit into ``width`` cells.
+    """
+    fields = [(kind, f"{figures.count(n, fixed=True)} {kind}") for kind, n in shown.counts.items()]
+    if shown.mode is not MarkMode.DRAFTER or len(GAP.join(text for _, text in fields)) <= width:
+        return fields
+    return [field for field in fields if shown.counts[field[0]]]
 
 
 def bars(shown: Figures, width: int) -> str:
     """The sparkline that fits beside the counts into ``width`` cells, always as wide; empty if none fits."""
-    taken = len(GAP.join(text for _, text in count_fields(shown.counts))) + len(GAP)
+    taken = len(GAP.join(text for _, text in count_fields(shown, width))) + len(GAP)
     room = min(width - taken, _MOST_BARS)
     return sparkline(shown.latest, room) if room >= _FEWEST_BARS else ""
 

@@ -91,7 +91,7 @@ class LiveLine(Vertical):
     def _count_content(self, shown: Figures) -> Content:
         """The counts, each in the look of its tokens; numbers stay quiet so that only the words are marked."""
         parts: list[str | Content | tuple[str, str | Style]] = []
-        for kind, text in count_fields(shown.counts):
+        for kind, text in count_fields(shown, self._room()):
             number, word = text[: -len(kind)], text[-len(kind) :]
             parts.extend([GAP if parts else "", number, (word, self._palette().mark_look(shown.mode, kind))])
         return Content.assemble(*parts, GAP, (bars(shown, self._room()), "$quiet"))
