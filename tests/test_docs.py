@@ -14,6 +14,7 @@ from localspec.engine.events import DrafterFailure, Finished, FinishReason, Roun
 from localspec.engine.tally import Tally
 from localspec.engine.wire import event_to_dict
 from tests.readme import BLOCKS, DOCS, GENERATED, README, ROOT, block_names, event_fields, generated
+from tests.tui.test_token_path import PATH
 
 PAGES = sorted(DOCS.glob("*.md"))
 DOCUMENTS = [README, *PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]
@@ -124,6 +125,14 @@ def test_the_page_of_events_has_the_fields_that_are_written() -> None:
     for event in (Started(1, 0, 0), failed, finished):
         assert {name for name, _, _ in event_fields(type(event).__name__)} == event_to_dict(event).keys() - {"event"}
     assert {name for name, _, _ in event_fields("Timings")} == event_to_dict(finished)["timings"].keys()
+
+
+def test_the_way_of_a_token_is_the_one_that_is_measured() -> None:
+    """The page on the architecture lists 15 files, of which the last ten are those that a test finds."""
+    section = text_of(DOCS / "architecture.md").partition("## The way of a token\n")[2].partition("\n## ")[0]
+    files = re.findall(r"^\d+\. `localspec/([\w/]+\.py)`", section, re.MULTILINE)
+    assert len(files) == 15
+    assert files[-len(PATH) :] == PATH
 
 
 def test_the_pair_in_the_guide_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
