@@ -19,7 +19,7 @@ _MAX_NAME = 60
 def export(conversation: StoredConversation, folder: Path, name: str = "") -> Path:
     """Write a conversation to a new file and return its path; ``name`` is that of the file, or of a kind of files.
 
-    Messages that could not be stored are written, too. Raises NotFoundError if nothing was said, UsageError if the file
+    Messages that could not be stored are written, too. Raises NotFoundError if it is empty, UsageError if the file
     exists, StoreError if it cannot be written.
     """
     if not conversation.path:

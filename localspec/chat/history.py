@@ -63,7 +63,7 @@ class History:
 
     def empty(self, search: str) -> str:
         """The text in place of an empty list; ``search`` is the key that searches."""
-        return f"{NO_MATCH} {search} searches what was said." if self._summaries else EMPTY
+        return f"{NO_MATCH} {search} searches all messages." if self._summaries else EMPTY
 
     @property
     def marked(self) -> HistoryRow | None:
@@ -105,11 +105,11 @@ class History:
         if row is None:
             return ""
         at = [each.id for each in rows].index(row.id)
-        said = self._do(lambda: self._deleted.delete(row.id), _deleted(undo))
+        sentence = self._do(lambda: self._deleted.delete(row.id), _deleted(undo))
         if all(summary.heading.id != row.id for summary in self._summaries):
             rest = self.rows
             self._marked = rest[min(at, len(rest) - 1)].id if rest else None
-        return said
+        return sentence
 
     def undo(self) -> str:
         """Bring back the conversation deleted last."""

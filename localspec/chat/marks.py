@@ -1,6 +1,6 @@
 """Text with its tokens marked by origin: by escape sequences of a terminal, or by plain characters.
 
-Every origin has two cues, so that it can be told without colour.
+Every origin has two cues, so that it can be seen without colour.
 """
 
 from __future__ import annotations

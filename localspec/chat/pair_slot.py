@@ -148,7 +148,7 @@ class InProcessPair(PairSlot):
     def __init__(
         self, opener: Opener, chat_config: ChatConfig, progress: Callable[[], Progress | None] = lambda: None
     ) -> None:
-        """``progress`` is called before each load, and returns what is told of its progress."""
+        """``progress`` is called before each load; the function it returns is called with the progress of the load."""
         super().__init__(chat_config)
         self._opener = opener
         self._progress = progress

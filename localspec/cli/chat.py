@@ -185,8 +185,8 @@ def _conversation(store: Store, chat_config: ChatConfig, options: LineOptions) -
     if found is None:
         return store.begin(chat_config.system)
     thread = store.open_conversation(found)
-    said = chat_config.settings.overrides if chat_config.settings else {}
-    if "system" in said or "persona" in said:
+    overrides = chat_config.settings.overrides if chat_config.settings else {}
+    if "system" in overrides or "persona" in overrides:
         thread.set_system(chat_config.system)
     return thread
 

@@ -106,7 +106,7 @@ def _run(handler: Callable[[FrontEnd, str], None], state: State, argument: str) 
 
 
 _ABOUT = (
-    "Everything else is said to the model, and so is a line that begins with a space.",
+    "Everything else is a message to the model, and so is a line that begins with a space.",
     'A line that ends with a backslash goes on in the next; lines between """ and """ are one message. In what you '
     "type, @FILE attaches a file.",
     "Ctrl-C ends a reply, and its text stays. At an empty prompt, twice, it leaves.",
@@ -137,7 +137,7 @@ def names() -> list[str]:
 
 
 def file_commands() -> list[str]:
-    """Names of those that are told a file, for completion too."""
+    """Names of the commands that take a file, also for completion."""
     return [command.form.name for command in commands() if "FILE" in command.form.argument]
 
 

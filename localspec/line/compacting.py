@@ -31,7 +31,7 @@ def compact(state: State, argument: str) -> None:
     text = recap.node.content.strip()
     state.output.say(
         f"{_turns(turns_n).capitalize()} {'is' if turns_n == 1 else 'are'} summarised: {text}\n"
-        f"/undo has the model told all of it again.{lost}",
+        f"/undo puts the full turns back.{lost}",
         summary=text,
         turns_n=turns_n,
     )

@@ -34,7 +34,7 @@ def list_(state: State, argument: str) -> None:
     matches = fuzzy(argument, [each.heading.title for each in everything])
     shown = [everything[match.index] for match in matches][:MOST_LISTED]
     if not everything:
-        state.output.say("There are no conversations yet; what is said here will be kept.", conversations=[])
+        state.output.say("There are no conversations yet; the messages of this one will be kept.", conversations=[])
         return
     if not shown:
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")

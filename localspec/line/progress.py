@@ -27,7 +27,7 @@ class ProgressSentences:
         return self.show
 
     def show(self, what: str, fraction: float) -> None:
-        """Take in the progress, 0 to 1; a sentence is said if one is due."""
+        """Take in the progress, 0 to 1; a sentence is written if one is due."""
         if self._clock() >= self._due_s:
             self._due_s = self._clock() + BETWEEN_S
             self._say(f"{what[:1].upper()}{what[1:]}: {fraction * 100:.0f} per cent done.")
