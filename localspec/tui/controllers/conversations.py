@@ -1,4 +1,4 @@
-"""Which conversation is open, and going to another."""
+"""The open conversation, and going to another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_ANOTHER = "Another program said that in this conversation; it is shown here 
 
 
 class ConversationController:
-    """With a conversation go its unsent message, its settings, and the messages that still wait."""
+    """Opens conversations, each with its unsent message and its settings."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ConversationController:
         pairs: PairController,
         welcome: Callable[[], Welcome],
     ) -> None:
-        """``welcome`` is shown where nothing was said yet."""
+        """``welcome`` makes the widget shown in an empty conversation."""
         self._session = session
         self._settings = settings
         self._turns = turns
@@ -47,17 +47,17 @@ class ConversationController:
 
     @property
     def open_id(self) -> str:
-        """The id of the conversation that is open."""
+        """The id of the open conversation."""
         return self._session.thread.stored.id
 
     @property
     def title(self) -> str:
-        """Of the conversation that is open; empty while nothing was said."""
+        """The title of the open conversation; empty while it has no messages."""
         stored = self._session.thread.stored
         return stored.title if stored.path else ""
 
     async def go_to(self, conversation: str, message: str | None = None) -> None:
-        """Open one, at a message in it; if that is not possible, say why. In the one that is open, replies go on."""
+        """Open a conversation at a message, or show why that is not possible. In the open one, replies go on."""
         if conversation == self.open_id:
             await self._stay(message)
             return
@@ -68,25 +68,25 @@ class ConversationController:
             self._turns.say(str(error))
 
     async def begin_with(self, conversation: str) -> None:
-        """Open the one that the app was started with."""
+        """Open the conversation that the app was started with."""
         await self.go_to(conversation)
         self._settings.use_overridden_system()
 
     @handles(NEW)
     async def begin_anew(self) -> None:
-        """Open one in which nothing was said."""
+        """Open a new conversation."""
         await self._turn_to(self._session.store.begin(self._session.chat_config.system))
         self._settings.turn_to(begun=True)
 
     def give_back(self, withdrawn: Iterable[Turn]) -> None:
-        """Put messages that waited into the prompt."""
+        """Put messages that waited back into the prompt."""
         written = self._pending.taken_back(withdrawn)
         if written:
             self._prompt.put_back(written)
             self._turns.say("The messages that waited are back in the prompt.")
 
     async def _stay(self, message: str | None) -> None:
-        """Go to a message of the conversation that is open; to one on another branch only where no reply is made."""
+        """Go to a message of the open conversation; to one on another branch only while no reply is made."""
         thread = self._session.thread
         if message is None:
             self._focus.go_to_prompt()
@@ -122,7 +122,7 @@ class ConversationController:
             self._read()
 
     def _read(self) -> None:
-        """At the turn that was gone to, whose keys count then."""
+        """Leave the prompt for the turn that was gone to."""
         if self._focus.at_turn:
             self._focus.stay_at_turn()
         else:

@@ -1,7 +1,7 @@
-"""What the reader does to what was said: answering anew, editing, versions, deleting.
+"""Commands that change a conversation: answer again, edit, continue, versions, delete, undo.
 
-Everything is about the turn that is chosen, or else the last. Nothing is ever lost by it: what is answered
-anew, edited or deleted can be gone back to.
+They are about the chosen turn, or else the last. Nothing is lost: a reply, an edited text and a deleted turn can be
+brought back.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ SUMMARY = "This stands for turns that were summarised; /undo brings them back, a
 
 @dataclass(frozen=True, slots=True)
 class _Edited:
-    """What is being edited: the question, or the reply."""
+    """The text being edited: a question, or a reply."""
 
     turn: Turn
     of_reply: bool
     besides: tuple[Attachment, ...] = ()
-    """Files that went with the question and are not mentioned in it: they still do."""
+    """Files that went with the question without being mentioned in it; they still go with it."""
 
     def asked(self, written: WrittenMessage) -> str:
-        """What the model reads of the question as it is now."""
+        """The edited question as the model reads it."""
         mentioned = {attachment.path for attachment in written.attachments}
         besides = (attachment for attachment in self.besides if attachment.path not in mentioned)
         return replace(written, attachments=(*besides, *written.attachments)).content
 
 
 class EditingController:
-    """Turns keys into changes of the conversation, and draws what came of them."""
+    """Changes the conversation, and draws it."""
 
     def __init__(self, session: ChatSession, turns: TurnController, prompt: Prompt) -> None:
         self._session = session
@@ -63,7 +63,7 @@ class EditingController:
 
     @handles(AGAIN)
     async def again(self) -> None:
-        """Have the question answered anew."""
+        """Have the question answered again."""
         turn = self._free_to_change()
         if turn is None:
             return
@@ -75,7 +75,7 @@ class EditingController:
 
     @handles(CONTINUE)
     async def carry_on(self) -> None:
-        """Go on with a reply that ended early, or was edited."""
+        """Continue a reply that ended early or was edited."""
         turn = self._free_to_change()
         if turn is None:
             return
@@ -90,7 +90,7 @@ class EditingController:
 
     @handles(EDIT)
     def edit(self) -> None:
-        """Put the question into the prompt, to be asked in other words."""
+        """Put the question into the prompt, to be edited."""
         turn = self._free_to_change()
         if turn is None:
             return
@@ -102,7 +102,7 @@ class EditingController:
 
     @handles(REWRITE)
     def rewrite(self) -> None:
-        """Put the reply into the prompt, to be changed by hand."""
+        """Put the reply into the prompt, to be edited."""
         turn = self._free_to_change()
         if turn is not None and turn.answer is None:
             self._say("There is no reply yet.")
@@ -111,12 +111,12 @@ class EditingController:
 
     @property
     def under_way(self) -> bool:
-        """Whether the prompt holds something that was said."""
+        """True while a question or a reply is edited in the prompt."""
         return self._editing is not None
 
     @property
     def leads_n(self) -> int | None:
-        """About how many tokens lead to what is being edited; None while nothing is."""
+        """The estimated tokens above the text being edited; None while nothing is."""
         edited = self._editing
         return None if edited is None else leading_n(self._session, edited.turn, of_reply=edited.of_reply)
 
@@ -134,7 +134,7 @@ class EditingController:
         return frozenset(commands)
 
     def leave(self) -> bool:
-        """Give editing up; whether there was any."""
+        """Stop editing; returns False if nothing was edited."""
         if self._editing is None:
             return False
         self._editing = None
@@ -143,7 +143,7 @@ class EditingController:
         return True
 
     async def submit(self, written: WrittenMessage) -> None:
-        """What was edited is done."""
+        """Take the edited text as a new version."""
         assert self._editing is not None
         edited, self._editing = self._editing, None
         self._prompt.take_up()
@@ -173,7 +173,7 @@ class EditingController:
     @handles(VERSION_BEFORE, -1)
     @handles(VERSION_AFTER, 1)
     async def version(self, step: int) -> None:
-        """Show the version before or after: of the reply, and past the last of those, of the question."""
+        """Show the previous or next version of the reply, and past the last one of the question."""
         turn = self._free_to_change()
         if turn is None:
             return
@@ -231,5 +231,5 @@ class EditingController:
 
 
 def _goes_on(turn: Turn) -> bool:
-    """Whether more could come of the reply."""
+    """True if the reply can be continued."""
     return not turn.is_summary and (unfinished(turn) or not turn.reply.done)

@@ -1,4 +1,4 @@
-"""What the reader can do about marks, ghosts and single tokens, and what of it the engine is to be asked."""
+"""Commands on marks, rejected proposals and single tokens, and the queries to the engine that they need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from localspec.tui.tokens.token_view import TokenView
 
 
 class MarkingController:
-    """Beside the chat screen; every action returns what there is to say about it."""
+    """Handles the commands on tokens; each returns its notice."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class MarkingController:
         *,
         new_here: bool = False,
     ) -> None:
-        """``new_here`` says that somebody has their first conversation."""
+        """``new_here``: this is the reader's first conversation."""
         self._session = session
         self._transcript = transcript
         self._palette = palette
@@ -54,18 +54,18 @@ class MarkingController:
 
     @handles(commands.VIEW)
     def toggle_view(self) -> str:
-        """Between Markdown and tokens."""
+        """Switch between Markdown and tokens."""
         shown = self._transcript.shown
         return self.show(replace(shown, markdown=not shown.markdown))
 
     @handles(commands.MARKS)
     def next_mode(self) -> str:
-        """The next way of marking tokens, for the chosen turn or for all."""
+        """Mark tokens in the next mode, for the chosen turn or for all."""
         hidden = self._session.current is None or self._transcript.selected is not None
         return self.show(self._transcript.shown.next(hidden=hidden))
 
     def show(self, reply_format: ReplyFormat) -> str:
-        """Show the chosen turn, or all, in this way."""
+        """Set the format of the chosen turn, or of all."""
         self._transcript.show(reply_format)
         self.weigh()
         chosen = self._transcript.selected
@@ -80,7 +80,7 @@ class MarkingController:
 
     @handles(commands.GHOSTS)
     def next_ghosts(self) -> str:
-        """What becomes of rejected guesses."""
+        """Show rejected proposals in the next way."""
         self._transcript.show_ghosts(self._transcript.ghosts.next)
         said = GHOSTS[self._transcript.ghosts]
         if self._transcript.ghosts is GhostMode.KEEP and self._transcript.shown.markdown:
@@ -92,7 +92,7 @@ class MarkingController:
 
     @handles(commands.INSPECT)
     def inspect(self, view: TokenView | None = None, index: int | None = None) -> str:
-        """Look into the reply of this view, or of the chosen turn, or the latest."""
+        """Open the inspector on the reply of this view, or of the chosen turn, or on the latest."""
         turn = self._chosen() if view is None else self._turn_in(view)
         if view is not None and turn is None:
             return "That reply has just left the screen."
@@ -114,7 +114,7 @@ class MarkingController:
 
     @handles(commands.RACE)
     def race(self, text: str = "") -> str:
-        """Answer this text, or the latest message again, with guesses and without."""
+        """Answer this text, or the latest message again, with speculation and without."""
         if self._session.phase is not Phase.IDLE or self._session.current is not None:
             return "The engine is busy; race when it is done."
         last, chat_config = self._session.last, self._session.chat_config
@@ -132,7 +132,7 @@ class MarkingController:
         return ""
 
     def follow(self, change: Change) -> None:
-        """Show what became known, here and in the inspector if it is open."""
+        """Draw what a change has made known about tokens, here and in the inspector if it is open."""
         if not isinstance(change, Wrote | Ended | Learned):
             return
         turn, screen = change.turn, self._app.screen
@@ -146,7 +146,7 @@ class MarkingController:
             screen.refresh_knowledge()
 
     def _explain(self, turn: Turn) -> None:
-        """To somebody new, once: where the colours have gone that a reply was written in."""
+        """Tell a new reader, once, how to bring back the colours in which a reply was written."""
         reply_format = self._transcript.reply_format
         if not self._new_here or turn.is_summary or not turn.reply.tokens:
             return
@@ -157,7 +157,7 @@ class MarkingController:
             )
 
     def weigh(self) -> None:
-        """Have the replies on screen weighed that are shown by heat, the newest first."""
+        """Ask for the probabilities of replies on screen that are marked by heat, the newest first."""
         views = [(turn, self._transcript.view(turn)) for turn in reversed(self._transcript.turns)]
         hot = [turn for turn, view in views if view is not None and view.display and self._is_hot(view)]
         for turn in hot:

@@ -1,4 +1,4 @@
-"""Telling old turns in short: what the reader asks for, and what becomes of it on screen."""
+"""The summary of old turns: the command, and the summary on screen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localspec.tui.keys.handling import handles
 
 
 class SummaryController:
-    """Stands beside the desk of turns; nothing changes before a summary is whole."""
+    """Begins and ends summaries. Nothing changes before a summary is complete."""
 
     def __init__(self, turns: TurnController) -> None:
         self._turns = turns
@@ -19,7 +19,7 @@ class SummaryController:
 
     @handles(COMPACT)
     async def begin(self, kept: str = "") -> None:
-        """Have all turns summarised but the last few."""
+        """Have all turns summarised but the last ``kept``; returns the notice if that is not possible."""
         why_not = self._why_not(kept)
         if why_not:
             self._turns.say(why_not)
@@ -35,7 +35,7 @@ class SummaryController:
         self._turns.say("")
 
     async def end(self, turn: Turn) -> None:
-        """The summary is whole, or is not to be: show what holds now."""
+        """Show the conversation after a summary: summarised, or as before."""
         await self._turns.transcript.discard(turn)
         await self._turns.show()
         reply = turn.reply

@@ -1,4 +1,4 @@
-"""The conversation on screen: which turns are drawn, which one is chosen, and what stands beside and below each."""
+"""The turns on screen: their widgets, the chosen one, and the notes on each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 
 
 class TurnController:
-    """Draws what the session has, for the desks of editing, reading and summaries too."""
+    """Draws the turns of the session, for the controllers of editing, reading and summaries too."""
 
     def __init__(
         self,
@@ -36,12 +36,12 @@ class TurnController:
         self.transcript = Transcript(self._make)
         self.say = say
         self.keymap = Keymap({})
-        """The keys that are named in what is said."""
+        """The keys that notices name."""
         self._palette = palette
 
     @property
     def chosen(self) -> Turn | None:
-        """What keys are about."""
+        """The turn that commands are about: the chosen one, or else the last."""
         if self.transcript.selected is not None:
             return self.transcript.selected.turn
         said = self.session.thread.turns
@@ -49,11 +49,11 @@ class TurnController:
 
     @property
     def busy(self) -> str:
-        """Why something is not possible now."""
+        """The notice that something is not possible during a reply."""
         return self.keymap.worded(_BUSY)
 
     def free_to_change(self) -> Turn | None:
-        """What keys are about, if it can be changed now; else that is said."""
+        """The turn that commands are about, if it can be changed now; otherwise None, after a notice."""
         turn = self.chosen
         if turn is None:
             self.say(NOTHING_SAID)
@@ -65,13 +65,13 @@ class TurnController:
     # Drawing
 
     async def show(self) -> None:
-        """Draw the conversation as it is now."""
+        """Draw the conversation as it is now, with the messages that wait."""
         waiting = [turn for turn in self.session.waiting if turn.question is None]
         await self.transcript.sync([*self.session.thread.turns, *waiting])
         self.label()
 
     async def turn_to(self, conversation: StoredConversation, message: str | None = None) -> list[Turn]:
-        """Go to another conversation, and to a message in it; gives back what waited in the one before."""
+        """Open another conversation, at a message; returns the turns that waited in the one before."""
         withdrawn = self.session.turn_to(conversation)
         if message is not None:
             self.session.thread.show(message)
@@ -83,13 +83,13 @@ class TurnController:
         return withdrawn
 
     def choose_around(self, widget: Widget) -> None:
-        """Choose the turn that something on screen belongs to."""
+        """Choose the turn that a widget is part of."""
         for view in widget.ancestors:
             if isinstance(view, TurnView):
                 self.transcript.choose(view)
 
     def label(self) -> None:
-        """Say of every turn on screen which version it is."""
+        """Draw the version and the note of every turn on screen."""
         for view in self.transcript.views:
             self._label(view)
 
@@ -111,7 +111,7 @@ class TurnController:
             self.transcript.finish(view)
 
     async def withdraw(self, turns: list[Turn]) -> None:
-        """Messages that waited are not to be answered: those that were never said are gone."""
+        """Draw turns whose messages no longer wait; those that were never stored are removed."""
         for turn in turns:
             if turn.question is None and turn.answer is None:
                 await self.transcript.discard(turn)
@@ -121,7 +121,7 @@ class TurnController:
             await self.transcript.remake(turn)
 
     def let_go(self, turn: Turn) -> None:
-        """A turn is far away; its tokens can be read again."""
+        """Forget the tokens of a turn that is far away; they can be read again."""
         if turn not in (self.session.last, self.session.current):
             self.session.thread.unload(turn)
 

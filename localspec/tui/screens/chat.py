@@ -61,7 +61,7 @@ class EngineSpoke(Message):
 
 
 class ChatScreen(RowScreen[None], CommandTarget):
-    """Conversation, prompt and live line in one calm column."""
+    """The chat: conversation, prompt and live line in one column."""
 
     BINDINGS: ClassVar[list[BindingType]] = screen_bindings()
     AUTO_FOCUS = ""
