@@ -9,8 +9,12 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from localspec.config import Setting
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -177,13 +181,20 @@ def settings() -> str:
     parts = []
     for section, about in SECTIONS.items():
         rows = [
-            f"| `{each.key}` | {each.kind.form} | {each.default_words} | {each.description} |"
+            f"| `{each.key}` | {each.kind.form} | {each.default_words} | {each.description} | {_own(each)} | {each.applies} |"
             for each in SETTINGS
             if each.section == section
         ]
-        table = ["| Key | Value | Built in | What it does |", "| --- | --- | --- | --- |", *rows]
+        head = ["Key", "Value", "Built in", "What it does", "May differ by", "Takes effect"]
+        table = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows]
         parts.append("\n".join([f"### [{section}]", "", about, "", *table]))
     return "\n\n".join(parts)
+
+
+def _own(setting: Setting) -> str:
+    """The things that may have a value of their own, besides the file."""
+    places = {"pair": setting.per_pair, "conversation": setting.per_conversation}
+    return ", ".join(place for place, allowed in places.items() if allowed)
 
 
 def drafters() -> str:

@@ -107,5 +107,8 @@ def test_a_declaration_is_all_that_a_setting_needs(copied: Path, tmp_path: Path)
     assert any("shout share" in row and "0.5" in row for row in seen["screen"])
     assert "Applies with the next reply." in seen["details"][-1]
     assert seen["problems"] == ["reply.shout_share: it should be a number from 0 to 1, not 2"]
-    assert "| `shout_share` | a number from 0 to 1 | 0.25 | Shout this share of the words. |" in seen["page"]
-    assert "| `warm_up` | true or false | no | Warm up before the first reply. |" in seen["page"]
+    assert (
+        "| `shout_share` | a number from 0 to 1 | 0.25 | Shout this share of the words. | pair, conversation |"
+        in seen["page"]
+    )
+    assert "| `warm_up` | true or false | no | Warm up before the first reply. | pair |" in seen["page"]
