@@ -180,21 +180,17 @@ def settings() -> str:
 
     parts = []
     for section, about in SECTIONS.items():
-        rows = [
-            f"| `{each.key}` | {each.kind.form} | {each.default_words} | {each.description} | {_own(each)} | {each.applies} |"
-            for each in SETTINGS
-            if each.section == section
-        ]
+        rows = [f"| `{each.key}` | {' | '.join(_cells(each))} |" for each in SETTINGS if each.section == section]
         head = ["Key", "Value", "Built in", "What it does", "May differ by", "Takes effect"]
         table = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows]
         parts.append("\n".join([f"### [{section}]", "", about, "", *table]))
     return "\n\n".join(parts)
 
 
-def _own(setting: Setting) -> str:
-    """The things that may have a value of their own, besides the file."""
-    places = {"pair": setting.per_pair, "conversation": setting.per_conversation}
-    return ", ".join(place for place, allowed in places.items() if allowed)
+def _cells(setting: Setting) -> list[str]:
+    differs = {"pair": setting.per_pair, "conversation": setting.per_conversation}
+    by = ", ".join(name for name, may in differs.items() if may)
+    return [setting.kind.form, setting.default_words, setting.description, by, str(setting.applies)]
 
 
 def drafters() -> str:
