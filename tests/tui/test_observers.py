@@ -198,7 +198,7 @@ def test_a_reply_that_goes_on_is_followed_anew() -> None:
     ("drafter", "note"), [("suffix", "the draft failed and is left out of this reply: It broke"), (None, "")]
 )
 def test_a_drafter_that_failed_is_said_in_one_place(drafter: str | None, note: str) -> None:
-    """On the quiet line where another goes on; where nobody is left to propose, on the live line."""
+    """In the notice where another goes on; where nobody is left to propose, on the live line."""
     talking = Talking()
     talking.session.ask("Hello")
     talking.engine.start()
@@ -233,7 +233,7 @@ async def loaded(pilot: Pilot[Any], engine: FakeEngine) -> None:
 
 
 async def test_the_reader_hears_of_a_missed_objective(tmp_path: Path) -> None:
-    """On the quiet line, while something is typed as well, until something is sent."""
+    """In the notice, while something is typed as well, until something is sent."""
     engine, store = FakeEngine(), Store.open(tmp_path / "history.db")
     app = app_of(engine, store, settings="[stats]\nmin_speedup = 1000")
     async with app.run_test(size=(100, 24)) as pilot:

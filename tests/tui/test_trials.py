@@ -1,4 +1,4 @@
-"""A trial in the app: decided between two turns, said on the quiet line, and in force from the next reply."""
+"""A trial in the app: decided between two turns, said in the notice, and in force from the next reply."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode
 from localspec.chat.turn import Turn
 from localspec.tui.controllers.marking import MarkingController
+from localspec.tui.controllers.notices import NoticeController
 from localspec.tui.controllers.pairs import PairController
 from localspec.tui.controllers.summaries import SummaryController
 from localspec.tui.controllers.turns import TurnController
-from localspec.tui.conversation.quiet_line import QuietLine
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.tokens.ghost_timer import GhostTimer
 from localspec.tui.widgets.complaint import Complaint
@@ -44,7 +44,7 @@ class ReplyController:
         pending: PendingMessages,
         pairs: PairController,
         settings: SettingsController,
-        quiet: QuietLine,
+        notices: NoticeController,
         draw_figures: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -60,7 +60,7 @@ class ReplyController:
         self._pending = pending
         self._pairs = pairs
         self._settings = settings
-        self._quiet = quiet
+        self._notices = notices
         self._draw_figures = draw_figures
         self._ghosts = GhostTimer(clock)
         self._rate = FrameRate()
@@ -111,14 +111,14 @@ class ReplyController:
                 self._prompt.counted(token_n)
             case LoadFailed(error):
                 self._prompt.fit(None)
-                self._quiet.said = ""
+                self._notices.latest = ""
                 self.complaint.show(error, self._pairs.way_back())
                 self._pairs.begin()
             case PairReady(info):
                 self._prompt.fit(info.n_ctx)
                 self.complaint.withdraw()
                 self._settings.pace()
-                self._quiet.say(self._pairs.ready() or self._quiet.said)
+                self._notices.say(self._pairs.ready() or self._notices.latest)
                 self._pairs.begin()
 
     def _begin(self, turn: Turn) -> None:

@@ -106,10 +106,10 @@ class ChatScreen(RowScreen[None], CommandTarget):
         """The written command, with its argument, that is being carried out."""
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
         self._foot = Foot(session, controller, palette, self._prompt)
-        self._quiet = self._foot.quiet
+        self._notices = self._foot.notices
         self._tour = self._foot.tour
         self._pending = PendingMessages(session)
-        self._turns = TurnController(session, palette, self._quiet.say)
+        self._turns = TurnController(session, palette, self._notices.say)
         self._transcript = self._turns.transcript
         self._editing = EditingController(session, self._turns, self._prompt)
         self._foot.leads_n = lambda: self._editing.leads_n
@@ -117,7 +117,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._importing = Importing(session.store, self.say)
         self._summaries = SummaryController(self._turns)
         self._marking = MarkingController(
-            session, self._transcript, palette, self._wake, self._quiet.say, new_here=new_here
+            session, self._transcript, palette, self._wake, self._notices.say, new_here=new_here
         )
         self._replies = ReplyController(
             session,
@@ -129,7 +129,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._pending,
             controller,
             settings,
-            self._quiet,
+            self._notices,
             self._draw_figures,
             clock,
         )
@@ -148,7 +148,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._focus.write()
         self._inbox.listen(partial(self.post_message, EngineSpoke()))
         self.prefer(self._settings.preferences)
-        self._quiet.say(self._session.store.notice or self._settings.news)
+        self._notices.say(self._session.store.notice or self._settings.news)
         if (conversation := self._session.chat_config.conversation) is not None:
             self.run_worker(self.carry_out(partial(self._conversations.begin_with, conversation)))
         self._replies.start()
@@ -160,7 +160,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def swallows(self, event: Key | Paste) -> bool:
         """Return True if a key or a paste that no widget has had yet is to do nothing."""
-        return self._focus.swallows(event, self._quiet.say)
+        return self._focus.swallows(event, self._notices.say)
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         if is_command(event.text):
@@ -170,14 +170,14 @@ class ChatScreen(RowScreen[None], CommandTarget):
             await self._editing.submit(event.written)
             self._wake()
             return
-        self._quiet.news.read()
-        self._quiet.say("")
+        self._notices.news.read()
+        self._notices.say("")
         self.did(commands.SEND)
         await self._transcript.query(Welcome).remove()
         turn = self._pending.ask(event.written)
         await self._transcript.add_turn(turn)
         if self._pending.waits(turn):
-            self._quiet.say("Waits for the reply; Up takes it back.")
+            self._notices.say("Waits for the reply; Up takes it back.")
         self._wake()
 
     def on_welcome_picked(self, event: Welcome.Picked) -> None:
@@ -194,7 +194,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         command = find_command(text)
         if command is None or refusal(text):
             self._prompt.put_back([written])
-            self._quiet.say(refusal(text))
+            self._notices.say(refusal(text))
         else:
             argument = command_parts(text)[1]
             self._obeyed = written if argument else None
@@ -261,7 +261,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
     def did(self, command: Command, *, opened: bool = False) -> None:
         """Tell the tour that the user has run this command, which ``opened`` a screen or not."""
         if end := self._tour.did(command, opened=opened):
-            self._quiet.say(end)
+            self._notices.say(end)
 
     def on_token_view_picked(self, event: TokenView.Picked) -> None:
         self.say(self._marking.inspect(event.view, event.token))
@@ -371,10 +371,10 @@ class ChatScreen(RowScreen[None], CommandTarget):
     # Notes
 
     def show_pairs(self) -> None:
-        """Draw what depends on pairs: the offer on the first page, and the quiet line."""
+        """Draw what depends on pairs: the offer on the first page, and the notice."""
         for welcome in self.query(Welcome):
             welcome.tell(self._session.chat_config, self._controller.welcome())
-        self._quiet.draw()
+        self._notices.draw()
 
     def complain(self, error: LocalSpecError) -> None:
         """Show an error of a pair below the conversation until a pair is loaded."""
@@ -387,8 +387,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self.say(str(error))
 
     def say(self, text: str) -> None:
-        """Show a note in the quiet line until the user types."""
-        self._quiet.say(text)
+        """Show a note in the notice until the user types."""
+        self._notices.say(text)
         self._wake()
 
     def _welcome(self) -> Welcome:

@@ -1,4 +1,4 @@
-"""Below the conversation: the tour, the quiet line, the prompt, the live line, and the keys that matter now."""
+"""Below the conversation: the tour, the notice, the prompt, the live line, and the keys that matter now."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from localspec.chat.session import ChatSession
 from localspec.chat.settings.preferences import Preferences
 from localspec.chat.status import live_state
 from localspec.chat.tokens.marking import MarkMode
+from localspec.tui.controllers.notices import NoticeController
 from localspec.tui.controllers.pairs import PairController
-from localspec.tui.conversation.quiet_line import QuietLine
 from localspec.tui.conversation.turn_notes import context_note
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.tokens.palette import Palette
@@ -45,7 +45,7 @@ class Foot(Vertical):
         """Tokens of the message that is being written, about."""
         self.leads_n: Callable[[], int | None] = lambda: None
         """About how many tokens lead to what is being edited; None while nothing is."""
-        self.quiet = QuietLine(session, controller, self._notice.say)
+        self.notices = NoticeController(session, controller, self._notice.say)
 
     def compose(self) -> ComposeResult:
         yield self.tour
@@ -57,7 +57,7 @@ class Foot(Vertical):
     def draw(self, mode: MarkMode) -> None:
         """The figures as they are now, while tokens are marked in this mode."""
         self._live.show(live_state(self._session, mode))
-        self.quiet.draw()
+        self.notices.draw()
         self._notice.measure(context_note(self._session, self._weight_n, self.leads_n()))
 
     def use(self, preferences: Preferences) -> None:
@@ -71,11 +71,11 @@ class Foot(Vertical):
         self._notice.cue("↓ new" if to_newest else "")
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        if self.quiet.said and event.text and event.by_hand:
-            self.quiet.say("")
+        if self.notices.latest and event.text and event.by_hand:
+            self.notices.say("")
 
     def on_prompt_said(self, event: Prompt.Said) -> None:
-        self.quiet.say(event.text)
+        self.notices.say(event.text)
 
     def on_prompt_weighed(self, event: Prompt.Weighed) -> None:
         self.hints.weigh(event.text)

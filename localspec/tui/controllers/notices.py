@@ -1,4 +1,4 @@
-"""The line of notices above the prompt: first about the last action, then about the conversation and the pairs."""
+"""The notice above the prompt: first about the last action, then about the conversation and the pairs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from localspec.tui.controllers.pairs import PairController
 from localspec.tui.conversation.turn_notes import storage_note
 
 
-class QuietLine:
+class NoticeController:
     """One notice at a time; ``show`` draws it."""
 
     def __init__(self, session: ChatSession, controller: PairController, show: Callable[[str], None]) -> None:
-        self.said = ""
+        self.latest = ""
         """The notice about the last action; empty once the reader has gone on."""
         self.news = NewsLine(session.observer)
         self._session = session
@@ -25,19 +25,20 @@ class QuietLine:
 
     def say(self, text: str) -> None:
         """Show this notice until the next one; an empty one ends it."""
-        self.said = text
+        self.latest = text
         self.draw()
 
     def draw(self) -> None:
         """Show the notice that is due now. A download that has just begun ends the notice about the last action."""
         fetched = frozenset(download.pair_id for download in self._controller.library.downloads.active)
         if fetched - self._fetched:
-            self.said = ""
+            self.latest = ""
         self._fetched = fetched
         self._show(self.note)
 
     @property
     def note(self) -> str:
+        """The notice that is due now; empty if there is none."""
         session = self._session
-        said = self.said or storage_note(session) or self.news.note
-        return said or pace_note(session) or pause_note(session) or self._controller.news()
+        urgent = self.latest or storage_note(session) or self.news.note
+        return urgent or pace_note(session) or pause_note(session) or self._controller.news()

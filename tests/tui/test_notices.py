@@ -1,4 +1,4 @@
-"""The quiet line says one thing at a time: what was just done before what goes on by itself."""
+"""One notice at a time: about the last action, before what goes on by itself."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from localspec.chat.session import ChatSession
 from localspec.engine.events import Event
 from localspec.insight.observers import News, ReplyObserver
 from localspec.store import ReplyMetadata
+from localspec.tui.controllers.notices import NoticeController
 from localspec.tui.controllers.pairs import PairController
-from localspec.tui.conversation.quiet_line import QuietLine
 from tests.tui.pairs_support import FakeWorld, shelf_of
 from tests.tui.support import LAUNCH, Clock, FakeEngine
 
@@ -37,11 +37,11 @@ class Nobody:
     def fail(self, error: LocalSpecError) -> None: ...
 
 
-def line_of(shown: list[str], follower: Follower) -> QuietLine:
+def line_of(shown: list[str], follower: Follower) -> NoticeController:
     session = ChatSession(LAUNCH, FakeEngine(), Pacer(None, Clock()), observer=follower)
     library = shelf_of(FakeWorld(remember_error=InputError("The disk is full.", "Free some space.")))
     library.remember("builtin")
-    return QuietLine(session, PairController(library, session), shown.append)
+    return NoticeController(session, PairController(library, session), shown.append)
 
 
 def test_a_download_that_begins_takes_the_place_of_what_was_said() -> None:
@@ -49,7 +49,7 @@ def test_a_download_that_begins_takes_the_place_of_what_was_said() -> None:
     shown: list[str] = []
     session = ChatSession(LAUNCH, FakeEngine(), Pacer(None, Clock()))
     library = PairLibrary(FakeWorld(), lambda work: None)
-    line = QuietLine(session, PairController(library, session), shown.append)
+    line = NoticeController(session, PairController(library, session), shown.append)
     line.say("1 setting is left out.")
     library.fetch("qwen3-8b")
     line.draw()
