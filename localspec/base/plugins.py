@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from pkgutil import iter_modules
 
 
 def plugin_files(package: str) -> Mapping[str, Path]:
@@ -15,9 +14,5 @@ def plugin_files(package: str) -> Mapping[str, Path]:
     """
     spec = find_spec(package)
     folders = spec.submodule_search_locations if spec else None
-    files = {
-        module.name.replace("_", "-"): Path(folder) / f"{module.name}.py"
-        for folder in folders or ()
-        for module in iter_modules([folder])
-    }
-    return dict(sorted(files.items()))
+    paths = [path for folder in folders or () for path in Path(folder).glob("*.py") if path.stem != "__init__"]
+    return {path.stem.replace("_", "-"): path for path in sorted(paths, key=lambda path: path.stem)}
