@@ -13,10 +13,6 @@ FOLDER = "personas"
 SUFFIXES = (".md", ".txt")
 
 
-def personas_folder() -> Path:
-    return user_paths().config / FOLDER
-
-
 def list_personas(config_folder: Path | None = None) -> tuple[str, ...]:
     """The names there are, in alphabetical order; of two files of one name the first suffix counts."""
     folder = (config_folder or user_paths().config) / FOLDER

@@ -9,8 +9,6 @@ from localspec.chat.tokens.marking import GhostMode, MarkMode, ReplyFormat
 from localspec.config import Config
 from localspec.config.kinds import AUTO
 
-FULL = "full"
-
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
