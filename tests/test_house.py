@@ -19,6 +19,7 @@ MOST_METHODS = 45
 MOST_CIRCUMSCRIBING = 0.02
 MOST_WITHOUT_TEXTUAL = 0.30
 _CIRCUMSCRIBING = re.compile(r"(?:What|Whether|Who|Where)\b")
+_PRIVATE = re.compile(r"(?<![a-z])(?:desk|epitaph|farewell|mourn|shelf|witness(?:es)?)(?![a-z])", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
 
@@ -147,6 +148,13 @@ def test_docstrings_name_the_thing() -> None:
     around = [f"{name}: {text.splitlines()[0]}" for name, text in texts if _CIRCUMSCRIBING.match(text)]
     share = len(around) / len(texts)
     assert share < MOST_CIRCUMSCRIBING, f"{share:.1%} of {len(texts)}:\n" + "\n".join(around)
+
+
+def test_no_private_word_comes_back() -> None:
+    """Names of things that the field has another word for: an observer, a controller, a library, a notice."""
+    documents = [*PACKAGE.rglob("*.py"), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    found = [path.name for path in documents if _PRIVATE.search(path.read_text(encoding="utf-8"))]
+    assert not found
 
 
 def test_the_screen_holds_what_needs_textual() -> None:
