@@ -44,7 +44,7 @@ COMPLETE = CHAT.add(
         "complete",
         "tab",
         "complete",
-        "Take what the list offers; on the mark of a long paste, put its text in its place.",
+        "Take the highlighted row of the list; on the mark of a long paste, unfold it.",
         in_prompt=True,
         in_palette=False,
     )
@@ -58,7 +58,7 @@ ATTACH = CHAT.add(
         slash="attach",
         argument="PATH",
         also=("file", "upload"),
-        line=LineForm("attach", "Put a file or a folder into the next message.", "[FILE]"),
+        line=LineForm("attach", "Attach a file or a folder to the next message.", "[FILE]"),
     )
 )
 RECALL = CHAT.add(Command("recall", "ctrl+r", "sent messages", "Search the messages sent before.", slash="recall"))
@@ -73,7 +73,7 @@ STOP = CHAT.add(
         "Stop the reply; its text stays.",
         also=("cancel", "interrupt"),
         hinted=True,
-        line=LineForm("stop", "Say how a reply is stopped: with Ctrl-C."),
+        line=LineForm("stop", "Explain how to stop a reply: with Ctrl-C."),
     )
 )
 VIEW = CHAT.add(
@@ -92,10 +92,10 @@ MARKS = CHAT.add(
         "marks",
         "f2",
         "marks",
-        "Mark tokens in another way: subtle, by origin, drafter, heat, rounds, or not at all.",
+        "Change how tokens are marked: subtly, by origin, drafter, heat or rounds, or not at all.",
         slash="marks",
         also=("colours", "colors", "highlight"),
-        line=LineForm("marks", "Mark tokens by origin in brackets, or no more.", "[never|ascii|ansi]"),
+        line=LineForm("marks", "Mark tokens by origin in brackets, or not at all.", "[never|ascii|ansi]"),
     )
 )
 GHOSTS = CHAT.add(
@@ -113,7 +113,7 @@ INSPECT = CHAT.add(
         "inspect",
         "f5",
         "inspect",
-        "Look into the tokens of the chosen reply or the latest: what target and draft thought of each.",
+        "Inspect the tokens of the chosen reply or the latest: the target's and the draft's probabilities of each.",
         slash="inspect",
         also=("probabilities", "logprobs"),
     )
@@ -158,7 +158,7 @@ EDIT = CHAT.add(
         slash="edit",
         hinted=True,
         in_turn=True,
-        line=LineForm("edit", "Ask the last question in other words; the first ones stay.", "[TEXT]"),
+        line=LineForm("edit", "Ask the last question in other words; earlier versions stay.", "[TEXT]"),
     )
 )
 REWRITE = CHAT.add(
@@ -273,12 +273,12 @@ COMPACT = CHAT.add(
         "compact",
         "alt+c",
         "compact",
-        "Replace all but the last 2 turns, or as many as you say, by a summary, to make room; /undo brings them back.",
+        "Summarise all but the last 2 turns, or as many as you name, to make room; /undo brings them back.",
         slash="compact",
         argument="TURNS",
         also=("summarise", "summarize"),
         line=LineForm(
-            "compact", "Have all but the last 2 turns summarised, or but as many as you say, to make room.", "[TURNS]"
+            "compact", "Summarise all but the last 2 turns, or as many as you name, to make room.", "[TURNS]"
         ),
     )
 )
@@ -302,7 +302,7 @@ CONVERSATIONS = CHAT.add(
         also=("history", "list", "open", "chats"),
         line=LineForm(
             "list",
-            "List conversations, or those with these letters in the title.",
+            "List conversations, or those whose titles have these letters.",
             "[LETTERS]",
             also=("conversations", "history"),
         ),
@@ -313,11 +313,11 @@ SEARCH = CHAT.add(
         "search",
         "ctrl+s",
         "search",
-        "Search everything that was said.",
+        "Search all conversations.",
         slash="search",
         argument="WORDS",
         also=("find",),
-        line=LineForm("search", "Find words in everything that was said.", "WORDS"),
+        line=LineForm("search", "Search all conversations.", "WORDS"),
     )
 )
 RENAME = CHAT.add(
@@ -329,7 +329,9 @@ RENAME = CHAT.add(
         slash="rename",
         argument="TITLE",
         also=("title",),
-        line=LineForm("rename", "Give the conversation a title; without one it gets its own.", "[TITLE]"),
+        line=LineForm(
+            "rename", "Give the conversation a title; without one it is made from the first question.", "[TITLE]"
+        ),
     )
 )
 EXPORT = CHAT.add(
@@ -379,7 +381,7 @@ PAIRS = CHAT.add(
         also=("pair", "model", "models", "load", "download"),
         line=LineForm(
             "pair",
-            "Talk to another pair, or list those there are.",
+            "Change to another pair, or list those that are here.",
             "[ID]",
             also=("pairs", "model", "models", "load", "download"),
         ),
@@ -396,9 +398,7 @@ STATS = CHAT.add(
         line=LineForm("stats", "Show the figures of all replies: acceptance, times and speed."),
     )
 )
-ACCEPT = CHAT.add(
-    Command("accept", "f3", "accept", "Accept what is offered: a download, or another pair.", slash="accept")
-)
+ACCEPT = CHAT.add(Command("accept", "f3", "accept", "Accept the offer: a download, or another pair.", slash="accept"))
 THEME = CHAT.add(
     Command(
         "theme",
@@ -443,7 +443,7 @@ SET = CHAT.add(
         argument="NAME VALUE",
         line=LineForm(
             "set",
-            "Set something for this conversation, or for the pair in the file of settings; or say what it sets.",
+            "Set something for this conversation, or for the pair; without a name, list what the conversation sets.",
             "[[pair] NAME VALUE]",
         ),
         handler=common.set_value,
@@ -460,7 +460,7 @@ UNSET = CHAT.add(
         argument="NAME",
         line=LineForm(
             "unset",
-            "Leave a setting of this conversation to the file of settings again, or take it from the pair there.",
+            "Remove a setting of this conversation, or one of the pair from the file of settings.",
             "NAME|all|pair NAME",
         ),
         handler=common.unset_value,
@@ -522,6 +522,6 @@ QUIT = CHAT.add(
         slash="quit",
         also=("bye", "exit"),
         hinted=True,
-        line=LineForm("quit", "Leave, as does the end of the input.", also=("exit", "bye")),
+        line=LineForm("quit", "Quit; so does the end of the input.", also=("exit", "bye")),
     )
 )

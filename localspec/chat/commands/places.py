@@ -33,20 +33,20 @@ INSPECTOR_REJECTION = IN_INSPECTOR.add(
 )
 INSPECTOR_FIRST = IN_INSPECTOR.add(Command("inspector-first", "home", "first token", "Go to the first token."))
 INSPECTOR_LAST = IN_INSPECTOR.add(Command("inspector-last", "end", "last token", "Go to the last token."))
-INSPECTOR_PANEL_UP = IN_INSPECTOR.add(Command("inspector-panel-up", "pageup", "scroll up", "Scroll what is known up."))
+INSPECTOR_PANEL_UP = IN_INSPECTOR.add(Command("inspector-panel-up", "pageup", "scroll up", "Scroll the panel up."))
 INSPECTOR_PANEL_DOWN = IN_INSPECTOR.add(
-    Command("inspector-panel-down", "pagedown", "scroll down", "Scroll what is known down.")
+    Command("inspector-panel-down", "pagedown", "scroll down", "Scroll the panel down.")
 )
-INSPECTOR_MARKS = IN_INSPECTOR.add(Command("inspector-marks", "m,f2", "marks", "Mark tokens in another way."))
+INSPECTOR_MARKS = IN_INSPECTOR.add(Command("inspector-marks", "m,f2", "marks", "Change how tokens are marked."))
 INSPECTOR_CLOSE = IN_INSPECTOR.add(Command("inspector-close", "escape,q,f3", "back", "Return to the conversation."))
 
 IN_RACE = Place("During a race")
 RACE_AGAIN = IN_RACE.add(
-    Command("race-again", "r", "side by side", "Show both again on one clock, each at the speed it had.")
+    Command("race-again", "r", "side by side", "Replay both side by side, each at the speed it had.")
 )
-RACE_END = IN_RACE.add(Command("race-end", "space,end", "to the end", "Show at once how that ends."))
+RACE_END = IN_RACE.add(Command("race-end", "space,end", "to the end", "Skip to the end of the replay."))
 RACE_CLOSE = IN_RACE.add(
-    Command("race-close", "escape,q", "back", "Return to the conversation; a race under way ends.")
+    Command("race-close", "escape,q", "back", "Return to the conversation; a race that is running ends.")
 )
 
 IN_LINKS = Place("Among the links of a reply")
@@ -61,11 +61,11 @@ LINK_BACK = IN_LINKS.add(Command("link-back", "escape,q", "back", "Return to the
 IN_HISTORY = Place("In the list of conversations", types=True)
 HISTORY_OPEN = IN_HISTORY.add(Command("history-open", "enter", "open", "Open the conversation.", hinted=True))
 HISTORY_RENAME = IN_HISTORY.add(Command("history-rename", "f2", "rename", "Give it another title.", hinted=True))
-HISTORY_PIN = IN_HISTORY.add(Command("history-pin", "f4", "pin", "Keep it at the top, or no more.", hinted=True))
+HISTORY_PIN = IN_HISTORY.add(Command("history-pin", "f4", "pin", "Pin it to the top, or unpin it.", hinted=True))
 HISTORY_DELETE = IN_HISTORY.add(
     Command("history-delete", "f8", "delete", "Delete it; undo brings it back.", hinted=True)
 )
-HISTORY_UNDO = IN_HISTORY.add(Command("history-undo", "ctrl+z", "undo", "Bring back the one that was deleted."))
+HISTORY_UNDO = IN_HISTORY.add(Command("history-undo", "ctrl+z", "undo", "Bring back the one deleted last."))
 HISTORY_UP = IN_HISTORY.add(Command("history-up", "up", "up", "Go to the one above."))
 HISTORY_DOWN = IN_HISTORY.add(Command("history-down", "down", "down", "Go to the one below."))
 HISTORY_PAGE_UP = IN_HISTORY.add(Command("history-page-up", "pageup", "page up", "Go up by a page."))
@@ -76,7 +76,7 @@ HISTORY_CLOSE = IN_HISTORY.add(
 
 IN_PAIRS = Place("In the list of pairs", types=True)
 PAIR_TAKE = IN_PAIRS.add(
-    Command("pair-take", "enter", "use or download", "Use the pair; twice, download what is missing of it.")
+    Command("pair-take", "enter", "use or download", "Use the pair; pressed twice, download its missing files.")
 )
 PAIR_STOP = IN_PAIRS.add(Command("pair-stop", "ctrl+s", "stop", "Stop its download; what has arrived is kept."))
 PAIR_DETAILS = IN_PAIRS.add(Command("pair-details", "tab", "details", "Go to the details, to scroll them; and back."))
@@ -87,7 +87,7 @@ PAIR_PAGE_DOWN = IN_PAIRS.add(Command("pair-page-down", "pagedown", "page down",
 PAIR_BACK = IN_PAIRS.add(Command("pair-back", "escape,ctrl+l", "back", "Return to the conversation; downloads go on."))
 
 IN_SEARCH = Place("In the search of words", types=True)
-SEARCH_OPEN = IN_SEARCH.add(Command("search-open", "enter", "go there", "Go to where it was said."))
+SEARCH_OPEN = IN_SEARCH.add(Command("search-open", "enter", "go there", "Go to this place in the conversation."))
 SEARCH_UP = IN_SEARCH.add(Command("search-up", "up", "up", "Go to the hit above."))
 SEARCH_DOWN = IN_SEARCH.add(Command("search-down", "down", "down", "Go to the hit below."))
 SEARCH_PAGE_UP = IN_SEARCH.add(Command("search-page-up", "pageup", "page up", "Go up by a few."))
@@ -104,29 +104,27 @@ PALETTE_LAST = IN_PALETTE.add(Command("palette-last", "ctrl+end", "last", "Go to
 PALETTE_CLOSE = IN_PALETTE.add(Command("palette-close", "escape", "close", "Return without a command."))
 
 IN_STATS = Place("Among the figures")
-STATS_NEXT = IN_STATS.add(
-    Command("stats-next", "tab,right", "by", "Tell replies apart by the next trait; last comes the watch.")
-)
-STATS_PREVIOUS = IN_STATS.add(
-    Command("stats-previous", "shift+tab,left", "by", "Tell replies apart by the trait before.")
-)
+STATS_NEXT = IN_STATS.add(Command("stats-next", "tab,right", "by", "Show the next view; the last one is the watch."))
+STATS_PREVIOUS = IN_STATS.add(Command("stats-previous", "shift+tab,left", "by", "Show the view before."))
 STATS_UP = IN_STATS.add(Command("stats-up", "up", "up", "Go to the group above."))
 STATS_DOWN = IN_STATS.add(Command("stats-down", "down", "down", "Go to the group below."))
 STATS_PAGE_UP = IN_STATS.add(Command("stats-page-up", "pageup", "scroll up", "Scroll the figures up."))
 STATS_PAGE_DOWN = IN_STATS.add(Command("stats-page-down", "pagedown,space", "scroll", "Scroll the figures down."))
-STATS_REREAD = IN_STATS.add(Command("stats-reread", "f5", "read again", "Count the replies that have come since."))
+STATS_REREAD = IN_STATS.add(
+    Command("stats-reread", "f5", "read again", "Read again, with the replies that have come since.")
+)
 STATS_BACK = IN_STATS.add(Command("stats-back", "escape,q", "back", "Return to the conversation."))
 
 IN_SETTINGS = Place("Among the settings", types=True)
 SETTING_CHANGE = IN_SETTINGS.add(
-    Command("setting-change", "enter", "change", "Change the setting: the next of a few values, or a field.")
+    Command("setting-change", "enter", "change", "Change the setting: take the next of a few values, or open a field.")
 )
 SETTING_BACK_STEP = IN_SETTINGS.add(
     Command("setting-back-step", "shift+tab", "value before", "Take the value before, of a few.")
 )
 SETTING_STEP = IN_SETTINGS.add(Command("setting-step", "tab", "next value", "Take the next of a few values."))
 SETTING_RESET = IN_SETTINGS.add(
-    Command("setting-reset", "ctrl+r", "reset", "Take the setting out of the file, or of the conversation.")
+    Command("setting-reset", "ctrl+r", "reset", "Remove the setting from the file, or from the conversation.")
 )
 SETTING_SCOPE = IN_SETTINGS.add(
     Command(
@@ -144,7 +142,7 @@ SETTING_DOWN = IN_SETTINGS.add(Command("setting-down", "down", "down", "Go to th
 SETTING_PAGE_UP = IN_SETTINGS.add(Command("setting-page-up", "pageup", "page up", "Go up by a page."))
 SETTING_PAGE_DOWN = IN_SETTINGS.add(Command("setting-page-down", "pagedown", "page down", "Go down by a page."))
 SETTING_LEAVE = IN_SETTINGS.add(
-    Command("setting-leave", "escape", "back", "Leave a change, or return to the conversation.")
+    Command("setting-leave", "escape", "back", "Discard a change, or return to the conversation.")
 )
 
 IN_HELP = Place("On the help page")
