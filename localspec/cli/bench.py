@@ -63,7 +63,7 @@ _REPEATS = ValueParam(Number(1, 1000, whole=True))
     "from_history",
     type=_FROM_1,
     metavar="N",
-    help="Ask N questions drawn from your own conversations, each with what was said before it.",
+    help="Ask N questions drawn from your own conversations, each with the messages before it.",
 )
 @click.option(
     "--subject",
@@ -107,9 +107,9 @@ _REPEATS = ValueParam(Number(1, 1000, whole=True))
 def bench(services: Services, /, **given: Any) -> None:
     """Measure plain against speculative replies, and say whether speculation pays here.
 
-    Every prompt is answered plainly and in every way asked for, one right after the other, in an order that is
-    drawn anew each time. Sampling but for the temperature is the pair's own. Ctrl-C ends it and shows what was
-    measured until then. The exit code is 0 whatever the verdict; 12 if --compare finds a loss.
+    Every prompt is answered plainly and in every requested way, one right after the other, in a random order.
+    Sampling, except for the temperature, is the pair's own. Ctrl-C ends it and shows what was measured so far. The
+    exit code is 0 whatever the verdict; 12 if --compare finds a loss.
     """
     from localspec.cli.out_file import check_writable
     from localspec.insight.bench.lock import bench_lock
@@ -196,10 +196,10 @@ def _show(result: BenchResult, changes: list[BenchComparison] | None, given: dic
     from localspec.cli.bench_table import as_markdown, as_text, comparison_text
 
     if given["as_json"]:
-        said = _with_summary(result)
+        output = _with_summary(result)
         if changes is not None:
-            said["comparison"] = [asdict(each) for each in changes]
-        print(json.dumps(said, indent=2))
+            output["comparison"] = [asdict(each) for each in changes]
+        print(json.dumps(output, indent=2))
         return
     print(as_markdown(result) if given["markdown"] else as_text(result))
     if changes is not None:
@@ -211,20 +211,20 @@ def _show(result: BenchResult, changes: list[BenchComparison] | None, given: dic
 
 def _with_summary(result: BenchResult) -> dict[str, Any]:
     """The result with summary and verdict, for ``--json``."""
-    from localspec.cli.bench_table import Told
+    from localspec.cli.bench_table import PairSummary
     from localspec.insight.bench.verdict import recommended
 
-    said = result.to_dict()
-    for pair, data in zip(result.pairs, said["pairs"], strict=True):
-        told = Told.of(pair)
-        data["summary"] = [asdict(cell) | {"host_share": cell.host_share} for cell in told.cells]
+    output = result.to_dict()
+    for pair, data in zip(result.pairs, output["pairs"], strict=True):
+        summary = PairSummary.of(pair)
+        data["summary"] = [asdict(cell) | {"host_share": cell.host_share} for cell in summary.cells]
         data["verdict"] = {
-            "judgement": told.verdict.judgement.value,
-            "sentence": told.sentence,
-            "recommended": recommended(told.verdict),
-            "options": told.advice,
+            "judgement": summary.verdict.judgement.value,
+            "sentence": summary.sentence,
+            "recommended": recommended(summary.verdict),
+            "options": summary.advice,
         }
-    return said
+    return output
 
 
 def _warn_unlike(earlier: BenchResult, result: BenchResult) -> None:

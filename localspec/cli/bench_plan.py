@@ -17,8 +17,8 @@ def plan_of(given: dict[str, Any]) -> BenchPlan:
 
     prompts = _prompts(given)
     listed = conditions(given["specs"] or (None,), given["depths"] or (None,), given["temperatures"] or (0.0, 1.0))
-    asked = of_subjects(prompts, given["subjects"])
-    return BenchPlan(asked, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
+    chosen = of_subjects(prompts, given["subjects"])
+    return BenchPlan(chosen, listed, given["repeats"], given["tokens"], given["seed"], given["minutes"] * 60)
 
 
 def _prompts(given: dict[str, Any]) -> tuple[BenchPrompt, ...]:

@@ -28,14 +28,14 @@ def save(result: BenchResult, chat_config: ChatConfig) -> str:
 
     Raises ConfigError.
     """
-    from localspec.cli.bench_table import Told
+    from localspec.cli.bench_table import PairSummary
     from localspec.config import find_setting, read_config
     from localspec.config.file import write_value
     from localspec.config.kinds import shown
     from localspec.insight.bench.verdict import recommended
     from localspec.models.pairs import BUILTIN_ID
 
-    way = recommended(Told.of(result.pairs[0]).verdict) if result.pairs and not result.cut_short else None
+    way = recommended(PairSummary.of(result.pairs[0]).verdict) if result.pairs and not result.cut_short else None
     if way is None:
         why = f"the benchmark was cut short: {result.cut_short}" if result.cut_short else "the figures do not say"
         return f"Nothing was saved; {why}."

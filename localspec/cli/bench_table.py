@@ -18,7 +18,7 @@ _COLOURS = {"pays": GREEN, "costs": RED, "equal": DIM, "mixed": AMBER, "open": A
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PairSummary:
     """A pair's figures with their verdict."""
 
     pair: PairResult
@@ -26,9 +26,9 @@ class Told:
     verdict: BenchVerdict
 
     @staticmethod
-    def of(pair: PairResult) -> Told:
+    def of(pair: PairResult) -> PairSummary:
         found = cells(pair.samples)
-        return Told(pair, found, verdict(found))
+        return PairSummary(pair, found, verdict(found))
 
     @property
     def sentence(self) -> str:
@@ -57,8 +57,8 @@ def as_text(result: BenchResult) -> str:
     if result.cut_short:
         lines += [coloured(f"Cut short: {result.cut_short}. These are the replies measured until then.", AMBER), ""]
     for pair in result.pairs:
-        told = Told.of(pair)
-        lines += [*_pair_lines(told), ""]
+        summary = PairSummary.of(pair)
+        lines += [*_pair_lines(summary), ""]
     lines.append(paragraph("Speeds are tokens/s, medians over replies; BETWEEN holds the true median 19 times of 20."))
     return "\n".join(lines)
 
@@ -69,11 +69,11 @@ def as_markdown(result: BenchResult) -> str:
     if result.cut_short:
         lines += [f"*Cut short: {result.cut_short}.*", ""]
     for pair in result.pairs:
-        told = Told.of(pair)
-        lines += [f"## {pair.pair}", "", f"**{told.sentence}**", ""]
-        if told.advice:
-            lines += [f"Recommended: `{told.advice}`", ""]
-        for title, group in _groups(told.cells):
+        summary = PairSummary.of(pair)
+        lines += [f"## {pair.pair}", "", f"**{summary.sentence}**", ""]
+        if summary.advice:
+            lines += [f"Recommended: `{summary.advice}`", ""]
+        for title, group in _groups(summary.cells):
             lines += [f"### {title}", "", "| " + " | ".join(_HEADS) + " |", "| --- " + "| ---: " * 9 + "|"]
             lines += ["| " + " | ".join(_row(cell)) + " |" for cell in group]
             lines += ["", *(f"- {line}" for line in _engine_queries(group)), ""]
@@ -106,19 +106,19 @@ def comparison_text(found: Sequence[BenchComparison]) -> str:
     return "\n".join([*lines, "", paragraph(sentence)])
 
 
-def _pair_lines(told: Told) -> Iterable[str]:
-    facts = told.pair.facts
-    yield f"{told.pair.pair}{' on ' + str(facts['device']) if facts else ''}"
-    for title, group in _groups(told.cells):
+def _pair_lines(summary: PairSummary) -> Iterable[str]:
+    facts = summary.pair.facts
+    yield f"{summary.pair.pair}{' on ' + str(facts['device']) if facts else ''}"
+    for title, group in _groups(summary.cells):
         yield ""
         yield title
         yield from _aligned([_HEADS, *map(_row, group)], right=range(1, len(_HEADS)))
         yield from (paragraph(line) for line in _engine_queries(group))
     yield ""
-    yield from (paragraph(line) for line in _pair_asides(told.pair))
-    yield coloured(paragraph(told.sentence), _COLOURS[told.verdict.judgement.value])
-    if told.advice:
-        yield f"Recommended: {told.advice}"
+    yield from (paragraph(line) for line in _pair_asides(summary.pair))
+    yield coloured(paragraph(summary.sentence), _COLOURS[summary.verdict.judgement.value])
+    if summary.advice:
+        yield f"Recommended: {summary.advice}"
 
 
 def _groups(found: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:

@@ -90,12 +90,12 @@ def chat_options(command: Decorated) -> Decorated:
 def chat(services: Services, /, **given: Any) -> None:
     """Open the chat.
 
-    Without a terminal, and with --plain, every line of the input is a message of one conversation and is answered
-    in plain text; /help lists the commands. Replies go to standard output, all else to standard error. What is said
-    is kept, as on the screen.
+    Without a terminal, or with --plain, every line of the input is a message of one conversation and is answered
+    in plain text; /help lists the commands. Replies go to standard output, everything else to standard error. The
+    conversation is stored, as on the screen.
 
-    Unless somebody types, the first error ends the chat with its exit code. With --json errors are records, a
-    message is a line or an object {"text": "..."}, and the chat goes on.
+    Unless the input is a terminal, the first error ends the chat with its exit code. With --json errors are records,
+    a message is a line or an object {"text": "..."}, and the chat goes on.
     """
     open_chat(services, **given)
 

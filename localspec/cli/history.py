@@ -28,8 +28,8 @@ _AS_JSON = "as_json"
 def history(context: click.Context, /) -> None:
     """Find, read, export and import the conversations of the chat.
 
-    An ID may be cut as short as it can be told from the others. All of this works without any model. Without a
-    command the conversations are listed.
+    An ID may be shortened as long as it is unique. No model is needed. Without a command the conversations are
+    listed.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_conversations)
@@ -89,7 +89,7 @@ def _nothing(text: str | None, *, deleted: bool) -> str:
         return f"No title has the letters of {text!r}. `localspec history search` looks into the messages."
     if deleted:
         return "No conversation was deleted in the last 30 days."
-    return "There are no conversations yet. `localspec` opens the chat; what is said there is kept."
+    return "There are no conversations yet. `localspec` opens the chat, which stores its conversations."
 
 
 @history.command(short_help="Show a conversation.")
@@ -118,7 +118,7 @@ def _ascii() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
 
 
-@history.command(short_help="Find words in everything that was said.")
+@history.command(short_help="Find words in all conversations.")
 @click.argument("words", metavar="WORDS", nargs=-1, required=True)
 @click.option(
     "--limit",
@@ -144,7 +144,7 @@ def search(words: Sequence[str], limit: int, as_json: bool) -> None:
         elif hits:
             print("\n".join(hit_lines(hits, store.short_ids())))
         else:
-            print(f"Nothing that was said has {query!r} in it. Fewer words, or only their beginnings, find more.")
+            print(f"No message or title has {query!r} in it. Fewer words, or only their beginnings, find more.")
 
 
 for _command in (export, import_, disagreements, rename, pin, rm, restore):

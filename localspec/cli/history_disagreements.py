@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=2000,
     show_default=True,
-    help="Give each record the last N characters of what was said before.",
+    help="Give each record the last N characters of the conversation before it.",
 )
 @click.option(
     "--redact",
@@ -55,10 +55,10 @@ def disagreements(
     rules: Path | None,
     output: Path | None,
 ) -> None:
-    """Write where the target refused a proposal, in the conversations ID or in all: a JSON object a line.
+    """Write the proposals that the target rejected, in the conversations ID or in all: a JSON object a line.
 
-    Each has the end of what was said before (context), the proposals of the round that were accepted (agreed) and
-    rejected, and the token that the target chose: what it takes to fine-tune a draft on its mistakes.
+    Each has the end of the conversation before it (context), the proposals of the round that were accepted (agreed) and
+    rejected, and the token that the target chose: training data to fine-tune a draft on its mistakes.
     """
     from localspec.insight.stats.disagreements import Disagreements
     from localspec.insight.stats.redaction import Redaction, read_rules

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_history(*, make: bool = False) -> Iterator[Store]:
-    """The user's conversations; what is wrong with their file is said.
+    """The user's conversations; a remark is printed about a fault of their file.
 
     Where there is no file the store is empty and in memory, unless ``make`` wants one.
     """

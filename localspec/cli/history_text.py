@@ -73,8 +73,8 @@ def conversation_lines(conversation: StoredConversation, nodes: Sequence[Node], 
     """The title, then every message under a header with its role and version."""
     heading, tree = conversation.heading, conversation.tree
     yield visible_line(heading.title)
-    said = f"{len(nodes)} message{'' if len(nodes) == 1 else 's'}"
-    yield coloured(f"conversation {short}, {said}, last said {local_time(heading.updated)}", DIM)
+    count = f"{len(nodes)} message{'' if len(nodes) == 1 else 's'}"
+    yield coloured(f"conversation {short}, {count}, last message {local_time(heading.updated)}", DIM)
     if heading.system:
         yield ""
         yield coloured("System", DIM)

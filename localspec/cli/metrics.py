@@ -31,10 +31,10 @@ from localspec.config.kinds import Number
 )
 @click.option("--names", is_flag=True, help="List all metrics there are, as a Markdown table.")
 def metrics(file: Path | None, port: int | None, names: bool) -> None:
-    """Write the figures of all replies on record as OpenMetrics text, to standard output if nothing else is said.
+    """Write the figures of all stored replies as OpenMetrics text, by default to standard output.
 
-    Names are those of vLLM and llama-server where they have the same. Served from a port, each scrape has the
-    replies that have come since the last; no model is needed.
+    Names are those of vLLM and llama-server where they have the same metric. With --port each scrape includes the
+    latest replies. No model is needed.
     """
     if sum((file is not None, port is not None, names)) > 1:
         raise UsageError("--file, --port and --names contradict each other.", "Leave all but one out.")

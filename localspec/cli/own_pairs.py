@@ -32,8 +32,8 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
     """Add a pair of your own to pairs.toml.
 
     X and Y are paths, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or names
-    that `localspec pairs scan` lists. Files that are here stay where they are; of those that are not, only the header
-    is fetched, to prove that they fit.
+    that `localspec pairs scan` lists. Files on this machine stay where they are; of remote ones only the header is
+    fetched, to check that they fit.
     """
     from localspec.cli.hub_access import download_context
     from localspec.models.download.model_header import resolve
@@ -89,7 +89,7 @@ def _shell(text: str) -> str:
 def rm(services: Services, /, pair_id: str, yes: bool) -> None:
     """Remove the pair ID: its table in pairs.toml, and its files in the cache of the Hub that no other pair uses.
 
-    What goes is said beforehand. Files elsewhere are never touched.
+    The files to remove are listed first. Files elsewhere are never touched.
     """
     from localspec.config import read_config, setting
     from localspec.config.file import write_value
@@ -134,9 +134,9 @@ def _agreed(services: Services, yes: bool) -> bool:
 )
 @click.pass_obj
 def prune(services: Services, /, yes: bool, as_json: bool) -> None:
-    """Find leftovers in the cache of the Hub, and remove them: unfinished downloads, and files no name points to.
+    """Find unused files in the cache of the Hub, and remove them: unfinished downloads, and files without a name.
 
-    What was written to in the last ten minutes stays, for its download may go on.
+    Files written in the last ten minutes stay, because their download may still be running.
     """
     found = find_leftovers()
     going = [each for each in found if not each.in_use]

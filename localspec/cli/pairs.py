@@ -50,7 +50,7 @@ def pairs(context: click.Context, /) -> None:
 def list_pairs(services: Services, /, text: str | None, as_json: bool) -> None:
     """List the pairs, whether their files are on this machine, and whether they fit it.
 
-    As much as the width of the terminal has room for; * is the pair recommended for this machine.
+    Columns are left out on a narrow terminal; * marks the pair recommended for this machine.
     """
     everything = _described(services)
     shown = [pair for pair in everything if text is None or mentions(pair, text)]
@@ -84,8 +84,10 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
     print(visible_line(described.title))
     print("\n".join(named([*facts(described), *_sampling(pair)])))
     if verdict is not None:
-        told = [verdict.reason] if verdict.reason else ["target and draft speak the same tokens", *verdict.warnings]
-        print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(told)])))
+        sentences = (
+            [verdict.reason] if verdict.reason else ["target and draft have the same vocabulary", *verdict.warnings]
+        )
+        print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))
 
 
 for _command in (pull, check, add, rm, prune, scan):

@@ -26,11 +26,11 @@ def read_prompt(words: Sequence[str]) -> str:
     without words, so does anything but a terminal. Words with something piped in: the words, an empty
     line, and the text. Raises InputError if nothing is left, or if it is not UTF-8.
     """
-    asked = tuple(words[-1:]) == (STDIN,)
-    said = " ".join(words[:-1] if asked else words)
-    require_text(said, "The prompt")
-    piped = _read_stdin() if asked or _is_offered(must_be=not said) else ""
-    prompt = "\n\n".join(part for part in (said, piped) if part.strip())
+    requested = tuple(words[-1:]) == (STDIN,)
+    text = " ".join(words[:-1] if requested else words)
+    require_text(text, "The prompt")
+    piped = _read_stdin() if requested or _is_offered(must_be=not text) else ""
+    prompt = "\n\n".join(part for part in (text, piped) if part.strip())
     if not prompt:
         raise InputError("The prompt is empty.", 'Say something: localspec run "Tell me a story", or pipe text in.')
     return prompt

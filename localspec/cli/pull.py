@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def pull(pair_ids: Sequence[str], as_json: bool) -> None:
     """Fetch what is missing of the pairs ID... into the Hub's cache.
 
-    First their headers, a few MB, to prove that target and draft fit; then the files, side by side. Ctrl-C keeps
-    what has arrived, and the next pull goes on from there.
+    The headers come first, a few MB, to check that target and draft fit; then the files, several at a time. Ctrl-C
+    keeps what has arrived, and the next pull continues from there.
     """
     catalogue = load_catalogue()
     pairs = [catalogue.find(pair_id) for pair_id in dict.fromkeys(pair_ids)]

@@ -68,7 +68,7 @@ def _append(log_file: Path, error: Exception) -> None:
     log_file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as log:
-        log_file.chmod(0o600)  # a traceback may quote what was said; earlier versions let others read it
+        log_file.chmod(0o600)  # a traceback may quote messages; earlier versions let others read it
         command = visible_line(" ".join(sys.argv[1:2]))
         log.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} localspec {command}\n")
         log.write(visible("".join(traceback.format_exception(error))))

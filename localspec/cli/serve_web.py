@@ -48,9 +48,9 @@ def serve_web(
 ) -> None:
     """Open the chat in a tab of a browser, at an address with a secret in it, until Ctrl-C.
 
-    All other options are those of `localspec chat`. A tab is a chat of its own and ends with it; what was said is
-    kept as on the terminal. The keys are those of the key map `web`, which leaves browsers theirs, unless
-    the settings name another. Needs the extra `web`.
+    All other options are those of `localspec chat`. A tab is a chat of its own and ends with it; conversations are
+    stored as on the terminal. The keys are those of the key map `web`, which avoids the keys of browsers, unless the
+    settings name another. Needs the extra `web`.
     """
     _check(services, chat_options)
     try:

@@ -75,12 +75,12 @@ def stats(
 ) -> None:
     """Show the figures of all replies of the chat: distributions, not only means.
 
-    Every reply is kept with its tokens, rounds and times, beside its text and on this machine alone; the setting
-    record_figures ends that. What is deleted from the history no longer counts.
+    Every reply is stored with its tokens, rounds and times, beside its text and on this machine only; the setting
+    record_figures turns that off. Replies deleted from the history no longer count.
 
-    The divergence says how far the draft's probability of its own favourite is from the target's, in every fourth
-    round: a lower bound of their Kullback-Leibler divergence in nats, whatever the temperature and the depth. On a GPU
-    the draft's is taken among its 256 likeliest tokens.
+    The divergence compares the probabilities of draft and target for the draft's likeliest token, in every fourth
+    round: a lower bound of their Kullback-Leibler divergence in nats, independent of temperature and depth. On a GPU
+    the draft's probability is among its 256 likeliest tokens.
     """
     if watch and by:
         raise UsageError("--watch and --by contradict each other.", "Leave one of them out.")
@@ -92,11 +92,11 @@ def stats(
     with open_history() as store:
         if watch:
             # A baseline is all there was before; --since is only about what is listed.
-            runs = _of_pair(store.runs(asked=RecordFilter(texts=True)), pair_id)
+            runs = _of_pair(store.runs(where=RecordFilter(texts=True)), pair_id)
             _print_watch(runs, since, _objectives(ttft_p95_s, min_speedup), as_json)
             return
-        asked = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS)
-        runs = store.runs(since=since, asked=asked)
+        where = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS)
+        runs = store.runs(since=since, where=where)
         _print_overview(_counted(_of_pair(runs, pair_id), by), narrowed=bool(pair_id or since), as_json=as_json)
 
 

@@ -28,11 +28,11 @@ _FEWEST_N = 20
 @click.group(short_help="Try another draft, drafter or depth on a share of the replies.", invoke_without_command=True)
 @click.pass_context
 def trials(context: click.Context, /) -> None:
-    """Try another draft, drafter or depth on a share of the chat's turns, compared with what is set.
+    """Try another draft, drafter or depth on a share of the chat's turns, compared with the settings.
 
-    Chance decides whose turn it is. After every reply the two sides are compared, on like replies; a candidate that
-    is worse is rolled back, one that is faster is written into the settings. An ID may be cut as short as it can be
-    told from the others. Without a command the trials are listed.
+    Turns are assigned at random. After every reply the two sides are compared, on similar replies; a candidate that
+    is worse is rolled back, one that is faster is written into the settings. An ID may be shortened as long as it is
+    unique. Without a command the trials are listed.
     """
     if context.invoked_subcommand is None:
         _print_list(as_json=False)
@@ -91,10 +91,10 @@ def start(
     as_json: bool,
     **tried: Any,
 ) -> None:
-    """Begin a trial: all the options that say Try are the candidate, what is set stays the incumbent.
+    """Begin a trial: the options that say Try are the candidate, the settings stay the incumbent.
 
-    Drafters and depth differ from turn to turn at no cost. Everything else has to be loaded, so there a whole
-    conversation is on the side on which it begins; that takes a load now and then, when a conversation begins.
+    Drafters and depth can differ from turn to turn at no cost. Everything else must be loaded, so a whole
+    conversation stays on the side on which it begins; some conversations then begin with a load.
     """
     if draft is not None and draft_of is not None:
         raise UsageError("--draft and --draft-of name two drafts.", "Leave one of them out.")
@@ -103,8 +103,8 @@ def start(
     from localspec.insight.trials.trial import Trial
 
     given = context.get_parameter_source
-    said = {name: value for name, value in tried.items() if given(name) is click.core.ParameterSource.COMMANDLINE}
-    found = candidate(pair, draft, draft_of, said)
+    changed = {name: value for name, value in tried.items() if given(name) is click.core.ParameterSource.COMMANDLINE}
+    found = candidate(pair, draft, draft_of, changed)
     trial = TrialBook().begin(
         Trial(
             id="",
@@ -203,13 +203,13 @@ def _end(beginning: str, outcome: Any, why: str) -> None:
 
     book = TrialBook()
     trial = book.find(beginning)
-    said = end(book, trial, outcome, why, _compared(trial), lambda: datetime.now(UTC), by="person")
-    if not said:
+    sentences = end(book, trial, outcome, why, _compared(trial), lambda: datetime.now(UTC), by="person")
+    if not sentences:
         raise UsageError(
             f"The trial {trial.id} has ended: {book.find(trial.id).end.outcome}.",  # type: ignore[union-attr]
-            f"`localspec trials show {trial.id}` says why.",
+            f"`localspec trials show {trial.id}` shows the reason.",
         )
-    print(paragraph(said))
+    print(paragraph(sentences))
 
 
 def _compared(trial: Trial) -> Comparison:
@@ -217,7 +217,7 @@ def _compared(trial: Trial) -> Comparison:
     from localspec.store import RecordFilter
 
     with open_history() as store:
-        return compared(trial, store.runs(asked=RecordFilter(texts=True, trial=trial.id)))
+        return compared(trial, store.runs(where=RecordFilter(texts=True, trial=trial.id)))
 
 
 def _record(trial: Trial, comparison: Comparison | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def begun(trial: Trial) -> str:
     parts = [
         f"Trial {trial.id} on {trial.pair}: {in_words(trial)}, on {percent(trial.share)} of {trial.units}.",
         "It is evaluated after every reply. A candidate that is worse is rolled back, one that is faster is "
-        + ("written into the settings" if trial.promotes else "told")
+        + ("written into the settings" if trial.promotes else "reported")
         + f"; either is wrong with a probability of at most {trial.error * 100:g} %.",
     ]
     if trial.sticky:

@@ -70,7 +70,7 @@ def verify(
     out: Path | None,
     **given: Any,
 ) -> None:
-    """Show that speculation changes nothing but the speed, here and with this pair.
+    """Check that speculation changes nothing but the speed, here and with this pair.
 
     Compares greedy replies token by token, tests that sampled ones have the same distribution (at temperature 1
     unless it is set), compares how likely the target finds them, and holds both to a JSON Schema. The exit code is 0
@@ -84,11 +84,13 @@ def verify(
     if given["temperature"] is None and given["preset"] is None:
         given["temperature"] = _DEFAULT_TEMPERATURE
     chat_config = resolve_options(given, (*LOADING, *SAMPLING, "pair", "spec"))
-    asked = read_prompts(prompts) if prompts else shipped_prompts()
+    prompt_list = read_prompts(prompts) if prompts else shipped_prompts()
     check_writable(out)
-    report, interrupted = _report(services, chat_config, _plan(chat_config, asked, given["depth"], tokens, samples))
+    report, interrupted = _report(
+        services, chat_config, _plan(chat_config, prompt_list, given["depth"], tokens, samples)
+    )
     try:
-        print(json.dumps(report.to_dict(), indent=2) if as_json else told(report))
+        print(json.dumps(report.to_dict(), indent=2) if as_json else report_text(report))
     finally:  # the one must not be lost with the other
         if out:
             write_out(out, report.markdown())
@@ -100,7 +102,7 @@ def verify(
         raise CheckFailedError("Too little was tested to show anything.", "Choose a fixed --depth above 0.")
 
 
-def _plan(chat_config: ChatConfig, asked: Any, depth: int | None, tokens: int, samples: int) -> ExaminationPlan:
+def _plan(chat_config: ChatConfig, prompt_list: Any, depth: int | None, tokens: int, samples: int) -> ExaminationPlan:
     from localspec.insight.losslessness.examination import ExaminationPlan
     from localspec.insight.losslessness.subject import Speculation
 
@@ -108,7 +110,7 @@ def _plan(chat_config: ChatConfig, asked: Any, depth: int | None, tokens: int, s
     return ExaminationPlan(
         Speculation(chat_config.reply.spec, depth),
         chat_config.reply.sampling,
-        asked,
+        prompt_list,
         tokens=tokens,
         samples_n=samples,
         # A grammar leaves no room for mirostat.
@@ -182,11 +184,11 @@ def _hashes(chat_config: ChatConfig) -> dict[str, str]:
 
 
 def _llama_cpp(services: Services) -> dict[str, str | None]:
-    said = services.probe_native()
-    return {"version": said.version, "library": said.library, "build": said.system_info.strip(" |") or None}
+    native = services.probe_native()
+    return {"version": native.version, "library": native.library, "build": native.system_info.strip(" |") or None}
 
 
-def told(report: Report) -> str:
+def report_text(report: Report) -> str:
     """The report, wrapped to the terminal."""
     from localspec.cli.tables import AMBER, GREEN, RED, coloured, paragraph
 

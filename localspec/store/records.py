@@ -78,22 +78,22 @@ class ReplyRecord:
     """The id of the conversation."""
 
 
-def read_records(database: Database, after: int, since: datetime | None, asked: RecordFilter) -> Iterator[ReplyRecord]:
+def read_records(database: Database, after: int, since: datetime | None, where: RecordFilter) -> Iterator[ReplyRecord]:
     """The records after the place ``after`` of replies that have ended and left figures, oldest first.
 
     Deleted replies do not count. Figures of an unfinished reply are added up from its rounds. Unreadable records are
     skipped. Raises StoreError.
     """
     since_micros = 0 if since is None else to_micros(since)
-    while page := database.query(_PAGE, (asked.texts, after, asked.trial, asked.trial, since_micros, PAGE_N)):
+    while page := database.query(_PAGE, (where.texts, after, where.trial, where.trial, since_micros, PAGE_N)):
         for row in page:
             after, state = row[0], row[3]
             if state == ReplyState.WRITING:
-                if asked.settled:
+                if where.settled:
                     return
                 continue
-            run = _readable(row, rounds=asked.rounds)
-            if run is not None and _counts(run, asked.trial):
+            run = _readable(row, rounds=where.rounds)
+            if run is not None and _counts(run, where.trial):
                 yield run
 
 

@@ -170,10 +170,10 @@ class Store:
         return search(self._reader(), query, limit, self._clock())
 
     def runs(
-        self, after: int = 0, since: datetime | None = None, asked: RecordFilter = FIGURES
+        self, after: int = 0, since: datetime | None = None, where: RecordFilter = FIGURES
     ) -> Iterator[ReplyRecord]:
         """The records of all replies, oldest first; see ``read_records``. For a thread of its own."""
-        return read_records(self._reader(), after, since, asked)
+        return read_records(self._reader(), after, since, where)
 
     def rename(self, conversation: str, title: str) -> None:
         """As ``StoredConversation.rename``."""

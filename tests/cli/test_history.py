@@ -39,7 +39,7 @@ def test_nothing_yet_says_what_to_do(localspec: Localspec) -> None:
     assert "`localspec` opens the chat" in localspec("history", "list").out
     assert localspec("history", "list", "--json").out.strip() == "[]"
     assert "No conversation was deleted" in localspec("history", "list", "--deleted").out
-    assert "Nothing that was said" in localspec("history", "search", "x").out
+    assert "No message or title" in localspec("history", "search", "x").out
     assert localspec("history", "show", "ab").code == 4
     assert not database_file().exists()
 
@@ -299,11 +299,11 @@ def test_what_was_typed_and_cannot_be_deleted_stops_the_deletion(
     localspec: Localspec, ids: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of all conversations, also where only what was typed in the last of them cannot be deleted."""
-    asked: list[object] = []
+    where: list[object] = []
 
     def refused(self: PromptHistory, texts: object) -> None:
-        asked.append(texts)
-        if len(asked) == 2:
+        where.append(texts)
+        if len(where) == 2:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(PromptHistory, "forget", refused)

@@ -174,7 +174,7 @@ def test_info_tells_where_files_lie_what_they_take_and_whether_they_fit(
     localspec("pairs", "add", "--target", big, "--draft", small, "--id", "mine")
     out = localspec("pairs", "info", "mine", services=on()).out
 
-    for said in (str(big), str(small), "from the files' headers", "weights", "same tokens", "mit", "here"):
+    for said in (str(big), str(small), "from the files' headers", "weights", "same vocabulary", "mit", "here"):
         assert said in out
     record = json.loads(localspec("pairs", "info", "mine", "--json", services=on()).out)
     assert record["match"]["fits"] is True

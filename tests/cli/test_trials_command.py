@@ -261,7 +261,7 @@ def test_in_the_line_mode_turns_are_on_their_sides(localspec: Localspec) -> None
     assert set(depths) == {3, 6}
     with_arms = []
     store = Store.open()
-    for run in store.runs(asked=RecordFilter(trial=record["id"])):
+    for run in store.runs(where=RecordFilter(trial=record["id"])):
         assert run.question is not None
         assert run.about.arm is arm_of(record["id"], run.question, 0.5)
         with_arms.append(6 if run.about.arm is Arm.CANDIDATE else 3)

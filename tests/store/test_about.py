@@ -76,7 +76,7 @@ def test_replies_of_a_trial_are_found(store: Store) -> None:
         for number, message in enumerate(document.messages)
     )
     store.add([replace(document, messages=messages)])
-    runs = list(store.runs(asked=RecordFilter(trial="0badcafe")))
+    runs = list(store.runs(where=RecordFilter(trial="0badcafe")))
     assert len(runs) == 3
     assert {run.about.trial for run in runs} == {"0badcafe"}
     questions = {message.node.id: message.node.parent for message in messages}

@@ -46,7 +46,7 @@ def test_slices_come_to_the_same_as_one_pass(store: Store, by: str) -> None:
         sliced.read(lambda: next(ticks) * 2 * SLICE_S)
         slices_n += 1
     whole = Overview(by)
-    for run in store.runs(asked=RecordFilter(texts=True, rounds=True)):
+    for run in store.runs(where=RecordFilter(texts=True, rounds=True)):
         whole.add(run)
     assert slices_n == whole.whole.replies_n + 1
     assert sliced.taken.whole.whole.to_dict() == whole.whole.to_dict()
@@ -88,7 +88,7 @@ def test_a_store_that_cannot_be_read_says_so(store: Store, monkeypatch: pytest.M
 
 def test_a_view_reads_only_what_it_needs(store: Store) -> None:
     """Rounds take long to unpack, so they are read for the drafters alone."""
-    asked = {by: counting(store, by)._asked for by in BY}
+    asked = {by: counting(store, by)._where for by in BY}
     assert [by for by in BY if asked[by].rounds] == ["drafter"]
     assert [by for by in BY if asked[by].texts] == ["subject"]
 
@@ -218,7 +218,7 @@ async def test_the_screen_answers_while_it_reads(store: Store, monkeypatch: pyte
     """A store that takes for ever: what there is so far is shown, other views can be gone to, and Esc leads back."""
     found, inside, gate = list(store.runs()), Event(), Event()
 
-    def slow(after: int = 0, asked: RecordFilter | None = None) -> Iterator[ReplyRecord]:
+    def slow(after: int = 0, where: RecordFilter | None = None) -> Iterator[ReplyRecord]:
         yield from found[:5]
         inside.set()
         gate.wait(120)

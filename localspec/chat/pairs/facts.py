@@ -68,7 +68,7 @@ def drawbacks(pair: PairDescription) -> list[str]:
 def facts(pair: PairDescription) -> Facts:
     """All known facts, the most important for a choice first."""
     held = sum(file.disk_bytes or 0 for file in pair.files)
-    told = [
+    known = [
         ("id", pair.id),
         ("state", f"{pair.state}: {pair.reason}" if pair.reason else pair.state),
         ("to get it", pair.hint),
@@ -86,7 +86,7 @@ def facts(pair: PairDescription) -> Facts:
         ("source", pair.source),
         ("verified", unverified(pair)),
     ]
-    return [(name, text) for name, text in told if text]
+    return [(name, text) for name, text in known if text]
 
 
 def files(pair: PairDescription) -> Facts:

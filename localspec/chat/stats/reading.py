@@ -77,7 +77,7 @@ class PairHistory:
 class Reading(Generic[T]):
     """One pass over the store. ``read`` is for a thread of its own; ``taken`` is to be read within ``look``."""
 
-    def __init__(self, store: Store, taken: T, asked: RecordFilter) -> None:
+    def __init__(self, store: Store, taken: T, where: RecordFilter) -> None:
         self.taken = taken
         self.done = False
         """True once all replies are read."""
@@ -87,7 +87,7 @@ class Reading(Generic[T]):
         self._looks = False
         """True while a reader waits for the lock."""
         self._store = store
-        self._asked = asked
+        self._where = where
         self._place = 0
         self._runs: Iterator[ReplyRecord] | None = None
 
@@ -96,7 +96,7 @@ class Reading(Generic[T]):
         until_s = clock() + SLICE_S
         try:
             if self._runs is None:
-                self._runs = self._store.runs(self._place, asked=self._asked)
+                self._runs = self._store.runs(self._place, where=self._where)
             for run in self._runs:
                 with self._lock:
                     self.taken.add(run)
@@ -126,8 +126,8 @@ class Reading(Generic[T]):
 
 def counting(store: Store, by: str, zone: tzinfo | None = None) -> Reading[GroupedFigures]:
     """A pass that groups replies; ``by`` is a key of ``groups.BY``."""
-    asked = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
-    return Reading(store, GroupedFigures(by, zone), asked)
+    where = RecordFilter(texts=by in NEED_TEXTS, rounds=by in NEED_ROUNDS, settled=True)
+    return Reading(store, GroupedFigures(by, zone), where)
 
 
 def watching(store: Store, objectives: Objectives, zone: tzinfo | None = None) -> Reading[PairHistory]:

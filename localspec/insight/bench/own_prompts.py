@@ -34,15 +34,15 @@ def drawn_prompts(store: Store, n: int, seed: int) -> tuple[BenchPrompt, ...]:
 def _of(store: Store, heading: Heading) -> Iterator[BenchPrompt]:
     """The questions on the shown path of a conversation."""
     path = store.document(heading.id).tree.path()
-    said = [Message(Role.SYSTEM, heading.system)] if heading.system else []
-    chars_n = sum(len(message.content) for message in said)
+    messages = [Message(Role.SYSTEM, heading.system)] if heading.system else []
+    chars_n = sum(len(message.content) for message in messages)
     for place, node in enumerate(path):
-        said.append(Message(node.role, node.content))
+        messages.append(Message(node.role, node.content))
         chars_n += len(node.content)
         if chars_n > LONGEST_CHARS:
             return
         if node.role is Role.USER and node.content.strip():
-            yield BenchPrompt(node.id, _subject(path[place + 1 : place + 2]), tuple(said))
+            yield BenchPrompt(node.id, _subject(path[place + 1 : place + 2]), tuple(messages))
 
 
 def _subject(reply: tuple[Node, ...]) -> str:

@@ -24,7 +24,7 @@ class StoredMetrics:
     def page(self) -> str:
         """The OpenMetrics text. Thread-safe. Raises StoreError."""
         with self._lock:
-            for run in self._store.runs(self._place, asked=RecordFilter(rounds=True, settled=True)):
+            for run in self._store.runs(self._place, where=RecordFilter(rounds=True, settled=True)):
                 self._meters.add(run)
                 self._place = run.place
             return self._meters.page()

@@ -104,7 +104,7 @@ class LiveWatch:
     def _catch_up(self) -> bool:
         """Judge the new records; True if there is news."""
         try:
-            return self._judge(self._store.runs(self._place, asked=RecordFilter(texts=True, settled=True)))
+            return self._judge(self._store.runs(self._place, where=RecordFilter(texts=True, settled=True)))
         except StoreError:
             return False  # the file is in use or closing; the next reply tries again
 

@@ -74,11 +74,12 @@ class Tracing:
 
     def news(self, wait_s: float = 0.0) -> Sequence[News]:
         """A message if spans cannot be sent, once for each error."""
-        said, told = self._complaints.latest, self._reported
-        self._reported = said
-        if not said or said == told:
+        latest, reported = self._complaints.latest, self._reported
+        self._reported = latest
+        if not latest or latest == reported:
             return []
-        return [News(f"Traces of replies are not received. OpenTelemetry says: {said} Replies go on without.", _SHORT)]
+        text = f"Traces of replies are not received. OpenTelemetry says: {latest} Replies go on without."
+        return [News(text, _SHORT)]
 
     def close(self) -> None:
         """Send the remaining spans, for a moment at most."""
@@ -94,8 +95,8 @@ class Tracing:
 def _resource() -> Any:
     from opentelemetry.sdk.resources import Resource
 
-    said = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
-    name: dict[str, str] = {} if said else {"service.name": "localspec"}
+    named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
+    name: dict[str, str] = {} if named else {"service.name": "localspec"}
     return Resource.create({**name, "service.version": __version__})
 
 

@@ -76,15 +76,15 @@ class Disagreements:
         for message in document.messages:
             if message.parts and message.node.deleted is None:
                 before = tree.path(message.node.parent) if message.node.parent else ()
-                said = [
+                history = [
                     Message(each.role, self.redaction.clean(each.content))
                     for each in chat_messages(document.heading.system, before)
                 ]
                 for number in range(len(message.parts)):
-                    yield from self._of_part(document.heading.id, said, message, number)
+                    yield from self._of_part(document.heading.id, history, message, number)
 
     def _of_part(
-        self, conversation: str, said: Sequence[Message], message: MessageDocument, number: int
+        self, conversation: str, history: Sequence[Message], message: MessageDocument, number: int
     ) -> Iterator[Disagreement]:
         part, node = message.parts[number], message.node
         if self.pair_id is not None and self.pair_id != part.about.pair_id:
@@ -107,7 +107,7 @@ class Disagreements:
                 node.id,
                 to_iso(node.created),
                 part.about,
-                _tail([*said, Message(Role.ASSISTANT, written)], self.context_chars),
+                _tail([*history, Message(Role.ASSISTANT, written)], self.context_chars),
                 round_.tokens[:-1],
                 round_.rejected,
                 target,

@@ -176,7 +176,7 @@ class Trials:
     def _counted(self, trial: Trial) -> Comparison:
         """The comparison with all ended replies of the trial. Raises StoreError."""
         comparison, place = self._known.get(trial.id) or (Comparison(trial), 0)
-        for run in self._store.runs(place, asked=RecordFilter(texts=True, settled=True, trial=trial.id)):
+        for run in self._store.runs(place, where=RecordFilter(texts=True, settled=True, trial=trial.id)):
             comparison.receive(run)
             place = run.place
         self._known[trial.id] = comparison, place

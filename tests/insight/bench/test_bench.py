@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from localspec.base.errors import CapacityError, InputError, NotFoundError, PairMismatchError, UsageError
-from localspec.cli.bench_table import Told, as_markdown, as_text, comparison_text
+from localspec.cli.bench_table import PairSummary, as_markdown, as_text, comparison_text
 from localspec.insight.bench.compare import BenchChange, compare, losses, unlike
 from localspec.insight.bench.result import BenchResult, PairResult, read_result
 from localspec.insight.bench.run import INTERRUPTED, OUT_OF_TIME
@@ -21,9 +21,9 @@ from localspec.insight.bench.verdict import Judgement, judge, recommended, verdi
 from tests.insight.bench.support import GOOD, PARTLY, PROMPTS, TOO_SLOW, USELESS, Kind, VirtualPair, VirtualWorld
 
 
-def told(kind: Kind, **orders: Any) -> Told:
+def summary(kind: Kind, **orders: Any) -> PairSummary:
     world = VirtualWorld({"pair": kind})
-    return Told.of(world.bench("pair", **orders).result.pairs[0])
+    return PairSummary.of(world.bench("pair", **orders).result.pairs[0])
 
 
 # --- the four constructed pairs -------------------------------------------------------------------
@@ -31,7 +31,7 @@ def told(kind: Kind, **orders: Any) -> Told:
 
 def test_a_good_pair_is_to_be_used() -> None:
     """It is, on everything, and by how much is said."""
-    found = told(GOOD)
+    found = summary(GOOD)
     assert found.verdict.judgement is Judgement.PAYS
     assert found.sentence.startswith("Use it: ")
     assert all(subject in found.sentence for subject in ("code", "prose", "chat"))
@@ -43,7 +43,7 @@ def test_a_good_pair_is_to_be_used() -> None:
 
 def test_a_useless_pair_is_to_be_left_off() -> None:
     """Hardly anything is accepted."""
-    found = told(USELESS)
+    found = summary(USELESS)
     assert found.verdict.judgement is Judgement.COSTS
     assert found.sentence.startswith("Leave it off: 0.")
     assert found.advice == "--spec off"
@@ -51,7 +51,7 @@ def test_a_useless_pair_is_to_be_left_off() -> None:
 
 def test_a_draft_that_is_too_slow_is_to_be_left_off() -> None:
     """Nearly everything is accepted, and it takes longer to draft than to do without."""
-    found = told(TOO_SLOW)
+    found = summary(TOO_SLOW)
     assert found.verdict.judgement is Judgement.COSTS
     assert (found.cells[-1].draft_acceptance_rate or 0) > 0.6
     assert found.advice == "--spec off"
@@ -61,7 +61,7 @@ def test_a_pair_with_another_vocabulary_cannot_be_used() -> None:
     """That is its verdict, and the others are measured all the same."""
     world = VirtualWorld({"good": GOOD})
     done = world.bench("other", "good")
-    other, good = map(Told.of, done.result.pairs)
+    other, good = map(PairSummary.of, done.result.pairs)
     assert other.sentence.startswith("Cannot be used: Token 7")
     assert good.verdict.judgement is Judgement.PAYS
     assert isinstance(done.errors[0], PairMismatchError)
@@ -72,7 +72,7 @@ def test_a_pair_with_another_vocabulary_cannot_be_used() -> None:
 
 def test_a_pair_that_pays_in_places_is_told_apart() -> None:
     """Used for most, left off for the rest."""
-    found = told(PARTLY)
+    found = summary(PARTLY)
     assert found.verdict.judgement is Judgement.MIXED
     use, _, off = found.sentence.partition("; leave it off for ")
     assert use.startswith("Use it: ")
@@ -82,7 +82,7 @@ def test_a_pair_that_pays_in_places_is_told_apart() -> None:
 
 def test_a_pair_that_mostly_costs_is_left_off_but_for_the_rest() -> None:
     """The half that weighs more comes first."""
-    found = told(Kind({"": 0.02, "code": 0.95}, draft_s=0.04, noise=0.01))
+    found = summary(Kind({"": 0.02, "code": 0.95}, draft_s=0.04, noise=0.01))
     assert found.verdict.judgement is Judgement.MIXED
     assert found.sentence.startswith("Leave it off, but for code (")
     assert found.advice == "--spec off"
@@ -93,7 +93,7 @@ def test_too_few_replies_allow_no_verdict() -> None:
     world = VirtualWorld({"pair": GOOD})
     world_orders = world.bench("pair", repeats=1).result.pairs[0]
     few = dataclasses.replace(world_orders, samples=[each for each in world_orders.samples if each.subject == "code"])
-    found = Told.of(few)
+    found = PairSummary.of(few)
     assert found.verdict.judgement is Judgement.OPEN
     assert "too few" in found.sentence
     assert found.advice is None
@@ -101,7 +101,7 @@ def test_too_few_replies_allow_no_verdict() -> None:
 
 def test_a_wide_spread_allows_no_verdict() -> None:
     """The machine is so unsteady that 1.0x is as likely as any."""
-    found = told(Kind({"": 0.24}, noise=0.9))
+    found = summary(Kind({"": 0.24}, noise=0.9))
     assert found.verdict.judgement is Judgement.OPEN
     assert found.sentence.startswith("No verdict: ")
     assert recommended(found.verdict) is None
@@ -109,7 +109,7 @@ def test_a_wide_spread_allows_no_verdict() -> None:
 
 def test_a_pair_that_changes_nothing_makes_no_difference() -> None:
     """As when auto turns itself off."""
-    found = told(Kind({"": 0.0}, draft_s=0.0, noise=0.005, auto_depth=0), depths=(None,))
+    found = summary(Kind({"": 0.0}, draft_s=0.0, noise=0.005, auto_depth=0), depths=(None,))
     assert found.verdict.judgement is Judgement.EQUAL
     assert found.sentence.startswith("It makes no difference: ")
     assert found.advice == "--spec off"
@@ -117,10 +117,10 @@ def test_a_pair_that_changes_nothing_makes_no_difference() -> None:
 
 def test_the_best_of_several_ways_is_named() -> None:
     """Depth 1 is a poor choice for a good draft."""
-    found = told(GOOD, depths=(1, 4))
+    found = summary(GOOD, depths=(1, 4))
     assert found.verdict.way == "auto at 4"
     assert "Use it with auto at 4: " in found.sentence
-    single = Told.of(VirtualWorld({"pair": GOOD}).bench("pair", depths=(4,)).result.pairs[0])
+    single = PairSummary.of(VirtualWorld({"pair": GOOD}).bench("pair", depths=(4,)).result.pairs[0])
     # The error is shared among the ways that are compared, so six replies are not enough for an interval now.
     assert single.cells[0].interval is not None
     assert found.cells[0].interval is None
@@ -128,7 +128,7 @@ def test_the_best_of_several_ways_is_named() -> None:
 
 def test_a_machine_that_slows_down_changes_no_verdict() -> None:
     """To a third of its speed in the course of the benchmark: neighbours still have the same conditions."""
-    steady, drifting = told(GOOD), told(dataclasses.replace(GOOD, drift=0.03))
+    steady, drifting = summary(GOOD), summary(dataclasses.replace(GOOD, drift=0.03))
     slowest = max(each.predicted_ms for each in drifting.pair.samples if each.way == "plain")
     assert slowest > 2 * max(each.predicted_ms for each in steady.pair.samples if each.way == "plain")
     assert drifting.verdict.judgement is Judgement.PAYS
@@ -249,7 +249,7 @@ def test_no_prompt_that_fits_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(VirtualPair, "reply", refusing)
     done = VirtualWorld({"pair": GOOD}).bench("pair")
     assert isinstance(done.errors[0], CapacityError)
-    assert "No prompt could be measured" in Told.of(done.result.pairs[0]).sentence
+    assert "No prompt could be measured" in PairSummary.of(done.result.pairs[0]).sentence
 
 
 # --- files and comparisons ------------------------------------------------------------------------
@@ -349,12 +349,12 @@ def test_a_pair_without_replies_has_a_verdict_too() -> None:
     """That there is none."""
     found = verdict(cells([]))
     assert (found.judgement, found.way, found.use) == (Judgement.OPEN, None, None)
-    assert "nothing was measured" in Told.of(PairResult("empty")).sentence
+    assert "nothing was measured" in PairSummary.of(PairResult("empty")).sentence
 
 
 def test_a_judgement_looks_at_the_interval_alone() -> None:
     """A median above 1 with an interval around 1 decides nothing."""
-    (cell,) = [cell for cell in told(GOOD).cells if cell.subject == ALL]
+    (cell,) = [cell for cell in summary(GOOD).cells if cell.subject == ALL]
     assert cell.interval is not None
     wide = dataclasses.replace(cell, interval=dataclasses.replace(cell.interval, low=0.9))
     assert (judge(cell), judge(wide)) == (Judgement.PAYS, Judgement.OPEN)

@@ -58,7 +58,7 @@ def total(found: Samples, name: str, **labels: str) -> float:
 
 
 def runs_of(store: Store) -> list[ReplyRecord]:
-    return list(store.runs(asked=RecordFilter(rounds=True)))
+    return list(store.runs(where=RecordFilter(rounds=True)))
 
 
 def test_the_page_has_what_was_counted_by_hand(store: Store) -> None:

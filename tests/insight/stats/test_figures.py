@@ -76,7 +76,7 @@ def check(digest: Digest, runs: list[ReplyRecord]) -> None:
 
 def test_shares_are_those_of_the_rounds(mixed: Store) -> None:
     """Counted from each round itself, not from the figures at the end of a reply."""
-    runs = list(mixed.runs(asked=EVERYTHING))
+    runs = list(mixed.runs(where=EVERYTHING))
     assert len(runs) == 75
     for run in runs:
         verify_s = sum(round_.verify_s for round_ in run.rounds)
@@ -89,7 +89,7 @@ def test_shares_are_those_of_the_rounds(mixed: Store) -> None:
 @pytest.mark.parametrize("by", BY)
 def test_groups_part_the_whole(mixed: Store, by: str) -> None:
     """Each reply is in one group, each group has the figures of its replies, and JSON has them all."""
-    runs = list(mixed.runs(asked=EVERYTHING))
+    runs = list(mixed.runs(where=EVERYTHING))
     overview = Overview(by, UTC)
     for run in runs:
         overview.add(run)

@@ -43,7 +43,7 @@ def test_a_pass_has_what_documents_have(mixed: Store, monkeypatch: pytest.Monkey
     for page_n in (1, 7, 75, 500):
         monkeypatch.setattr(records, "PAGE_N", page_n)
         assert seen(list(mixed.runs())) == wanted
-    runs = list(mixed.runs(asked=EVERYTHING))
+    runs = list(mixed.runs(where=EVERYTHING))
     assert seen(runs) == wanted
     assert all("".join(token.text for round_ in run.rounds for token in round_.tokens) == run.text for run in runs)
 
@@ -99,7 +99,7 @@ def test_replies_that_did_not_finish(store: Store) -> None:
         failing.receive(event)
     failing.fail(EngineError("It stopped."))
     thread.begin_reply(ABOUT, under=thread.path[0].id).fail(EngineError("At once."))
-    (run,) = store.runs(asked=EVERYTHING)
+    (run,) = store.runs(where=EVERYTHING)
     tally = Tally(plain_per_second=ABOUT.plain_per_second)
     for round_ in run.rounds:
         tally.add(round_)
@@ -116,15 +116,15 @@ def test_what_goes_on_is_not_missed(store: Store) -> None:
     growing = thread.begin_reply(ABOUT)
     converse(store, ("d", "e f g"))
     assert len(list(store.runs())) == 2
-    (first,) = store.runs(asked=RecordFilter(settled=True))
+    (first,) = store.runs(where=RecordFilter(settled=True))
     for event in events("h"):
         growing.receive(event)
-    rest = list(store.runs(first.place, asked=RecordFilter(settled=True)))
+    rest = list(store.runs(first.place, where=RecordFilter(settled=True)))
     assert [run.timings.predicted_n for run in rest] == [1, 3]
     again = thread.continue_reply(growing.node.id, ABOUT)
     for event in events("i j k l"):
         again.receive(event)
-    (continued,) = store.runs(rest[-1].place, asked=EVERYTHING)
+    (continued,) = store.runs(rest[-1].place, where=EVERYTHING)
     assert (continued.message, continued.text) == (growing.node.id, "i j k l ")
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_passed_over(store: Store) -> None:
     with store._database.transaction() as connection:
         connection.execute("UPDATE reply SET about = '[1]' WHERE rowid = 1")
         connection.execute("UPDATE reply SET rounds = x'01ff', finished = NULL WHERE rowid = 2")
-    assert [run.place for run in store.runs(asked=EVERYTHING)] == [3]
+    assert [run.place for run in store.runs(where=EVERYTHING)] == [3]
 
 
 def test_figures_are_not_kept_if_not_wanted(store: Store) -> None:
@@ -153,4 +153,4 @@ def test_figures_are_not_kept_if_not_wanted(store: Store) -> None:
     assert (stored.text, stored.state, stored.tokens) == ("one two three ", ReplyState.DONE, ())
     assert stored.to_reply().finished is FinishReason.STOP
     assert stored.parts[0].started is None
-    assert list(store.runs(asked=EVERYTHING)) == []
+    assert list(store.runs(where=EVERYTHING)) == []

@@ -69,14 +69,14 @@ class Chat:
         self.session.ask(text)
         while self.session.phase is Phase.LOADING:
             self.load()
-        asked = self.engine.prompts[-1]
+        where = self.engine.prompts[-1]
         self.n += 1
-        factor = 2.0 if asked.options.depth in self.slow else 1.0
+        factor = 2.0 if where.options.depth in self.slow else 1.0
         self.engine.start()
         self.engine.write(paced(rounds_of(SAID), factor * (1 + 0.02 * (self.n % 5))))
         self.engine.finish()
         self.hear()
-        return asked
+        return where
 
     @property
     def loads(self) -> list[str]:
@@ -92,7 +92,7 @@ def paced(rounds: list[Round], factor: float) -> list[Round]:
 
 
 def runs_of(store: Store, trial: Trial) -> list[ReplyRecord]:
-    return list(store.runs(asked=RecordFilter(texts=True, trial=trial.id)))
+    return list(store.runs(where=RecordFilter(texts=True, trial=trial.id)))
 
 
 def test_sides_are_drawn_by_turn_and_recorded(store: Store) -> None:
