@@ -99,8 +99,10 @@ def dropped_in(tmp_path: Path) -> Iterator[None]:
     folder.mkdir()
     (folder / "echo_last.py").write_text(SOURCE.lstrip())
     drafters.__path__.append(str(folder))
+    drafters.drafter_files.cache_clear()
     yield
     drafters.__path__.remove(str(folder))
+    drafters.drafter_files.cache_clear()
     sys.modules.pop(f"{drafters.__name__}.echo_last", None)
     vars(drafters).pop("echo_last", None)
 

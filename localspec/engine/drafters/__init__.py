@@ -43,14 +43,20 @@ class DrafterDeclaration:
     point_mass: bool
 
 
+@cache
+def drafter_files() -> Mapping[str, Path]:
+    """The files of all drafters, by name. Listed once: every reply on the screen asks for the names."""
+    return plugin_files(__name__)
+
+
 def drafter_names() -> tuple[str, ...]:
     """All drafters there are, as ``--spec`` takes them."""
-    return tuple(plugin_files(__name__))
+    return tuple(drafter_files())
 
 
 def drafter_declarations() -> Mapping[str, DrafterDeclaration]:
     """The declarations of all drafters, by name."""
-    return {name: _declaration(path) for name, path in plugin_files(__name__).items()}
+    return {name: _declaration(path) for name, path in drafter_files().items()}
 
 
 @cache
