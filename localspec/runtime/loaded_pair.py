@@ -40,7 +40,7 @@ from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.past_replies import ReplyMemory
-from localspec.runtime.placement import Placement, make_plan
+from localspec.runtime.placement import Placement, place_models
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import check_ranges
@@ -86,9 +86,9 @@ class LoadedPair:
         started = time.perf_counter()
         progress("checking the files", 0.0)
         headers = _read_headers(options)
-        plan = make_plan(options, headers.target, headers.draft)
+        placement = place_models(options, headers.target, headers.draft)
         with ExitStack() as resources:
-            target, draft = _open_models(plan, cancel, progress, resources)
+            target, draft = _open_models(placement, cancel, progress, resources)
             calibration = _calibration_file(options, target)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
             drafters = PairDrafters(DrafterInputs(target.vocab, draft, memory.automaton if memory else None))
@@ -121,7 +121,7 @@ class LoadedPair:
         request = self._request(ready.tokens, options, policy, prefix)
         context = list(ready.tokens)
         if self._caches:
-            self._caches.turn_to(context, self._cancel)
+            self._caches.before_reply(context, self._cancel)
         if not prefix:
             self.inspector.remember(prompt, options, context)
         try:
@@ -216,7 +216,7 @@ def _check_speaks(header: GgufHeader) -> None:
 
 
 def _open_models(
-    plan: Placement, cancel: Cancellation, progress: Progress, resources: ExitStack
+    placement: Placement, cancel: Cancellation, progress: Progress, resources: ExitStack
 ) -> tuple[LlamaModel, LlamaModel | None]:
     """The target and, if there is one, its draft with the same context; ``resources`` will close them."""
 
@@ -227,8 +227,8 @@ def _open_models(
         resources.callback(model.close)
         return model
 
-    target = opened(plan.target, "target", None)
-    return target, opened(plan.draft, "draft", target.vocab.n_vocab) if plan.draft else None
+    target = opened(placement.target, "target", None)
+    return target, opened(placement.draft, "draft", target.vocab.n_vocab) if placement.draft else None
 
 
 def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | None) -> PairInfo:

@@ -36,7 +36,7 @@ class Placement:
     draft: LoadSettings | None
 
 
-def make_plan(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
+def place_models(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
     """Settings that the machine has room for.
 
     Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing.

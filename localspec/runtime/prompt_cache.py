@@ -97,10 +97,10 @@ class KeptCaches:
     """Fewer tokens are sooner read than restored."""
     limit_bytes: int = 2**31
 
-    def turn_to(self, prompt: Sequence[int], cancel: Cancellation) -> None:
-        """Before a reply: keep what the models hold if it is about to be lost, and hold what is kept of ``prompt``.
+    def before_reply(self, prompt: Sequence[int], cancel: Cancellation) -> None:
+        """Save the models' caches if they are about to be lost, and restore a saved one that helps with ``prompt``.
 
-        With ``cancel`` set the rest is left undone.
+        With ``cancel`` set the rest is not done.
         """
         target = self.models[0]
         here_n = target.held(prompt)
@@ -110,10 +110,10 @@ class KeptCaches:
             blocks = _blocks(prompt)
             best = max(self._all(), key=lambda kept: kept.shared_n(blocks), default=None)
             if best is not None and best.shared_n(blocks) - here_n >= self.worth_n:
-                self._bring_back(best, cancel)
+                self._restore(best, cancel)
 
     def after_reply(self, context: Sequence[int]) -> None:
-        """After a reply: forget the proposals behind it that were refused.
+        """Forget the refused proposals behind the reply, at the end of ``context``.
 
         Not every kind of memory can take back a few tokens of what comes from a file, so that must end with the text.
         """
@@ -151,7 +151,7 @@ class KeptCaches:
                 shutil.rmtree(kept.folder, ignore_errors=True)
         self._make_room()
 
-    def _bring_back(self, kept: _Kept, cancel: Cancellation) -> None:
+    def _restore(self, kept: _Kept, cancel: Cancellation) -> None:
         """Restore a kept cache; delete it if that fails, so that it can be kept anew."""
         for number, model in enumerate(self.models):
             _check(cancel)

@@ -15,7 +15,7 @@ from localspec.gguf import read_header
 from localspec.models.fit import Wanted
 from localspec.models.memory_estimate import ContextShape
 from localspec.runtime.options import LoadOptions
-from localspec.runtime.placement import SNAPSHOTS_N, Placement, make_plan
+from localspec.runtime.placement import SNAPSHOTS_N, Placement, place_models
 from tests.builtin import DRAFT, TARGET
 from tests.gguf_files import model, write
 from tests.tiny_models import write_tiny
@@ -35,7 +35,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Device]:
 
 def plan(target: Path = TARGET, draft: Path | None = DRAFT, **wishes: Any) -> Placement:
     options = LoadOptions(target, draft, **wishes)
-    return make_plan(options, read_header(target), read_header(draft) if draft else None)
+    return place_models(options, read_header(target), read_header(draft) if draft else None)
 
 
 def names(devices: tuple[Device, ...] | None) -> list[str]:

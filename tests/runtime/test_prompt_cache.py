@@ -71,9 +71,9 @@ def caches(folder: Path, *models: Cache, limit_bytes: int = 2**20, pair: str = "
 
 def test_what_would_be_lost_is_kept_and_comes_back(tmp_path: Path) -> None:
     target, draft = Cache(list(LONG)), Cache(LONG[:-1])
-    caches(tmp_path, target, draft).turn_to(OTHER, Cancellation())
+    caches(tmp_path, target, draft).before_reply(OTHER, Cancellation())
     target.held_tokens, draft.held_tokens = list(OTHER), list(OTHER)
-    caches(tmp_path, target, draft).turn_to([*LONG, 7, 8], Cancellation())
+    caches(tmp_path, target, draft).before_reply([*LONG, 7, 8], Cancellation())
     assert (target.held_tokens, draft.held_tokens) == (LONG, LONG[:-1])
 
 
@@ -81,7 +81,7 @@ def test_a_part_in_common_is_enough(tmp_path: Path) -> None:
     target = Cache(list(LONG))
     caches(tmp_path, target).keep()
     target.held_tokens = []
-    caches(tmp_path, target).turn_to([*LONG[:130], 1, 2, 3], Cancellation())
+    caches(tmp_path, target).before_reply([*LONG[:130], 1, 2, 3], Cancellation())
     assert target.held([*LONG[:130], 1]) == 130
 
 
@@ -89,7 +89,7 @@ def test_nothing_is_brought_back_for_less_than_it_is_worth(tmp_path: Path) -> No
     target = Cache(list(LONG))
     caches(tmp_path, target).keep()
     target.held_tokens = LONG[:90]
-    caches(tmp_path, target).turn_to(LONG[:180], Cancellation())
+    caches(tmp_path, target).before_reply(LONG[:180], Cancellation())
     assert target.held_tokens == LONG[:90]
 
 
@@ -112,9 +112,9 @@ def test_room_is_made_by_letting_go_of_what_was_unused_longest(tmp_path: Path) -
     target.held_tokens = list(OTHER)
     kept.keep()
     target.held_tokens = []
-    kept.turn_to(LONG, Cancellation())
+    kept.before_reply(LONG, Cancellation())
     assert target.held_tokens == []
-    kept.turn_to(OTHER, Cancellation())
+    kept.before_reply(OTHER, Cancellation())
     assert target.held_tokens == OTHER
 
 
@@ -133,7 +133,7 @@ def test_what_does_not_come_back_is_kept_anew(tmp_path: Path) -> None:
     (damaged,) = tmp_path.glob("pair/*/0.cache")
     damaged.write_text(DAMAGED)
     target.held_tokens, draft.held_tokens = [], [3]
-    kept.turn_to(LONG, Cancellation())
+    kept.before_reply(LONG, Cancellation())
     assert draft.held_tokens == [3]
     assert not damaged.exists()
     target.held_tokens = list(LONG)
@@ -149,7 +149,7 @@ def test_cancel_ends_keeping(tmp_path: Path, pressed: str) -> None:
     kept = caches(tmp_path, target, draft)
     if pressed == "before":
         cancel.set()
-    kept.turn_to(OTHER, cancel)
+    kept.before_reply(OTHER, cancel)
     assert cancel.is_set()
     assert list((tmp_path / "pair").iterdir()) == []
     kept.keep()
@@ -167,10 +167,10 @@ def test_cancel_ends_bringing_back(tmp_path: Path, pressed: str) -> None:
     cancel = Cancellation()
     if pressed == "before":
         cancel.set()
-    kept.turn_to(LONG, cancel)
+    kept.before_reply(LONG, cancel)
     assert (target.held_tokens, draft.held_tokens) == (LONG if target.cancels else [], [])
     target.held_tokens, target.cancels = [], False
-    kept.turn_to(LONG, Cancellation())
+    kept.before_reply(LONG, Cancellation())
     assert (target.held_tokens, draft.held_tokens) == (LONG, LONG)
 
 
@@ -218,11 +218,11 @@ def test_a_part_beside_a_whole_cache_goes(tmp_path: Path) -> None:
 
 def test_a_full_disk_and_a_damaged_index_cost_nothing_else(tmp_path: Path) -> None:
     target = Cache(list(LONG), full=True)
-    caches(tmp_path, target).turn_to(OTHER, Cancellation())
+    caches(tmp_path, target).before_reply(OTHER, Cancellation())
     assert list((tmp_path / "pair").iterdir()) == []
     (tmp_path / "pair" / "odd").mkdir()
     (tmp_path / "pair" / "odd" / "blocks.json").write_text("{")
-    caches(tmp_path, target).turn_to(OTHER, Cancellation())
+    caches(tmp_path, target).before_reply(OTHER, Cancellation())
 
 
 def test_a_pair_is_closed_whatever_becomes_of_its_caches() -> None:
