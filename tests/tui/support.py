@@ -209,7 +209,7 @@ def session(pilot: Pilot[Any]) -> Any:
 
 
 def views(pilot: Pilot[Any]) -> list[TurnView]:
-    return chat(pilot).query_one(Transcript).views
+    return chat(pilot).query_one(Transcript).pages.views
 
 
 def drawn_n(pilot: Pilot[Any]) -> int:

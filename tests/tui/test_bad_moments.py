@@ -62,7 +62,7 @@ async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> N
             engine.reply("A *word*.")
             await wait_until(pilot, lambda: session(pilot).free)
         transcript = chat(pilot).query_one(Transcript)
-        async with transcript.near.held():
+        async with transcript.pages.near.held():
             for view in views(pilot):
                 transcript.finish(view)
             await pilot.pause()
@@ -79,13 +79,13 @@ async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:
         engine.reply("A word.")
         await wait_until(pilot, lambda: session(pilot).free)
         transcript = chat(pilot).query_one(Transcript)
-        page, turn = transcript.near.pages[-1], views(pilot)[0].turn
-        async with transcript.near.held():
-            opening = asyncio.gather(transcript.near.open(page), transcript.remake(turn))
+        page, turn = transcript.pages.near.pages[-1], views(pilot)[0].turn
+        async with transcript.pages.near.held():
+            opening = asyncio.gather(transcript.pages.near.open(page), transcript.pages.remake(turn))
             await pilot.pause()
         await opening
         assert [view.turn for view in views(pilot)] == [turn]
-        assert transcript.view(turn) is views(pilot)[0]
+        assert transcript.pages.view(turn) is views(pilot)[0]
 
 
 async def test_a_long_conversation_opens_at_its_end(store: Store) -> None:
@@ -95,7 +95,7 @@ async def test_a_long_conversation_opens_at_its_end(store: Store) -> None:
     async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
         await chat(pilot)._go_to(long)
         transcript = chat(pilot).query_one(Transcript)
-        await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.near.wanted is None)
+        await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.pages.near.wanted is None)
         assert views(pilot)[-1].turn.prompt.startswith("Question 259")
         assert views(pilot)[-1].region.height > 3
         assert all(int(view.turn.prompt.split()[1]) > 230 for view in views(pilot))
@@ -107,7 +107,7 @@ async def test_far_pages_are_no_part_of_the_layout(store: Store) -> None:
     async with make_app(FakeEngine(), store=store).run_test(size=(100, 30)) as pilot:
         await chat(pilot)._go_to(long)
         transcript = chat(pilot).query_one(Transcript)
-        await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.near.wanted is None)
+        await wait_until(pilot, lambda: transcript.max_scroll_y > 3000 and transcript.pages.near.wanted is None)
         pages = list(chat(pilot).query(Page))
         assert len(pages) > 50
         assert sum(page.display for page in pages) < 10
@@ -123,7 +123,7 @@ async def test_conversations_are_changed_while_pages_come(store: Store) -> None:
             await chat(pilot)._go_to(ids[n % 2])
             transcript.scroll_to(y=300 * n, animate=False)
             await pilot.pause(0)
-        await wait_until(pilot, lambda: transcript.near.wanted is None)
+        await wait_until(pilot, lambda: transcript.pages.near.wanted is None)
         assert {view.turn.prompt.split()[0] for view in views(pilot)} == {"Two"}
         assert not shown(pilot, "#counts")
 

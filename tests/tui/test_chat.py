@@ -64,7 +64,7 @@ async def answered(pilot: Pilot[Any], n: int = 1) -> None:
     transcript = chat(pilot).query_one(Transcript)
 
     def settled() -> bool:
-        view = transcript.view(transcript.turns[n - 1])
+        view = transcript.pages.view(transcript.pages.turns[n - 1])
         return (view is not None and bool(view.query(Markdown))) or not transcript.following
 
     await wait_until(pilot, settled)

@@ -449,7 +449,7 @@ async def test_turns_of_the_conversation_before_can_still_be_drawn(store: Store)
         await say(pilot, engine, "First?", "One.")
         (before,) = views(pilot)
         session(pilot).turn_to(store.begin(None))
-        await transcript_of(pilot).remake(before.turn)
+        await transcript_of(pilot).pages.remake(before.turn)
         assert shown(pilot) == [("First?", "One.")]
 
 
@@ -684,7 +684,7 @@ async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Stor
         await chat(pilot)._go_to(thread.id)
         transcript = transcript_of(pilot)
         await wait_until(pilot, lambda: transcript.max_scroll_y > 400)
-        assert len(transcript.turns) == 300
+        assert len(transcript.pages.turns) == 300
         assert 0 < len(views(pilot)) < 40
         assert views(pilot)[-1].turn.prompt == "Question 299"
         transcript.scroll_home(animate=False)
@@ -695,7 +695,7 @@ async def test_a_long_conversation_opens_with_its_newest_turns_alone(store: Stor
             before = transcript.scroll_y
             await pilot.press("pagedown")
             await wait_until(pilot, lambda before=before: transcript.scroll_y > before)  # type: ignore[misc]
-            await wait_until(pilot, lambda: transcript.near.wanted is None)
+            await wait_until(pilot, lambda: transcript.pages.near.wanted is None)
         assert len(views(pilot)) < 80
         assert any(page.empty for page in chat(pilot).query(Page))
 

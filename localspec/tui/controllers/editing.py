@@ -152,7 +152,7 @@ class EditingController:
             changed = self._session.thread.rewrite(edited.turn, written.unfolded.strip())
             self._say("The reply is as you wrote it; /continue has the model go on from there.")
             await self._turns.show()
-            await self._turns.transcript.remake(changed)
+            await self._turns.transcript.pages.remake(changed)
         else:
             self._say("")
             changed = self._session.thread.resend(edited.turn, edited.asked(written))
@@ -165,7 +165,7 @@ class EditingController:
 
     async def _follow(self, turn: Turn) -> None:
         await self._turns.show()
-        await self._turns.transcript.remake(turn)
+        await self._turns.transcript.pages.remake(turn)
         self._turns.transcript.follow()
 
     # Versions

@@ -69,7 +69,7 @@ class MarkingController:
         self._transcript.show(reply_format)
         self.weigh()
         chosen = self._transcript.selected
-        views = [chosen] if chosen is not None else self._transcript.views
+        views = [chosen] if chosen is not None else self._transcript.pages.views
         if (
             reply_format.marks is not MarkMode.OFF
             and views
@@ -99,7 +99,7 @@ class MarkingController:
         if turn is None or not turn.reply.tokens:
             return "There are no tokens to look at yet."
         self._session.recall(turn)
-        turn_view = self._transcript.view(turn)
+        turn_view = self._transcript.pages.view(turn)
         reply_format = (turn_view.own_format if turn_view else None) or self._transcript.reply_format
         screen = InspectorScreen(
             turn, self._session.token_queries, self._palette, reply_format, self._wake, index=index
@@ -136,7 +136,7 @@ class MarkingController:
         if not isinstance(change, Wrote | Ended | Learned):
             return
         turn, screen = change.turn, self._app.screen
-        view = self._transcript.view(turn)
+        view = self._transcript.pages.view(turn)
         if isinstance(change, Learned) and view is not None:
             view.reply.learned()
         if isinstance(change, Ended):
@@ -158,7 +158,7 @@ class MarkingController:
 
     def weigh(self) -> None:
         """Ask for the probabilities of replies on screen that are marked by heat, the newest first."""
-        views = [(turn, self._transcript.view(turn)) for turn in reversed(self._transcript.turns)]
+        views = [(turn, self._transcript.pages.view(turn)) for turn in reversed(self._transcript.pages.turns)]
         hot = [turn for turn, view in views if view is not None and view.display and self._is_hot(view)]
         for turn in hot:
             self._session.recall(turn)
@@ -169,8 +169,8 @@ class MarkingController:
         return reply_format.marks is MarkMode.HEAT
 
     def _turn_in(self, view: TokenView) -> Turn | None:
-        for turn in self._transcript.turns:
-            turn_view = self._transcript.view(turn)
+        for turn in self._transcript.pages.turns:
+            turn_view = self._transcript.pages.view(turn)
             if turn_view is not None and turn_view.reply.tokens is view:
                 return turn
         return None

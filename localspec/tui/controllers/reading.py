@@ -115,7 +115,7 @@ class ReadingController:
             return False
         self.leave_block()
         turn, number = self._block = blocks[place]
-        view = self._turns.transcript.view(turn)
+        view = self._turns.transcript.pages.view(turn)
         if view is None or self._turns.transcript.selected is not view:
             await self._turns.transcript.reveal(turn)
         self._mark_block()
@@ -155,14 +155,14 @@ class ReadingController:
         self._turns.transcript.call_after_refresh(mark)
 
     def _fences(self) -> list[Widget]:
-        view = self._turns.transcript.view(self._block[0]) if self._block is not None else None
+        view = self._turns.transcript.pages.view(self._block[0]) if self._block is not None else None
         return view.reply.fences() if view is not None else []
 
     @handles(THOUGHTS)
     def unfold(self) -> None:
         """Show what was thought before the answer, or what a summary says, or fold it away."""
         turn = self._turns.chosen
-        view = self._turns.transcript.view(turn) if turn else None
+        view = self._turns.transcript.pages.view(turn) if turn else None
         if isinstance(view, SummaryView):
             view.unfold()
         elif view is None or not view.reply.unfold():

@@ -132,7 +132,7 @@ class ReplyController:
         transcript = self._turns.transcript
         brief = transcript.ghosts is GhostMode.BRIEF and transcript.app.animation_level != "none"
         rejected = change.rejected if brief else ()
-        if (view := transcript.view(change.turn)) is not None:
+        if (view := transcript.pages.view(change.turn)) is not None:
             view.reply.tokens.extend(rejected)
         if rejected:
             self._ghosts.begin()
@@ -151,5 +151,5 @@ class ReplyController:
     def _fade(self) -> None:
         """Take the rejected proposals off the screen once their moment has passed."""
         current = self._session.current if self._ghosts.over() else None
-        if current is not None and (view := self._turns.transcript.view(current)) is not None:
+        if current is not None and (view := self._turns.transcript.pages.view(current)) is not None:
             view.reply.tokens.fade()

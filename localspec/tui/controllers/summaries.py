@@ -36,7 +36,7 @@ class SummaryController:
 
     async def end(self, turn: Turn) -> None:
         """Show the conversation after a summary: summarised, or as before."""
-        await self._turns.transcript.discard(turn)
+        await self._turns.transcript.pages.discard(turn)
         await self._turns.show()
         reply = turn.reply
         if self._session.summarised(turn):

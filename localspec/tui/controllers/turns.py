@@ -75,7 +75,7 @@ class TurnController:
         withdrawn = self.session.turn_to(conversation)
         if message is not None:
             self.session.thread.show(message)
-        await self.transcript.clear()
+        await self.transcript.pages.clear()
         await self.show()
         turn = self.session.thread.holding(message) if message else None
         if turn is not None:
@@ -90,19 +90,19 @@ class TurnController:
 
     def label(self) -> None:
         """Draw the version and the note of every turn on screen."""
-        for view in self.transcript.views:
+        for view in self.transcript.pages.views:
             self._label(view)
 
     def begin(self, turn: Turn) -> None:
         """Draw the turn as one that is being answered."""
-        view = self.transcript.view(turn)
+        view = self.transcript.pages.view(turn)
         if view is not None:
             view.begin()
             self._label(view)
 
     def end(self, turn: Turn) -> None:
         """Draw the turn as one that is answered, or whose reply failed."""
-        view = self.transcript.view(turn)
+        view = self.transcript.pages.view(turn)
         if view is not None:
             view.reply.finish()
             self._label(view)
@@ -114,11 +114,11 @@ class TurnController:
         """Draw turns whose messages no longer wait; those that were never stored are removed."""
         for turn in turns:
             if turn.question is None and turn.answer is None:
-                await self.transcript.discard(turn)
+                await self.transcript.pages.discard(turn)
                 continue
             if turn.continued:
                 turn.unload()
-            await self.transcript.remake(turn)
+            await self.transcript.pages.remake(turn)
 
     def let_go(self, turn: Turn) -> None:
         """Forget the tokens of a turn that is far away; they can be read again."""

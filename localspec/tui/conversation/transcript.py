@@ -59,41 +59,27 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         """``make`` makes the widget of a turn as it is now."""
         super().__init__()
         self._following = True
-        self._pages = TurnPages(
+        self.pages = TurnPages(
             self,
             make,
             self._place,
             shown=lambda: self.post_message(self.Shown()),
             let_go=lambda turn: self.post_message(self.LetGo(turn)),
         )
-        self.near = self._pages.near
-        self._formats = self._pages.formats
-        self._selection = self._pages.selection
+        """The turns, and the widgets of those that have one."""
+        self._formats = self.pages.formats
+        self._selection = self.pages.selection
 
     @property
     def following(self) -> bool:
         """True while the newest text is kept in view."""
         return self._following
 
-    @property
-    def views(self) -> list[TurnView]:
-        """The widgets that exist, oldest first."""
-        return self._pages.views
-
-    @property
-    def turns(self) -> list[Turn]:
-        """All turns of the conversation, with or without a widget."""
-        return self._pages.turns
-
-    def view(self, turn: Turn) -> TurnView | None:
-        """The turn's widget, if it has one."""
-        return self._pages.view(turn)
-
     # What is shown
 
     async def add_turn(self, turn: Turn) -> TurnView:
         """Append a turn and go to it."""
-        view = await self._pages.add(turn)
+        view = await self.pages.add(turn)
         self.follow()
         return view
 
@@ -102,29 +88,17 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         await self.mount(widget)
         self.follow()
 
-    async def clear(self) -> None:
-        """Remove everything."""
-        await self._pages.clear()
-
     async def sync(self, turns: Sequence[Turn]) -> None:
         """Show these turns and no others, and go to the newest. Turns that stay in place keep their widgets."""
-        await self._pages.sync(turns)
+        await self.pages.sync(turns)
         self.follow()
-        self.call_after_refresh(self.near.look)
-
-    async def remake(self, turn: Turn) -> None:
-        """Make the turn's widget again."""
-        await self._pages.remake(turn)
-
-    async def discard(self, turn: Turn) -> None:
-        """Remove a turn, such as a message that was withdrawn."""
-        await self._pages.discard(turn)
+        self.call_after_refresh(self.pages.near.look)
 
     async def reveal(self, turn: Turn) -> None:
         """Choose a turn, near or far, and go to it."""
-        if turn in self.turns:
+        if turn in self.pages.turns:
             self._anchor_released = True
-            view = await self._pages.open(turn)
+            view = await self.pages.open(turn)
             self.choose(view)
             # Where it is can be told once the page is laid out.
             self.call_after_refresh(self._go_to, view)
@@ -151,7 +125,7 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         if self.selected is not None:
             self.selected.own_format = reply_format
         else:
-            self._formats.set_all(reply_format, self.views)
+            self._formats.set_all(reply_format, self.pages.views)
         self._reformat()
 
     def show_ghosts(self, ghosts: GhostMode) -> None:
@@ -184,7 +158,7 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     def select(self, step: int) -> TurnView | None:
         """Choose the previous or next turn, at first the newest; past the last, none."""
-        view = self._selection.step(self.views, step)
+        view = self._selection.step(self.pages.views, step)
         if view is not None:
             self.scroll_to_widget(view, animate=False)
             self._moved()
@@ -224,7 +198,7 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     def _place(self) -> ReadingPlace | None:
         """The place to keep in view; None while the newest text is followed."""
-        return None if self._following else ReadingPlace.find(self, self.views)
+        return None if self._following else ReadingPlace.find(self, self.pages.views)
 
     def _keep(self, place: ReadingPlace | None) -> None:
         if place is not None and not self._following:
@@ -246,11 +220,11 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
         self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def on_resize(self) -> None:
-        self.near.look()
+        self.pages.near.look()
 
     def _hold_on(self) -> None:
         """Anchor to the bottom once the turns overflow; before that, text starts at the top."""
-        overflows = bool(self._pages.pages) and self.virtual_size.height > self.container_size.height
+        overflows = bool(self.pages.pages) and self.virtual_size.height > self.container_size.height
         if overflows != self._anchored:
             self.anchor(overflows)
             self.refresh(layout=True)
@@ -261,7 +235,7 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     def _moved(self) -> None:
         """Take in the new scroll position: following or not, and the pages near it."""
-        self.near.look()
+        self.pages.near.look()
         following = not self._anchor_released
         if following != self._following:
             self._following = following
