@@ -10,12 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from localspec import __version__
 from localspec.doctor.build_advice import advise
-from localspec.doctor.endpoint import look_at_endpoint
+from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
-from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import Hardware, hardware
-from localspec.doctor.large_pages import look_at_large_pages
 from localspec.doctor.native_probe import NativeReport, room_of
 from localspec.models.fit import Room
 from localspec.runtime.figures import size
@@ -50,10 +48,10 @@ def examine(probe: Callable[[], NativeReport], evaluate: Callable[[], Evaluation
         *_evaluation(evaluation),
         *advise(native, machine, evaluation),
         _memory(room),
-        *look_at_large_pages(),
-        *look_at_folders(),
-        *look_at_cache(),
-        look_at_endpoint(),
+        *check_large_pages(),
+        *check_folders(),
+        *check_cache(),
+        check_network(),
     )
     return Examination(_versions(), native, evaluation, machine, room, findings)
 

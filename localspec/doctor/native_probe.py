@@ -13,7 +13,7 @@ from localspec.base.machine import memory
 from localspec.models.fit import Room
 
 _TIMEOUT_S = 30.0
-_CHILD = (sys.executable, "-m", "localspec.doctor.child")
+_CHILD = (sys.executable, "-m", "localspec.doctor.probe_child")
 _REINSTALL = "`localspec doctor` shows the command that builds it on this machine."
 
 

@@ -14,13 +14,11 @@ from pathlib import Path
 import pytest
 
 from localspec.base.paths import user_paths
-from localspec.doctor.endpoint import look_at_endpoint
+from localspec.doctor.checks import check_cache, check_folders, check_large_pages, check_network
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.examination import examine
 from localspec.doctor.finding import NOTE, OK, PROBLEM
-from localspec.doctor.folders import look_at_cache, look_at_folders
 from localspec.doctor.hardware import gcc_version, hardware
-from localspec.doctor.large_pages import look_at_large_pages
 from localspec.doctor.native_probe import NativeReport
 from localspec.models.pairs.hub_cache import hub_cache
 from tests.gguf_files import write
@@ -57,14 +55,14 @@ def test_large_pages_that_the_system_withholds_are_a_finding(tmp_path: Path, swi
     """With the command that changes it."""
     file = tmp_path / "enabled"
     file.write_text(switch)
-    (finding,) = look_at_large_pages(file)
+    (finding,) = check_large_pages(file)
     assert finding.level == level
     assert bool(finding.command) == (level == NOTE)
-    assert look_at_large_pages(tmp_path / "missing") == []
+    assert check_large_pages(tmp_path / "missing") == []
 
 
 def test_an_endpoint_that_says_anything_answers(server: str) -> None:
-    finding = look_at_endpoint({"HF_ENDPOINT": server})
+    finding = check_network({"HF_ENDPOINT": server})
 
     assert (finding.level, finding.text) == (OK, f"{server.rstrip('/')} answers.")
 
@@ -80,7 +78,7 @@ def test_an_endpoint_that_says_anything_answers(server: str) -> None:
     ],
 )
 def test_being_offline_is_a_finding_and_no_problem(environ: dict[str, str], said: str) -> None:
-    finding = look_at_endpoint(environ)
+    finding = check_network(environ)
 
     assert finding.level == NOTE
     assert said in finding.text
@@ -88,7 +86,7 @@ def test_being_offline_is_a_finding_and_no_problem(environ: dict[str, str], said
 
 def test_a_certificate_that_is_not_trusted_is_told_with_what_to_do(tmp_path: Path) -> None:
     with HubServer(self_signed(tmp_path).server_side()) as encrypted:
-        finding = look_at_endpoint({"HF_ENDPOINT": encrypted.endpoint})
+        finding = check_network({"HF_ENDPOINT": encrypted.endpoint})
 
     assert (finding.level, "CERTIFICATE" in finding.text) == (NOTE, True)
     assert "SSL_CERT_FILE" in finding.hint
@@ -96,14 +94,14 @@ def test_a_certificate_that_is_not_trusted_is_told_with_what_to_do(tmp_path: Pat
 
 
 def test_folders_that_are_not_there_yet_are_none_the_worse() -> None:
-    assert [finding.level for finding in look_at_folders()] == [OK] * 4
+    assert [finding.level for finding in check_folders()] == [OK] * 4
     assert not user_paths().config.exists(), "looking makes nothing"
 
 
 def test_a_folder_that_is_a_file_is_a_problem() -> None:
     write(user_paths().config, b"in the way")
 
-    findings = {finding.text.partition(":")[0]: finding for finding in look_at_folders()}
+    findings = {finding.text.partition(":")[0]: finding for finding in check_folders()}
 
     assert findings["config"].level == PROBLEM
     assert findings["config"].hint
@@ -114,16 +112,16 @@ def test_a_folder_that_cannot_be_written_is_a_problem() -> None:
     user_paths().config.mkdir(parents=True)
     user_paths().config.chmod(stat.S_IRUSR | stat.S_IXUSR)
 
-    assert PROBLEM in [finding.level for finding in look_at_folders()]
+    assert PROBLEM in [finding.level for finding in check_folders()]
 
 
 def test_a_healthy_cache_and_one_with_holes_and_leftovers() -> None:
     link = in_hub("Owner/Name", "x.gguf", b"x")
-    assert {finding.level for finding in look_at_cache()} <= {OK, NOTE}
+    assert {finding.level for finding in check_cache()} <= {OK, NOTE}
 
     link.resolve().unlink()
     write(hub_cache() / "models--Owner--Name" / "blobs" / "y.incomplete", b"12345")
-    texts = {finding.text: finding.level for finding in look_at_cache()}
+    texts = {finding.text: finding.level for finding in check_cache()}
 
     assert texts["Unfinished downloads and the like take 0.00 MB."] == NOTE
     assert [text for text, level in texts.items() if level == PROBLEM and str(link) in text]
@@ -132,7 +130,7 @@ def test_a_healthy_cache_and_one_with_holes_and_leftovers() -> None:
 def test_pairs_that_cannot_be_read_are_a_problem() -> None:
     write_own("[[pairs]\n")
 
-    assert [finding.area for finding in look_at_cache() if finding.level == PROBLEM] == ["pairs"]
+    assert [finding.area for finding in check_cache() if finding.level == PROBLEM] == ["pairs"]
 
 
 def test_hardware_is_read_from_the_system(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The models of other programs, used in place and never moved, changed or deleted.
 
-Each module knows the folders and the naming of one program.
+Each module knows the folders and the naming of a program, or of several with plain folders.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from localspec.models.pairs.stores import hub, jan, llama_cpp, lm_studio, ollama
+from localspec.models.pairs.stores import app_folders, hub, ollama
 from localspec.models.pairs.stores.found import Found
 
 Store = Callable[[Mapping[str, str]], Iterator[Found]]
@@ -17,10 +17,10 @@ Store = Callable[[Mapping[str, str]], Iterator[Found]]
 STORES: Mapping[str, Store] = MappingProxyType(
     {
         hub.NAME: hub.find,
-        lm_studio.NAME: lm_studio.find,
+        app_folders.LM_STUDIO: app_folders.find_lm_studio,
         ollama.NAME: ollama.find,
-        llama_cpp.NAME: llama_cpp.find,
-        jan.NAME: jan.find,
+        app_folders.LLAMA_CPP: app_folders.find_llama_cpp,
+        app_folders.JAN: app_folders.find_jan,
     }
 )
 

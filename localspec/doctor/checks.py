@@ -1,8 +1,12 @@
-"""Findings on the folders that LocalSpec writes to, and on the cache of the Hub."""
+"""Checks of the machine: folders, the cache of the Hub, the network and large memory pages."""
 
 from __future__ import annotations
 
+import http.client
 import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
@@ -17,15 +21,20 @@ from localspec.models.pairs.stores.hub import repositories
 from localspec.runtime.figures import size
 
 _LITTLE_BYTES = 5_000_000_000
+_TIMEOUT_S = 3.0
+_TRUE = {"1", "on", "yes", "true"}
+_LATER = "Everything on this machine works without it; pairs cannot be downloaded."
+_CERTIFICATE = "Behind a proxy that decrypts connections, set SSL_CERT_FILE to its certificate; else check the clock."
+SWITCH = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
-def look_at_folders() -> list[Finding]:
+def check_folders() -> list[Finding]:
     paths = user_paths()
     named = (("config", paths.config), ("data", paths.data), ("logs", paths.logs), ("cache of the Hub", hub_cache()))
     return [_folder(name, path) for name, path in named]
 
 
-def look_at_cache() -> list[Finding]:
+def check_cache() -> list[Finding]:
     """Findings on the cache of the Hub and on the user's own pairs."""
     cache = hub_cache()
     findings = [_room(cache), _links(cache), _leftovers(cache), _own_pairs()]
@@ -83,3 +92,41 @@ def _own_pairs() -> Finding:
         return Finding("pairs", OK, f"{len(load_catalogue().pairs)} pairs are known.")
     except LocalSpecError as error:
         return Finding("pairs", PROBLEM, error.message, error.hint)
+
+
+def check_network(environ: Mapping[str, str] = os.environ, timeout_s: float = _TIMEOUT_S) -> Finding:
+    address = (environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    if environ.get("HF_HUB_OFFLINE", "").lower() in _TRUE:
+        return Finding("network", NOTE, f"HF_HUB_OFFLINE is set: {address} is not contacted.", _LATER)
+    if not address.startswith(("https://", "http://")):
+        return Finding("network", NOTE, f"HF_ENDPOINT is not an address: {address}.", "It must begin with https://.")
+    try:
+        request = urllib.request.Request(address, method="HEAD")  # noqa: S310 -- the scheme was checked
+        with urllib.request.urlopen(request, timeout=timeout_s):  # noqa: S310
+            pass
+    except urllib.error.HTTPError:
+        pass  # any status is an answer
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        reason = str(getattr(error, "reason", None) or error) or type(error).__name__
+        hint = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in reason else _LATER
+        return Finding("network", NOTE, f"{address} does not answer: {reason}.", hint)
+    return Finding("network", OK, f"{address} answers.")
+
+
+def check_large_pages(switch: Path = SWITCH) -> list[Finding]:
+    """The finding; none on systems other than Linux."""
+    try:
+        chosen = switch.read_text(encoding="utf-8").partition("[")[2].partition("]")[0]
+    except OSError:
+        return []
+    if chosen != "never":
+        return [Finding("memory", OK, "Weights are in large pages, which a CPU reads faster.")]
+    return [
+        Finding(
+            "memory",
+            NOTE,
+            "Large pages are turned off; with them a CPU reads weights faster.",
+            "Allow them for programs that request them, until the next start of the machine:",
+            f"echo madvise | sudo tee {switch}",
+        )
+    ]

@@ -1,6 +1,6 @@
-"""A child process that loads llama.cpp and reports its build and devices as JSON: ``python -m localspec.doctor.child``.
+"""A child process that loads llama.cpp and reports its build and devices as JSON.
 
-A crash affects only this process.
+It runs as ``python -m localspec.doctor.probe_child``. A crash affects only this process.
 """
 
 from __future__ import annotations
