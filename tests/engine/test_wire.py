@@ -20,7 +20,7 @@ from localspec.engine.events import (
     Token,
 )
 from localspec.engine.tally import Tally
-from localspec.engine.wire import event_from_dict, event_to_dict
+from localspec.engine.wire import event_from_dict, event_to_dict, split_why
 
 # Times that survive the way to milliseconds and back without rounding.
 SECONDS = st.sampled_from([0.0, 0.5, 0.125, 2.0])
@@ -69,6 +69,14 @@ def test_a_start_without_messages_left_out_is_read() -> None:
     data = event_to_dict(Started(3, 0, 1))
     del data["dropped_n"]
     assert event_from_dict(data) == Started(3, 0, 1, 0)
+
+
+def test_failures_that_were_words_are_read() -> None:
+    """Of rounds that were stored before failures were data."""
+    text = "slow; draft is left out, it failed: It broke.; suffix is left out, it failed: It is full."
+    why, failures = split_why(text)
+    assert [failure.drafter for failure in failures] == ["draft", "suffix"]
+    assert why == "slow"
 
 
 def test_the_promised_names() -> None:

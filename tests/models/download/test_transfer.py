@@ -102,3 +102,14 @@ def test_a_wait_for_another_program_is_told_once(world: World, monkeypatch: pyte
     told.transfer.run()
     waits = [report for report in told.reports if isinstance(report, Delayed)]
     assert [report.reason for report in waits] == ["another program is downloading it"]
+
+
+@pytest.mark.parametrize(("etag", "validator"), [('"a"', '"a"'), ('W/"a"', None), ("", None)])
+def test_only_a_strong_etag_is_sent_back(world: World, etag: str, validator: str | None) -> None:
+    """A weak one may stand for other bytes (RFC 9110, 13.1.5)."""
+    told = Told(world)
+    layout = world.layout()
+    layout.prepare()
+    with PartialFile(layout, world.free_bytes) as part:
+        told.transfer._accept(httpx2.Response(200, headers={"etag": etag}), part)
+        assert part.validator == validator
