@@ -66,8 +66,7 @@ def test_it_chats_with_the_built_in_pair_through_a_pipe() -> None:
     replies = [content for role, content in conversation() if role is Role.ASSISTANT]
     assert questions == ["Tell me a story about a fox.", "And then?"]
     assert re.sub(r"[][{}<>]", "", done.stdout) == re.sub(r"[][{}<>]", "", "".join(replies))
-    assert "[" in done.stdout
-    assert done.stderr.count(" guesses accepted") == 2
+    assert len(re.findall(r"^\d+ tokens, ", done.stderr, re.MULTILINE)) == 2
 
 
 class StoppablePair(FakePair):
@@ -118,4 +117,6 @@ def test_ctrl_c_stops_a_reply_and_an_empty_line_goes_on_with_it(
     loop("A story?\n\n\n")
     whole = "".join(token.text for round_ in rounds_of("Once upon a time.") for token in round_.tokens)
     assert conversation() == [(Role.USER, "A story?"), (Role.ASSISTANT, whole)]
-    assert re.sub(r"[][{}<>]", "", capsys.readouterr().out) == whole
+    written = capsys.readouterr().out
+    assert re.sub(r"[][{}<>]", "", written) == whole
+    assert set("[]{}<>") & set(written)
