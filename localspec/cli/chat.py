@@ -12,9 +12,8 @@ import click
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
-from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
-from localspec.cli.report import remark
+from localspec.cli.report import print_news, remark
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 

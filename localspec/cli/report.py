@@ -1,4 +1,4 @@
-"""The output of errors on standard error: a sentence and the next step."""
+"""Output on standard error: errors with the next step, remarks, and the messages of observers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import sys
 import traceback
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from localspec.base.errors import LocalSpecError, UsageError, refused
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible, visible_line
+
+if TYPE_CHECKING:
+    from localspec.insight.observers import Observer
 
 
 def show(error: LocalSpecError) -> int:
@@ -24,6 +28,12 @@ def show(error: LocalSpecError) -> int:
 def remark(sentence: str) -> None:
     """Print a remark on standard error, made visible on one line, so that a name in it cannot imitate another."""
     print(visible_line(f"localspec: {sentence}"), file=sys.stderr, flush=True)
+
+
+def print_news(observer: Observer, wait_s: float = 0.0) -> None:
+    """Print new messages of an observer; waits at most so long for a pending evaluation."""
+    for news in observer.news(wait_s):
+        remark(news.text)
 
 
 def from_click(error: click.ClickException, command: str = "localspec") -> LocalSpecError:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from localspec.base.errors import INTERRUPTED_EXIT_CODE, UsageError
-from localspec.cli.news import print_news
 from localspec.cli.options import MarksChoice, command_line_settings, print_problems, reply_options
 from localspec.cli.prompt import read_prompt
+from localspec.cli.report import print_news
 from localspec.cli.sections import SectionedCommand
 from localspec.cli.services import Services
 
