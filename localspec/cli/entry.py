@@ -53,7 +53,7 @@ def _answer(arguments: Sequence[str], services: Services) -> int:
         return INTERRUPTED_EXIT_CODE
     except BrokenPipeError:
         give_up_stdout()
-        return 0  # whoever read our output has seen enough of it
+        return 0  # the reader of our output has closed the pipe
     except StdoutError as error:
         give_up_stdout()
         return report.show(OutputError(*refused("Standard output cannot be written", error, "send it elsewhere")))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "-o",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write to FILE, which must not be there yet and nobody else may read.",
+    help="Write to FILE, a new file that only you can read.",
 )
 def disagreements(
     beginnings: Sequence[str],

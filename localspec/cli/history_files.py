@@ -34,7 +34,7 @@ FORMATS = ("markdown", "json", "ndjson")
     "-o",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write to FILE, which must not be there yet and nobody else may read.",
+    help="Write to FILE, a new file that only you can read.",
 )
 def export(beginnings: Sequence[str], everything: bool, kind: str | None, output: Path | None) -> None:
     """Write the conversations ID, or with --all every one, to standard output or to FILE."""

@@ -97,7 +97,7 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
     removal = plan_removal(pair_id)
     config = read_config()
     is_set = config.values.get(_SETTING) == removal.pair.id
-    print("\n".join(map(visible_line, _told(removal))))
+    print("\n".join(map(visible_line, _removal_lines(removal))))
     if is_set:
         print(f"It is the pair that LocalSpec begins with: {_SETTING} goes out of {config.path}.")
     if _agreed(services, yes):
@@ -107,7 +107,7 @@ def rm(services: Services, /, pair_id: str, yes: bool) -> None:
         print(f"Removed; {size(removal.freed_bytes)} freed." if removal.names else "Removed.")
 
 
-def _told(removal: Removal) -> list[str]:
+def _removal_lines(removal: Removal) -> list[str]:
     lines = [f"Of {removal.pair.id} go:"]
     if removal.table:
         lines.append("  its table in pairs.toml")

@@ -49,7 +49,7 @@ class Moment(click.ParamType[datetime]):
 @click.command(short_help="Show how well speculation works, over all replies.")
 @click.option("--pair", "pair_id", metavar="ID", help="Count only replies of this pair.")
 @click.option("--since", type=Moment(), help="Count only replies since then: a date, or 12h, 7d, 4w ago.")
-@click.option("--by", type=click.Choice(BY), help="Compare replies told apart by this.")
+@click.option("--by", type=click.Choice(BY), help="Compare groups of replies by this.")
 @click.option("--watch", is_flag=True, help="List when a pair became worse, why it may have, and missed objectives.")
 @click.option(
     "--ttft-p95-s",
