@@ -10,6 +10,7 @@ import pytest
 
 from localspec.runtime.worker.messages import Load
 from localspec.store import Store
+from localspec.tui.controllers.replies import ReplyController
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.transcript import Transcript
 from tests.tui.support import FakeEngine, chat, make_app, rounds_of, send, session, shown, views, wait_until
@@ -67,6 +68,22 @@ async def test_replies_that_end_while_turns_are_drawn_get_their_last_look() -> N
                 transcript.finish(view)
             await pilot.pause()
         await wait_until(pilot, lambda: not pilot.app.workers._workers)
+
+
+async def test_a_command_is_done_before_the_screen_has_begun_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a key asks for one that was pressed while the app started."""
+    start = ReplyController.start
+
+    def start_late(replies: ReplyController) -> None:
+        replies.wake()
+        start(replies)
+
+    monkeypatch.setattr(ReplyController, "start", start_late)
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.load()
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: len(engine.prompts) == 1)
 
 
 async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:

@@ -65,14 +65,18 @@ class ReplyController:
         self._ghosts = GhostTimer(clock)
         self._rate = FrameRate()
         self._frame_n = 0
+        self._started = False
 
     def start(self) -> None:
         """Make the timer, and draw. The conversation is mounted."""
         self._timer = self._turns.transcript.set_interval(FRAME_S, self._tick, pause=True)
+        self._started = True
         self.wake()
 
     def wake(self) -> None:
         """Draw now, and go on drawing for as long as there is something to draw."""
+        if not self._started:  # a key may come first
+            return
         self._timer.resume()
         self._prompt.set_calm(True)
         self._frame_n = -1
