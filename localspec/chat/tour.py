@@ -72,7 +72,7 @@ class Tour:
         return self.go_on()
 
     def hint(self, keymap: Keymap) -> tuple[str, str]:
-        """The key of the step, or the command where it has none, and what it does; empty while there is no tour."""
+        """The key of the step, or its slash command, and the hint; empty while there is no tour."""
         step = self.step
         if step is None:
             return "", ""

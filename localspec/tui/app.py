@@ -152,10 +152,10 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         tends_heap: bool = False,
         new_here: bool = False,
     ) -> None:
-        """Without a store, what is said ends with the app. ``tends_heap`` is for the one app of a process,
-        which hears its signals.
+        """Without a store, conversations end with the app. ``tends_heap`` is for the one app of a process, which
+        handles its signals and garbage collection.
 
-        ``new_here`` says that somebody has their first conversation.
+        ``new_here`` is True in the first conversation of a user.
         """
         make_text_visible()
         super().__init__()
@@ -188,9 +188,9 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         return driver_for(usual)
 
     def _handle_exception(self, error: Exception) -> None:
-        """As Textual's, which ends the app; but once it ends, what is still on its way to the screen is no mistake.
+        """As Textual's, which ends the app, except for widgets that are mounted while it is ending.
 
-        From then on Textual mounts nothing, and says so by this error.
+        From then on Textual mounts nothing, and raises this error.
         """
         if self._exit and isinstance(error, MountError):
             return
@@ -263,7 +263,7 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
         return self._chat.swallows(event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Themes that are not ours have no colour for what is secondary."""
+        """The secondary colour, for themes that do not define one."""
         return {"quiet": quiet_colour(self.current_theme)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -1,4 +1,4 @@
-"""LocalSpec's themes: the text, one accent, and dim for what is secondary."""
+"""LocalSpec's themes: colours for text, one accent, and dimmed text."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def theme_for(choice: str, environ: Mapping[str, str], colours: str | None = Non
 
 
 def quiet_colour(theme: Theme) -> str:
-    """The colour of what is secondary, for themes that do not name one: between text and background, readable."""
+    """The colour of dimmed text, for themes that do not name one: between text and background, readable."""
     if theme.ansi:
         return "ansi_bright_black"
     colours = theme.to_color_system().generate()

@@ -153,29 +153,29 @@ async def test_a_schema_that_is_none_is_refused(store: Store, tmp_path: Path) ->
 
 def test_the_command_line_beats_the_conversation() -> None:
     """And what it does not name holds."""
-    held_desk, held, _ = controller(chat_config("", "--temperature", "0.9"))
-    assert "The command line names temperature" in answer(SET, held_desk, "temperature 0.2")
-    answer(SET, held_desk, "top_k 3")
+    settings, held, _ = controller(chat_config("", "--temperature", "0.9"))
+    assert "The command line names temperature" in answer(SET, settings, "temperature 0.2")
+    answer(SET, settings, "top_k 3")
     assert (held.chat_config.reply.sampling.temperature, held.chat_config.reply.sampling.top_k) == (0.9, 3)
 
 
 def test_a_system_prompt_takes_the_place_of_a_persona() -> None:
     """Of two settings that exclude each other, the last counts."""
     add_persona("pirate.md", "Talk like a pirate.")
-    held_desk, held, _ = controller(chat_config(""))
-    answer(PERSONA, held_desk, "pirate")
-    answer(SET, held_desk, "system Be brief.")
+    settings, held, _ = controller(chat_config(""))
+    answer(PERSONA, settings, "pirate")
+    answer(SET, settings, "system Be brief.")
     assert held.chat_config.system == held.thread.stored.system == "Be brief."
-    assert held_desk.own == {"reply.system": "Be brief."}
+    assert settings.own == {"reply.system": "Be brief."}
 
 
 def test_a_change_of_the_file_leaves_it(store: Store) -> None:
     """What the conversation sets goes on to hold."""
-    held_desk, held, _ = controller(chat_config("[sampling]\ntop_k = 9\n"))
-    answer(SET, held_desk, "temperature 0.2")
+    settings, held, _ = controller(chat_config("[sampling]\ntop_k = 9\n"))
+    answer(SET, settings, "temperature 0.2")
     changed = chat_config("[sampling]\ntop_k = 5\ntemperature = 1\n").settings
     assert changed is not None
-    held_desk.apply(changed.config)
+    settings.apply(changed.config)
     assert (held.chat_config.reply.sampling.temperature, held.chat_config.reply.sampling.top_k) == (0.2, 5)
 
 

@@ -53,7 +53,7 @@ class PromptApp(App[None]):
     def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         self.sent.append(event.written)
 
-    def on_prompt_said(self, event: Prompt.Said) -> None:
+    def on_prompt_noted(self, event: Prompt.Noted) -> None:
         self.said.append(event.text)
 
     @property

@@ -124,18 +124,18 @@ def test_the_table_of_another_pair_is_in_force_with_it(tmp_path: Path) -> None:
     mine_is_a_pair(tmp_path)
     text = "[reply]\nsystem = 'Be brief.'\n[pair.builtin]\ndepth = 6\n[pair.mine]\nseed = 7\nsystem = 'Be loud.'\n"
     made = chat_config(text)
-    held_desk, held, _ = controller(made)
+    settings, held, _ = controller(made)
     assert made.settings is not None
     world = LocalPairs(made.settings)
-    held.switch(held_desk.for_conversation(world.chat_config("mine")))
+    held.switch(settings.for_conversation(world.chat_config("mine")))
     assert (held.chat_config.pair_id, held.chat_config.reply.seed, held.thread.stored.system) == ("mine", 7, "Be loud.")
-    listed = held_desk.open()
+    listed = settings.open()
     assert listed.source(setting("seed")).startswith("for this pair")
     listed.turn_scope()
-    held_desk.apply(listed.set(setting("seed"), 8))
+    settings.apply(listed.set(setting("seed"), 8))
     assert held.chat_config.reply.seed == 8
     assert read_config().of_pair("mine")["reply.seed"] == 8
-    held.switch(held_desk.for_conversation(world.chat_config("builtin")))
+    held.switch(settings.for_conversation(world.chat_config("builtin")))
     assert held.chat_config.reply.seed is None
     assert held.chat_config.reply.depth == 6
     assert held.thread.stored.system == "Be brief."
@@ -154,50 +154,50 @@ def mine_is_a_pair(folder: Path) -> None:
 
 def test_changes_count_for_the_pair_in_use_though_the_file_names_another() -> None:
     """That one is for later; until it is loaded, replies follow what is set for all and for this one."""
-    held_desk, held, _ = controller(chat_config(TEXT))
+    settings, held, _ = controller(chat_config(TEXT))
     configure('[model]\npair = "smollm2-1.7b"\n[pair.builtin]\ndepth = 2\n[pair."smollm2-1.7b"]\ndepth = 9\n')
-    held_desk.apply(read_config())
+    settings.apply(read_config())
     assert (held.chat_config.pair_id, held.chat_config.reply.depth) == ("builtin", 2)
-    assert "0.3" in answer(SET, held_desk, "temperature 0.3")
+    assert "0.3" in answer(SET, settings, "temperature 0.3")
     assert (held.chat_config.pair_id, held.chat_config.reply.sampling.temperature) == ("builtin", 0.3)
 
 
 def test_a_conversation_beats_the_pair() -> None:
-    held_desk, held, _ = controller(chat_config(TEXT))
-    answer(SET, held_desk, "depth 3")
+    settings, held, _ = controller(chat_config(TEXT))
+    answer(SET, settings, "depth 3")
     assert held.chat_config.reply.depth == 3
-    assert answer(UNSET, held_desk, "depth") == "Depth is 6 with builtin, from the next reply on."
+    assert answer(UNSET, settings, "depth") == "Depth is 6 with builtin, from the next reply on."
     assert held.chat_config.reply.depth == 6
 
 
 def test_a_command_sets_for_the_pair() -> None:
     """It is written to the file; what contradicts the rest is refused, and the file is as it was."""
-    held_desk, held, _ = controller(chat_config(TEXT))
-    assert answer(SET, held_desk, "pair top_k 3") == (
+    settings, held, _ = controller(chat_config(TEXT))
+    assert answer(SET, settings, "pair top_k 3") == (
         "Top k is 3 for builtin, in config.toml; applies with the next reply."
     )
     assert held.chat_config.reply.sampling.top_k == 3
-    assert not held_desk.own
+    assert not settings.own
     before = config_file().read_text()
     with pytest.raises(UsageError, match="stays as it was"):
-        answer(SET, held_desk, "pair dry_base 2")
+        answer(SET, settings, "pair dry_base 2")
     assert config_file().read_text() == before
     for wrong in ("pair theme dark", "pair nothing 3", "pair depth 99", "pair depth"):
         with pytest.raises(UsageError):
-            answer(SET, held_desk, wrong)
-    assert "no longer set for builtin" in answer(UNSET, held_desk, "pair top_k")
+            answer(SET, settings, wrong)
+    assert "no longer set for builtin" in answer(UNSET, settings, "pair top_k")
     assert held.chat_config.reply.sampling.top_k != 3
     with pytest.raises(UsageError, match="Nothing sets"):
-        answer(UNSET, held_desk, "pair top_k")
+        answer(UNSET, settings, "pair top_k")
     assert config_file().read_text() == TEXT
-    assert "loaded again" in answer(SET, held_desk, "pair ctx 512")
-    assert held_desk.to_load().load.n_ctx == 512
+    assert "loaded again" in answer(SET, settings, "pair ctx 512")
+    assert settings.to_load().load.n_ctx == 512
 
 
 def test_files_have_no_table() -> None:
-    held_desk, _, _ = controller(chat_config(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
+    settings, _, _ = controller(chat_config(TEXT, "--target", "big.gguf", "--draft", "small.gguf"))
     with pytest.raises(UsageError, match="no pair but files"):
-        answer(SET, held_desk, "pair depth 3")
+        answer(SET, settings, "pair depth 3")
 
 
 # The screen

@@ -142,13 +142,13 @@ def test_going_back_undoes_going_on() -> None:
 
 def test_a_change_is_in_force_with_the_next_reply() -> None:
     """Nothing is loaded for it; what needs loading stays as it is loaded."""
-    held_desk, held, engine = controller(chat_config("[model]\nctx = 512\n"))
-    held_desk.apply(_changed("[model]\nctx = 1024\n[sampling]\ntop_k = 3\n[reply]\nsystem = 'Be brief.'\n"))
+    settings, held, engine = controller(chat_config("[model]\nctx = 512\n"))
+    settings.apply(_changed("[model]\nctx = 1024\n[sampling]\ntop_k = 3\n[reply]\nsystem = 'Be brief.'\n"))
     assert held.chat_config.reply.sampling.top_k == 3
     assert held.chat_config.system == "Be brief."
     assert held.chat_config.load.n_ctx == 512
     assert not engine.sent
-    assert held_desk.to_load().load.n_ctx == 1024
+    assert settings.to_load().load.n_ctx == 1024
 
 
 def _changed(text: str) -> Config:
@@ -158,30 +158,30 @@ def _changed(text: str) -> Config:
 
 def test_a_changed_pair_is_loaded_when_asked_for() -> None:
     """Until then, replies stay as the pair in use has them."""
-    held_desk, held, _ = controller(chat_config(""))
-    held_desk.apply(_changed('[model]\npair = "smollm2-1.7b"\n'))
+    settings, held, _ = controller(chat_config(""))
+    settings.apply(_changed('[model]\npair = "smollm2-1.7b"\n'))
     assert held.chat_config.pair_id == "builtin"
 
 
 def test_a_persona_is_for_this_conversation() -> None:
     """It beats the file, ends with the conversation, and a wrong name changes nothing."""
     add_persona("pirate.md", "Talk like a pirate.")
-    held_desk, held, _ = controller(chat_config("[reply]\nsystem = 'Be brief.'\n"))
-    assert "pirate" in answer(PERSONA, held_desk, "pirate")
+    settings, held, _ = controller(chat_config("[reply]\nsystem = 'Be brief.'\n"))
+    assert "pirate" in answer(PERSONA, settings, "pirate")
     assert held.chat_config.system == "Talk like a pirate."
     with pytest.raises(Exception, match="pirat"):
-        answer(PERSONA, held_desk, "pirat")
+        answer(PERSONA, settings, "pirat")
     assert held.chat_config.system == "Talk like a pirate."
     held.begin_anew()
-    held_desk.turn_to(begun=True)
+    settings.turn_to(begun=True)
     assert held.chat_config.system == "Be brief."
-    assert "pirate" in answer(PERSONA, held_desk)
+    assert "pirate" in answer(PERSONA, settings)
 
 
 def test_without_settings_the_screen_still_has_its_own() -> None:
     """An app that was started with files alone."""
-    held_desk, held, _ = controller(LAUNCH)
-    held_desk.apply(_changed("[screen]\npace = 30\ntheme = 'light'\n"))
+    settings, held, _ = controller(LAUNCH)
+    settings.apply(_changed("[screen]\npace = 30\ntheme = 'light'\n"))
     assert held.pacer.tokens_per_second == 30
     assert held.chat_config == LAUNCH
 
@@ -189,8 +189,8 @@ def test_without_settings_the_screen_still_has_its_own() -> None:
 @pytest.mark.parametrize(("pace", "expected"), [('"auto"', 12.0), ('"full"', None), ("30", 30.0)])
 def test_the_pace(pace: str, expected: float | None) -> None:
     """The pair's own, none, or what is said."""
-    held_desk, _, _ = controller(chat_config(f"[screen]\npace = {pace}\n"))
-    assert held_desk.preferences.pace_for(12.0) == expected
+    settings, _, _ = controller(chat_config(f"[screen]\npace = {pace}\n"))
+    assert settings.preferences.pace_for(12.0) == expected
 
 
 # The screen

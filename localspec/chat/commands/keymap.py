@@ -159,7 +159,7 @@ def usual_set(environ: Mapping[str, str]) -> str:
 
 
 def resolve_keymap(config: Config) -> Keymap:
-    """The shipped set that is chosen, and what of the file's own keys can stand with it."""
+    """The chosen shipped set, with the keys of the file that do not clash."""
     shipped = _shipped(str(config.values.get("screen.keymap", usual_set(os.environ))))
     problems: list[Problem] = []
     own: dict[str, str] = {}

@@ -20,7 +20,7 @@ def find_command(text: str) -> Command | None:
 
 
 def command_parts(text: str) -> tuple[str, str]:
-    """The word after the slash, and what follows it."""
+    """The word after the slash, and its argument."""
     word, _, argument = text.strip().removeprefix("/").partition(" ")
     return word.lower(), argument.strip()
 
@@ -34,7 +34,7 @@ def is_command(text: str) -> bool:
 
 
 def refusal(text: str) -> str:
-    """Why a command cannot be done as it is written, and what can be; empty if it can."""
+    """The reason why a command cannot be run as written, and advice; empty if it can."""
     word, argument = command_parts(text)
     command = find_command(text)
     if command is not None:

@@ -1,4 +1,4 @@
-"""A message while it is being written: what stands in the text, what marks in it stand for, what was sent before.
+"""A message while it is being written: its text, pastes and attachments, completion, and the messages sent before.
 
 Plain objects without a screen; the front ends draw them and hand over what they make.
 """

@@ -13,7 +13,7 @@ from localspec.chat.compose.message import Enclosures
 
 
 class Attaching:
-    """Each mention is tried once for a message; what cannot be attached stays in it as text."""
+    """Tries each mention once for a message; one that cannot be attached stays text."""
 
     def __init__(self, enclosures: Enclosures) -> None:
         self.message_n = 0
@@ -55,7 +55,7 @@ class Attaching:
     async def attach(
         self, paths: Iterable[str], message_n: int, n_ctx: int | None, *, meant: bool
     ) -> list[LocalSpecError]:
-        """Read them for a message; what cannot be attached comes back as errors.
+        """Read files for a message, and return the errors of those that cannot be attached.
 
         Unless it is ``meant`` as a file for sure, a name that no file has is no error: it is only text.
         """

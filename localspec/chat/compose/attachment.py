@@ -1,4 +1,4 @@
-"""Files attached to a message: read, judged, and written into what the model reads, in the form of ``file_blocks``."""
+"""Files attached to a message: read, checked, and written for the model in the form of ``file_blocks``."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _LOOKING = "Looking for files…"
 
 
 class CompletionKind(Enum):
-    """The kind of what is listed."""
+    """The kind of the choices."""
 
     COMMAND = auto()
     FILE = auto()
@@ -88,7 +88,7 @@ def sent_offer(messages: Sequence[WrittenMessage], query: str) -> CompletionOffe
     )
 
 
-def path_told(line: str, column: int) -> Mention | None:
+def path_argument(line: str, column: int) -> Mention | None:
     """The path behind a command, as far as it is written at this place of a line; None for any other command."""
     before = line[:column]
     command = find_command(before)

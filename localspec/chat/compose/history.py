@@ -95,7 +95,7 @@ class PromptHistory:
 
 
 class HistoryCursor:
-    """One walk back through the history, and forth again to what was being written."""
+    """A walk back through the history, and forth again to the unsent message."""
 
     def __init__(self, messages: Sequence[WrittenMessage]) -> None:
         self._messages = messages
@@ -107,7 +107,7 @@ class HistoryCursor:
         return self._at < len(self._messages)
 
     def older(self, current: WrittenMessage) -> WrittenMessage | None:
-        """The message before; None at the oldest. ``current`` is what stands there now."""
+        """The message before; None at the oldest. ``current`` is the message in the prompt."""
         if not self._at:
             return None
         if not self.begun:
@@ -116,7 +116,7 @@ class HistoryCursor:
         return self._messages[self._at]
 
     def newer(self) -> WrittenMessage | None:
-        """The message after, at last what was being written; None if that is there."""
+        """The message after, at last the unsent one; None behind that."""
         if not self.begun:
             return None
         self._at += 1

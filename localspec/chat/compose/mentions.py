@@ -13,7 +13,7 @@ _CLOSING = ".,;:!?)]}'\""
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One of them: where it stands and what it names."""
+    """One mention: its place in the text, and the path."""
 
     start: int
     """Of the ``@``."""

@@ -1,6 +1,6 @@
 """A message as it is written: text, in which marks stand for pasted text and mentions for attached files.
 
-What the model reads is made when it is sent. A mark that is deleted takes with it what it stood for; the same mark
+The text for the model is made when it is sent. A mark that is deleted takes with it what it stood for; the same mark
 typed or undone back brings it back, until the message is sent.
 """
 
@@ -37,7 +37,7 @@ class WrittenMessage:
 
     @property
     def unfolded(self) -> str:
-        """The text with what was pasted in place of its marks."""
+        """The text with the pastes in place of their marks."""
         return _MARK.sub(lambda mark: self.pasted.get(mark[0], mark[0]), self.text)
 
     @property

@@ -62,7 +62,7 @@ class TokenCounter:
         return TokenCount(max(1, round(len(text) / self._chars_a_token)), exact=False)
 
     def want(self, texts: Iterable[str]) -> None:
-        """Have these counted next, and no others: what was wanted before has been written over."""
+        """Count these next, and drop the texts that were wanted before."""
         self._wanted = deque(text for text in dict.fromkeys(texts) if text and text not in self._known)
         if self._pieces and (not self._wanted or self._wanted[0] != self._current):
             self._pieces.clear()

@@ -34,7 +34,7 @@ class Owner(Protocol):
         ...
 
     def dismiss(self) -> bool:
-        """Close what is open above the prompt; False if nothing is."""
+        """Close the list above the prompt; False if none is open."""
         ...
 
     def paste(self, text: str) -> str:

@@ -26,7 +26,7 @@ class Attached(Static):
         self._shown: list[tuple[str, str]] = []
 
     def show(self, attachments: Sequence[tuple[Attachment, TokenCount]]) -> None:
-        """Replace what is listed."""
+        """Show these attachments."""
         rows = [(visible_line(attachment.chip), _amounts(attachment, count)) for attachment, count in attachments]
         if rows == self._shown:
             return

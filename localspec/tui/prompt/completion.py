@@ -80,7 +80,7 @@ class CompletionList(Static):
             self._draw(self._offer)
 
     def on_click(self, event: events.Click) -> None:
-        """Choose what was clicked."""
+        """Choose the row that was clicked."""
         row = self._top + event.y
         if self._offer is not None and row < min(len(self._offer.choices), self._top + self._choices_n(self._offer)):
             self._marked = row

@@ -31,7 +31,7 @@ class Typed(Message, namespace="prompt"):
         """True if it changed by a key, False if all at once."""
 
 
-class Said(Message, namespace="prompt"):
+class Noted(Message, namespace="prompt"):
     """A note about what the user did."""
 
     def __init__(self, text: str) -> None:

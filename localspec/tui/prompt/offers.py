@@ -1,4 +1,4 @@
-"""The list above the prompt: opened for what is written, and the choice put into the text."""
+"""The list above the prompt: opened to fit the text, and its choice put into the text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from localspec.chat.compose.completing import (
     command_offer,
     file_offer,
     mention_before,
+    path_argument,
     path_offer,
-    path_told,
     place_of,
     sent_offer,
 )
@@ -142,7 +142,7 @@ class Offers:
         row, column = prompt.area.cursor_location
         line = prompt.area.document.get_line(row)
         commands = row == 0 and prompt.area.document.line_count == 1 and prompt.text.startswith("/")
-        told = path_told(line, column) if commands else None
+        told = path_argument(line, column) if commands else None
         sought = told if commands else mention_before(line, column)
         if sought is None:
             self._listings.clear()

@@ -70,7 +70,7 @@ class Prompt(Vertical):
 
     Submitted: TypeAlias = messages.Submitted
     Typed: TypeAlias = messages.Typed
-    Said: TypeAlias = messages.Said
+    Noted: TypeAlias = messages.Noted
     Weighed: TypeAlias = messages.Weighed
 
     def __init__(
@@ -134,12 +134,12 @@ class Prompt(Vertical):
         return self._offers.aside or self.enclosures.written(self.text)
 
     def set_text(self, text: str) -> None:
-        """Replace what is written, the cursor at its end."""
+        """Replace the text, with the cursor at its end."""
         self.put(WrittenMessage(text))
         self.area.focus()
 
     def put(self, written: WrittenMessage) -> None:
-        """Replace what is written by a message from before, with signs for what cannot be seen; a search ends."""
+        """Replace the text by an earlier message, with visible signs for control characters; a search ends."""
         self._offers.end_search()
         self.enclosures.take_over(written)
         self._put = True
@@ -152,7 +152,7 @@ class Prompt(Vertical):
         self.area.insert(text, maintain_selection_offset=False)
 
     def put_back(self, messages: list[WrittenMessage]) -> None:
-        """Put messages that were not sent in front of what is written."""
+        """Put messages that were not sent in front of the text."""
         texts = [message.text for message in messages]
         for message in messages:
             self.enclosures.take_over(message)
@@ -205,7 +205,7 @@ class Prompt(Vertical):
     def say(self, text: str) -> None:
         """Post a note."""
         if text:
-            self.post_message(self.Said(text))
+            self.post_message(self.Noted(text))
 
     def complain(self, text: str) -> None:
         """Show an error right above the line until the user types on; an empty text removes it."""
@@ -275,7 +275,7 @@ class Prompt(Vertical):
         self.area.focus()
 
     def send(self) -> None:
-        """Enter: take what the list offers, or send."""
+        """Enter: take the highlighted row, or send."""
         if self._offers.accept(into=False):
             return
         written = self.written
@@ -286,7 +286,7 @@ class Prompt(Vertical):
         self._submit(written)
 
     def complete(self) -> None:
-        """Tab: take what the list offers, or unfold the paste at the cursor."""
+        """Tab: take the highlighted row, or unfold the paste at the cursor."""
         if self._offers.accept(into=True):
             return
         if not self._folds.unfold():
@@ -326,12 +326,12 @@ class Prompt(Vertical):
     # What commands do
 
     def attach(self, path: str) -> None:
-        """Attach what lies at ``path``, which the text mentions."""
+        """Attach the file or folder at ``path``, which the text mentions."""
         self._mentions.attach(path)
 
     @handles(ATTACH)
     def begin_attaching(self, path: str = "") -> None:
-        """Attach what lies at ``path``, or begin to look for a file; a search is left for that."""
+        """Attach the file or folder at ``path``, or begin a mention; a search of messages ends."""
         self._offers.leave_search()
         self._mentions.write(path)
 

@@ -1,1 +1,1 @@
-"""Screens route events to widgets; what matters is in ``chat.session``."""
+"""The screens, one a module. They route events to widgets; the state is in ``chat``."""

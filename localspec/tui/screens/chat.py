@@ -102,7 +102,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         self._inbox = inbox
         self._palette = palette
         self._preferences = Preferences()
-        self._obeyed: WrittenMessage | None = None
+        self._in_progress: WrittenMessage | None = None
         """The written command, with its argument, that is being carried out."""
         self._prompt = Prompt("Ask anything", ask=session.count_tokens, withdraw=self._withdraw)
         self._foot = Foot(session, controller, palette, self._prompt)
@@ -197,9 +197,9 @@ class ChatScreen(RowScreen[None], CommandTarget):
             self._notices.say(refusal(text))
         else:
             argument = command_parts(text)[1]
-            self._obeyed = written if argument else None
+            self._in_progress = written if argument else None
             await self.run_command(command, argument)
-            self._obeyed = None
+            self._in_progress = None
 
     def _withdraw(self) -> WrittenMessage | None:
         """Take back the last message that waits for its reply."""
@@ -382,8 +382,8 @@ class ChatScreen(RowScreen[None], CommandTarget):
 
     def refuse(self, error: LocalSpecError) -> None:
         """Show why a command cannot be done, and put its text, if it was written, back into the prompt."""
-        if self._obeyed is not None:
-            self._prompt.put_back([self._obeyed])
+        if self._in_progress is not None:
+            self._prompt.put_back([self._in_progress])
         self.say(str(error))
 
     def say(self, text: str) -> None:

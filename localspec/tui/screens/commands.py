@@ -50,9 +50,9 @@ class CommandRows(CommandList, GuardedOptionList, can_focus=False):
 
 
 class CommandSearch(CommandPalette, CommandTarget):
-    """Textual's own (8.2), but that what comes while it is being taken away, or changes its size, is no mistake.
+    """Textual's palette (8.2), except that events during its removal or resizing do not end the app.
 
-    A search that a last key begins then finds no list any more, and a click may be where there is no screen any more.
+    A search begun by the last key then finds no list, and a click may fall where no screen is.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(places.IN_PALETTE.commands)

@@ -1,4 +1,4 @@
-"""The inspector: move along the tokens of a reply and see what is known about each."""
+"""The inspector: a cursor on the tokens of a reply, and a panel with all that is known about one."""
 
 from __future__ import annotations
 

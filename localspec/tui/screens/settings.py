@@ -1,4 +1,4 @@
-"""The settings: passes what the reader does to the browser, and what is set to the widgets."""
+"""The settings screen: every setting, changed in place."""
 
 from __future__ import annotations
 

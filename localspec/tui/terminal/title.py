@@ -1,4 +1,4 @@
-"""The conversation's name in the title of the terminal's window or tab (OSC 2); what stood there before comes back."""
+"""The title of the conversation in the title of the terminal (OSC 2); the former title is restored at the end."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class PasteGate:
         self._paste: list[str] | None = None
 
     def feed(self, text: str, *, more: bool = False) -> Iterator[str | Pasted]:
-        """Take in what was read. With ``more`` to come at once, even a lone Escape is held to see what follows."""
+        """Take in text that was read. With ``more`` to come at once, even a lone Escape is held until the next text."""
         text, self._held = self._held + text, ""
         while text:
             if self._paste is None:

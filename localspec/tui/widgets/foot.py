@@ -74,7 +74,7 @@ class Foot(Vertical):
         if self.notices.latest and event.text and event.by_hand:
             self.notices.say("")
 
-    def on_prompt_said(self, event: Prompt.Said) -> None:
+    def on_prompt_noted(self, event: Prompt.Noted) -> None:
         self.notices.say(event.text)
 
     def on_prompt_weighed(self, event: Prompt.Weighed) -> None:

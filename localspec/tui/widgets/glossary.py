@@ -1,4 +1,4 @@
-"""Words and what they mean, in two columns: lines that go on do so below where they began."""
+"""Words and their meanings in two columns, each wrapped in its own column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live line: what the engine is doing and how fast, in words and fixed-width figures.
+"""The live line: the activity of the engine and its speed, in words and fixed-width figures.
 
 One row says how fast, how much faster than plain and why; a second counts the tokens by what they are marked
 for and is the legend of the marks at the same time, with a bar for each of the latest rounds.
@@ -43,7 +43,7 @@ class LiveLine(Vertical):
         yield self._counts
 
     def show(self, state: Activity | Figures) -> None:
-        """Replace what the line says."""
+        """Show an activity or figures."""
         if self._shown == (state, self.size.width):
             return
         self._shown = (state, self.size.width)

@@ -40,7 +40,7 @@ class PairList(RowList[PairRow], can_focus=False):
         super().__init__(_drawn)
 
     def show(self, entries: Sequence[Entry], marked: Entry | None) -> None:
-        """Draw what differs."""
+        """Draw the rows that differ."""
         cells = max(40, self.size.width - 4)
         rows = [PairRow(entry.pair.id, tuple(row(entry, cells))) for entry in entries]
         self.fill(rows, marked.pair.id if marked else None)

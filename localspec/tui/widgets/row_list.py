@@ -1,4 +1,4 @@
-"""Lists whose rows are drawn anew only where they differ; what is typed or pressed beside them moves the highlight."""
+"""Lists that redraw only the rows that differ, and whose highlight is moved by the keys of the field beside them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RowList(QuietList, Generic[R], can_focus=False):
         self._filling = False
 
     def fill(self, rows: Sequence[R], marked: str | None) -> None:
-        """Draw what differs, and highlight the row of this id."""
+        """Draw the rows that differ, and highlight the row of this id."""
         self._filling = True
         ids = [row.id for row in rows]
         if ids == [row.id for row in self._rows]:

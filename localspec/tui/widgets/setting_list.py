@@ -28,7 +28,7 @@ class SettingList(RowList[SettingRow], can_focus=False):
         return max(30, self.size.width - 4)
 
     def show(self, rows: Sequence[SettingRow], marked: str | None) -> None:
-        """Draw what differs."""
+        """Draw the rows that differ."""
         self.fill(rows, marked)
 
 

@@ -24,5 +24,5 @@ class StatsList(RowList[StatsRow], can_focus=False):
         super().__init__(lambda row: drawn(row.text))
 
     def show(self, rows: Sequence[StatsRow], marked: str | None) -> None:
-        """Draw what differs."""
+        """Draw the rows that differ."""
         self.fill(rows, marked)

@@ -53,5 +53,5 @@ class StatsPage(VerticalScroll, can_focus=False):
             self.scroll_home(animate=False)
 
     def page(self, direction: int) -> None:
-        """Scroll by what is seen, but a line."""
+        """Scroll by the visible height less a line."""
         self.scroll_relative(y=direction * max(1, self.size.height - 1), animate=False)

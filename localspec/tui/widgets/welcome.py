@@ -43,7 +43,7 @@ def describe_pair(chat_config: ChatConfig) -> str:
 
 
 def legend(palette: Palette) -> Content:
-    """Each origin in its own look, with what it means."""
+    """Each origin in its own look, with its meaning."""
     lines = [
         Content.assemble((origin, palette.look(origin)), " " * (12 - len(origin)), (MEANINGS[origin], "$quiet"))
         for origin in Origin
