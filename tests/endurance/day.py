@@ -75,7 +75,7 @@ def go_round(tmux: Tmux, round_n: int) -> None:
         ("C-t", "F4", "C-t"),
         ("F5", "Right", "Right", "Down", "Escape"),
         ("M-Up", "M-Up", "M-r", "Left", "Right", "Escape"),
-        ("M-Up", "M-Up", "e", " again", "Enter"),
+        ("M-Up", "M-Up", "e", "e", " again", "Enter"),
         ("PageUp", "PageUp", "C-End"),
         ("C-s", "draft", "Escape"),
         ("F9", "temp", "Escape", "Escape"),
