@@ -1,1 +1,1 @@
-"""The screens, one a module. They route events to widgets; the state is in ``chat``."""
+"""The screens, one a module: they route events to widgets, and the state is in ``chat``."""
