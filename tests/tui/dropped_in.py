@@ -65,7 +65,7 @@ def in_lines() -> dict[str, object]:
     from localspec.line.commands import find_command, help_, names
 
     said: list[str] = []
-    state: Any = SimpleNamespace(voice=SimpleNamespace(say=lambda text, **data: said.append(text)))
+    state: Any = SimpleNamespace(output=SimpleNamespace(say=lambda text, **data: said.append(text)))
     found = find_command("/wave Ann")
     assert found is not None
     command, argument = found
