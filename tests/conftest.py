@@ -8,9 +8,12 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub.constants
 import pytest
 from hypothesis import settings
 
+# It reads HF_HUB_OFFLINE at its import: the first test that sets that must not decide for all others.
+huggingface_hub.constants.HF_HUB_OFFLINE = False
 # How long an example takes says how busy the machine is.
 settings.register_profile("localspec", deadline=None)
 settings.load_profile("localspec")

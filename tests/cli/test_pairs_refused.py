@@ -125,4 +125,4 @@ def test_links_that_go_round_in_circles_are_broken_entries(localspec: Localspec)
 
     for command in COMMANDS:
         assert localspec(*command, services=on()).code == 0
-    assert "point to files that are gone" in localspec("doctor", services=on()).out
+    assert "point to missing files" in localspec("doctor", services=on()).out
