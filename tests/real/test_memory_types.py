@@ -325,8 +325,8 @@ def test_what_is_kept_ends_with_what_was_said(settings: LoadSettings, tmp_path: 
     pair.close()
     again = opened(options)
     next_one = [*context, 5, 6, 7]
-    again._caches.turn_to(next_one, Cancellation())
-    for model in (again._target, again._parts.draft):
+    again._caches.before_reply(next_one, Cancellation())
+    for model in (again._target, again._drafters._inputs.draft):
         assert model.held(next_one) >= len(context) - 2 * (DEPTH + 3)
     again.close()
 
