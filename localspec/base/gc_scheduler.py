@@ -27,10 +27,11 @@ PAUSE_S = 1
 
 
 def freeze_heap() -> None:
-    """Exempt all present objects from garbage collection, and collect new ones less often."""
+    """Exempt all present objects from garbage collection, and collect new ones less often from now on."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_N, *gc.get_threshold()[1:])
+    gc.enable()
 
 
 class GcScheduler:

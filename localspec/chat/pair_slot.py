@@ -11,15 +11,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from enum import StrEnum
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.events import Event
 from localspec.runtime.chat_config import ChatConfig
-from localspec.runtime.interruptible import InterruptiblePair, Opener, open_interruptibly
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.worker.messages import Cancel, Generate, Load, LoadProgress, Request
+
+if TYPE_CHECKING:
+    from localspec.runtime.interruptible import InterruptiblePair, Opener
 
 
 class Phase(StrEnum):
@@ -198,6 +200,8 @@ class InProcessPair(PairSlot):
         return self._pair if self._pair is not None and self._open is not None else self._load()
 
     def _load(self) -> InterruptiblePair:
+        from localspec.runtime.interruptible import open_interruptibly  # the screen does without it
+
         self._loading()
         try:
             with ExitStack() as stack:

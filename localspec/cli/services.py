@@ -5,6 +5,7 @@ The real ones import what they need when they are called: ``localspec --help`` l
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -28,9 +29,14 @@ def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | 
 
 
 def _open_screen(chat_config: ChatConfig) -> None:
-    from localspec.tui.app import run_app
+    # A start makes little garbage: the collections that it would cause come after the first paint, as one.
+    gc.disable()
+    try:
+        from localspec.tui.app import run_app
 
-    run_app(chat_config)
+        run_app(chat_config)
+    finally:
+        gc.enable()
 
 
 def _probe_native() -> NativeReport:

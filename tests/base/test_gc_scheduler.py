@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from localspec.base import gc_scheduler
+from localspec.cli.services import Services
+from localspec.runtime.chat_config import ChatConfig
 from localspec.tui.app import ChatApp
 from tests.tui.support import LAUNCH, Clock, FakeEngine, wait_until
 from tests.tui.test_chat import answered, begin
@@ -51,6 +53,23 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     gc_scheduler.give_back()
     assert before_bytes - resident_bytes() > BLOCKS_N * BLOCK_BYTES / 2
     assert sum(block is not None for block in blocks) == BLOCKS_N / 50
+
+
+def test_nothing_is_collected_before_the_first_paint(monkeypatch: pytest.MonkeyPatch, thawed: None) -> None:
+    """One collection comes after it; and however the screen ends, collections go on."""
+    seen: list[bool] = []
+
+    def run_app(config: ChatConfig) -> None:
+        seen.append(gc.isenabled())
+        gc_scheduler.freeze_heap()
+        seen.append(gc.isenabled())
+        gc.disable()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("localspec.tui.app.run_app", run_app)
+    with pytest.raises(KeyboardInterrupt):
+        Services().open_screen(LAUNCH)
+    assert (*seen, gc.isenabled()) == (False, True, True)
 
 
 def test_what_there_is_when_things_have_settled_is_left_out_of_collections(thawed: None) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.gguf import read_header
-from localspec.models.compatibility import Compatibility, judge_match
 from localspec.models.pairs.disk import is_file, is_folder, real
 from localspec.models.pairs.pair import DRAFTERS, ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
+
+if TYPE_CHECKING:
+    from localspec.models.compatibility import Compatibility
 
 HERE, PARTLY, NOT_HERE = "here", "partly", "not here"
 MISSING = "file missing"
@@ -104,6 +107,8 @@ def disk_bytes(pairs: Iterable[Pair]) -> int:
 
 def pair_verdict(pair: Pair) -> Compatibility | None:
     """The compatibility of target and draft; None unless both are here and readable."""
+    from localspec.models.compatibility import judge_match  # the list of pairs does without it
+
     try:
         files = pair.files()
         if files.draft is None:
