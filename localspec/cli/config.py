@@ -24,7 +24,7 @@ _HEAD = """\
 # LocalSpec's settings. `localspec config show --all` lists what can be set here, and what it does.
 """
 _ALL = "all"
-_HINT = "Mend the lines named above; `localspec config edit` opens the file."
+_HINT = "Correct the lines named above; `localspec config edit` opens the file."
 
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -92,7 +92,7 @@ def get(name: str, pair: str | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found.to_dict(), indent=2))
     elif found.value is None:
-        remark(f"Nobody sets {named.name}; built in is: {named.default_words}.")
+        remark(f"{named.name} is not set. The built-in value is: {named.default_words}.")
     else:
         print(typed(found.value))
         remark(f"{named.name}: {found.origin}.")

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from localspec.base.terminal_stream import escape_for
 from localspec.base.visible import visible_line
@@ -20,14 +20,6 @@ from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.figures import ENDED_EARLY, failure_note, summary_line
 from localspec.runtime.messages import Reply
 from localspec.runtime.pair_info import PairInfo
-
-
-class Output(Protocol):
-    """Writes the events of a reply."""
-
-    def show(self, event: Event) -> None:
-        """Write an event, at once."""
-        ...
 
 
 class TextOutput:

@@ -33,11 +33,6 @@ def tell_not_kept() -> None:
     print(f"{echoed}{NOT_KEPT}", file=sys.stderr, flush=True)
 
 
-def tell_stopped(pair_id: str, title: str, line: str) -> None:
-    """A download ends with the app that began it."""
-    tell(f"The download of {title} stopped{line}. `localspec pairs pull {pair_id}` goes on with it.")
-
-
 def tell(text: str) -> None:
     """Say it on standard error, if somebody sees it there."""
     if sys.stderr.isatty():

@@ -147,7 +147,7 @@ def test_one_setting_is_told_alone(localspec: Localspec) -> None:
         (("depth",), "6\n", "line 7, for this pair."),
         (("speculation.depth", "--pair", "smollm2-1.7b"), "5\n", "line 2."),
         (("top k",), "100\n", "by the preset."),
-        (("seed",), "", "built in is: a fresh one each time."),
+        (("seed",), "", "The built-in value is: a fresh one each time."),
     ):
         done = localspec("config", "get", *arguments)
         assert (done.code, done.out) == (0, value)
