@@ -110,6 +110,23 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return run
 
 
+def test_a_reply_does_not_steer_the_terminal(loop: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its control characters are shown as signs."""
+
+    class Tty(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Tty()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setattr("sys.stderr", sys.stderr)
+    hostile = rounds_of("\x1b[2J\x1b]0;mine\x07 Once.")
+    monkeypatch.setattr("tests.test_examples.rounds_of", lambda text: hostile)
+    loop("A story?\n")
+    assert "[2J" in screen.getvalue()
+    assert "\x1b" not in screen.getvalue()
+
+
 def test_ctrl_c_stops_a_reply_and_an_empty_line_goes_on_with_it(
     loop: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

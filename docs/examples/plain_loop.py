@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
+from localspec.base.terminal_stream import filtered
 from localspec.chat.in_process import InProcessChat
 from localspec.chat.marks import Marks, marked
 from localspec.chat.pair_slot import InProcessPair
@@ -27,6 +28,7 @@ from localspec.store import Store
 
 def main(target: Path, draft: Path | None = None) -> None:
     """Load a pair, and chat until the input ends. Raises LocalSpecError if the pair cannot be loaded."""
+    sys.stdout, sys.stderr = filtered(sys.stdout), filtered(sys.stderr)  # no reply steers the terminal
     config = ChatConfig(LoadOptions(target, draft), title=target.stem)
     with closing(Store.open_or_memory()) as store, InProcessPair(open_pair, config) as pair:
         chat = InProcessChat(pair, store)

@@ -15,7 +15,7 @@ _SECTIONS_OF_PAIRS = ("model", "speculation", "sampling", "reply")
 
 
 class Applies(StrEnum):
-    """When a changed setting takes effect."""
+    """The moment from which a changed setting counts."""
 
     NOW = "at once"
     REPLY = "with the next reply"
@@ -98,4 +98,4 @@ class Setting:
 
 def _without_dashes(text: str) -> str:
     """``text`` with options spelt as keys of the file."""
-    return re.sub(r"--([a-z][a-z-]*)", lambda match: match[1].replace("-", "_"), text)
+    return re.sub(r"`[^`]*`|--([a-z][a-z-]*)", lambda match: match[1].replace("-", "_") if match[1] else match[0], text)

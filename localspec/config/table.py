@@ -346,13 +346,13 @@ SETTINGS: tuple[Setting, ...] = (
         "ttft_p95_s",
         Number(0, above=True, unit="seconds"),
         "Want the first token within so many seconds in 95 of 100 replies; `localspec stats --watch` lists misses",
-        "no such objective",
+        "no objective",
     ),
     _stats(
         "min_speedup",
         Number(0, above=True),
         "Want at least so many times plain speed in half of the replies; `localspec stats --watch` lists misses",
-        "no such objective",
+        "no objective",
     ),
     Setting(
         "stats",

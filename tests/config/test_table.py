@@ -84,6 +84,12 @@ def test_ranges_have_ends(key: str, least: int, most: int | None) -> None:
     assert most is None or (accepts(setting(key), most) and not accepts(setting(key), most + 1))
 
 
+def test_the_page_spells_options_as_keys_and_commands_as_they_are() -> None:
+    """An option in the text of a setting is another setting; one of a command that is quoted stays an option."""
+    assert "`localspec stats --watch`" in setting("ttft_p95_s").description
+    assert not any(re.search(r"--[a-z]", re.sub(r"`[^`]*`", "", each.description)) for each in SETTINGS)
+
+
 def test_words_are_those_of_their_modules() -> None:
     """This package imports none of them."""
     assert setting("spec").kind == Names(drafters.__name__)

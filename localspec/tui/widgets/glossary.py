@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 NARROWEST_MEANING = 24
-"""Where fewer cells are left for a meaning, it is drawn below its word."""
+"""The fewest cells for a meaning beside its word; with less room it is drawn below."""
 
 
 class Glossary(Widget):

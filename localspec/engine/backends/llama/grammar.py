@@ -64,7 +64,7 @@ class Grammar:
             self._rules.apply(view)
 
     def allows(self, ids: Ids) -> NDArray[np.bool_]:
-        """Which of the tokens fit here."""
+        """A mask over ``ids``: True for a token that fits here."""
         tokens = np.zeros(len(ids), dtype=CANDIDATE)
         tokens["id"] = ids
         pointer = tokens.ctypes.data_as(self._c.llama_token_data_p)
