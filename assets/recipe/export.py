@@ -9,7 +9,8 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-from network import Network, load
+import torch
+from network import Network, Shape, load
 from tokenizer import CHAT_TEMPLATE, SPECIAL
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -87,6 +88,30 @@ def export(network: Network, tokenizer: Tokenizer, role: str, path: Path) -> Non
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def read(path: Path) -> Network:
+    """The network of a file that `export` wrote, to be trained on."""
+    reader = gguf.GGUFReader(str(path))
+
+    def field(name: str) -> float:
+        return reader.fields[f"llama.{name}"].contents()
+
+    shape = Shape(
+        vocab=int(field("vocab_size")),
+        width=int(field("embedding_length")),
+        layers=int(field("block_count")),
+        heads=int(field("attention.head_count")),
+        ffn=int(field("feed_forward_length")),
+        context=int(field("context_length")),
+        epsilon=float(field("attention.layer_norm_rms_epsilon")),
+    )
+    network = Network(shape)
+    stored = {t.name: gguf.quants.dequantize(t.data, t.tensor_type) for t in reader.tensors}
+    with torch.no_grad():
+        for name, weight in tensors(network):
+            weight.copy_(torch.from_numpy(np.array(stored[name], dtype=np.float32)))
+    return network
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from tokenizer import VOCABULARY
 from torch import Tensor
 
 Loss = Callable[[Network, Batch], Tensor]
-TARGET = Shape(vocab=VOCABULARY, width=256, layers=6, heads=4, ffn=704)
+TARGET = Shape(vocab=VOCABULARY, width=384, layers=16, heads=6, ffn=1056)
 WARM_UP = 60
 
 
