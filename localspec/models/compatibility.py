@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from localspec.base.errors import PairMismatchError
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_head_kind import draft_head_kind
+from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
 from localspec.gguf.vocabulary import as_llama_cpp
 
 MAX_SIZE_DIFFERENCE = 128
@@ -52,7 +52,8 @@ def check_match(target: GgufHeader, draft: GgufHeader) -> None:
 def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
     """Judge whether ``draft`` can propose tokens for ``target``."""
     for header, role in ((target, "target"), (draft, "draft")):
-        if heads := draft_head_kind(header):
+        if drafter_kind(header) != DRAFT:
+            heads = drafter_in_words(header)
             return Compatibility(f"the {role} is not a model of its own but {heads}, which LocalSpec cannot run yet")
     ours, theirs = target.vocabulary, draft.vocabulary
     token_id = _first_difference(ours.tokens, theirs.tokens)

@@ -195,7 +195,7 @@ def network(source: str, architecture: str, tensors: tuple[str, ...] = (), **val
     ("architecture", "tensors", "heads"),
     [
         ("eagle3", (), "an EAGLE-3 head"),
-        ("dflash", ("markov_w1.weight",), "a DFlash head"),
+        ("dflash", ("markov_w1.weight",), "a DSpark head"),
         ("gemma4-assistant", (), "MTP heads"),
         ("qwen35", ("token_embd.weight", "blk.32.nextn.eh_proj.weight"), "MTP heads"),
     ],

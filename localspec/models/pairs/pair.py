@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError
+from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
 from localspec.models.pairs.disk import is_file, is_link, may_exist
 from localspec.models.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
 from localspec.models.pairs.split_files import parts_of
 
-DRAFT = "draft"
-"""The drafter that is a smaller model."""
-DRAFTERS = {DRAFT: "a draft model", "mtp": "MTP heads", "eagle3": "an EAGLE-3 head", "dflash": "a DFlash head"}
+DRAFTERS = {DRAFT: "a draft model", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
 """The kinds of drafters of a pair, in words."""
 _MAIN = "main"
 """The default revision."""

@@ -17,7 +17,8 @@ from typing import NoReturn
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import ConfigError
-from localspec.models.pairs.pair import DRAFT, DRAFTERS, ModelFile, Pair, RecommendedSampling
+from localspec.gguf.draft_heads import DRAFT
+from localspec.models.pairs.pair import DRAFTERS, ModelFile, Pair, RecommendedSampling
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")

@@ -1,0 +1,60 @@
+"""Draft heads, which propose tokens from a target's hidden states, recognised in a file by its header alone.
+
+A file is recognised by llama.cpp's architecture and tensor names. The layers of a target for multi-token prediction
+(MTP) are heads too, which lie in the target's own file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localspec.gguf.header import GgufHeader
+
+DRAFT, MTP, EAGLE3, DFLASH = "draft", "mtp", "eagle3", "dflash"
+"""The kinds of drafters that a file can hold; the first is a model of its own."""
+
+_BY_ARCHITECTURE = {"eagle3": EAGLE3, "dflash": DFLASH, "gemma4-assistant": MTP}
+_WORDS = {DRAFT: "a model of its own", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
+_DSPARK_TENSOR = "markov_w1.weight"
+_MTP_TENSORS = ("eh_proj", "enorm", "hnorm")
+"""The tensors, of those below ``blk.N.nextn.``, that llama.cpp requires of each MTP layer."""
+
+
+def drafter_kind(header: GgufHeader) -> str:
+    """The kind of drafter that a file is when it is given as the draft: ``DRAFT`` for a model of its own."""
+    kind = _BY_ARCHITECTURE.get(header.architecture)
+    if kind is not None:
+        return kind
+    names = [tensor.name for tensor in header.tensors]
+    # The first file of a split target may have only the last layers.
+    lacks_model = header.split_count == 1 and not any(name.startswith("blk.0.") for name in names)
+    return MTP if lacks_model and any(".nextn." in name for name in names) else DRAFT
+
+
+def drafter_in_words(header: GgufHeader) -> str:
+    """The kind of drafter with its article: "an EAGLE-3 head", "a DSpark head", "a model of its own"."""
+    return "a DSpark head" if is_dspark(header) else _WORDS[drafter_kind(header)]
+
+
+def is_dspark(header: GgufHeader) -> bool:
+    """True for a DFlash head with the Markov head of DSpark, which drafts each token knowing the one before."""
+    return drafter_kind(header) == DFLASH and any(tensor.name == _DSPARK_TENSOR for tensor in header.tensors)
+
+
+def mtp_layers(parts: Sequence[GgufHeader]) -> int:
+    """The number of MTP layers in a model; 0 if it has none, or announces more than it has.
+
+    ``parts`` are the headers of all its files; some converters keep the announcement and drop the layers.
+    """
+    header = parts[0]
+    announced, blocks = announced_mtp_layers(header), header.block_count or 0
+    if header.architecture in _BY_ARCHITECTURE or not 0 < announced < blocks:
+        return 0
+    names = {tensor.name for part in parts for tensor in part.tensors}
+    wanted = (f"blk.{n}.nextn.{name}.weight" for n in range(blocks - announced, blocks) for name in _MTP_TENSORS)
+    return announced if all(name in names for name in wanted) else 0
+
+
+def announced_mtp_layers(header: GgufHeader) -> int:
+    """The number of MTP layers in the metadata of a model, whose block count includes them; 0 without."""
+    return max(0, header.integer(f"{header.architecture}.nextn_predict_layers") or 0)
