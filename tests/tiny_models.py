@@ -47,25 +47,31 @@ def write_tiny(
     writer.add_layer_norm_rms_eps(1e-5)
     describe, shapes = ARCHITECTURES[architecture]
     describe(writer, n_layers)
-    _add_tokenizer(writer, tokenizer)
+    add_tokenizer(writer, tokenizer)
     random = np.random.default_rng(seed)
     all_shapes: Shapes = {"token_embd.weight": (N_VOCAB, WIDTH), "output.weight": (N_VOCAB, WIDTH)}
     all_shapes["token_embd_norm.weight" if architecture == "lfm2" else "output_norm.weight"] = (WIDTH,)
     for i in range(n_layers):
         all_shapes |= {f"blk.{i}.{name}": shape for name, shape in shapes(i).items()}
     for name, shape in all_shapes.items():
-        values = _weights(random, name, shape)
+        values = weights_for(random, name, shape)
         if spoil:
             spoil(name, values)
         writer.add_tensor(name, values)
+    finish(writer)
+    return path
+
+
+def finish(writer: gguf.GGUFWriter) -> None:
+    """Write the file and close it."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return path
 
 
-def _weights(random: np.random.Generator, name: str, shape: Shape) -> Weights:
+def weights_for(random: np.random.Generator, name: str, shape: Shape) -> Weights:
+    """Random weights of the size that suits a tensor of this name."""
     if "norm" in name or name.endswith("ssm_d"):
         values = 1 + 0.1 * random.standard_normal(shape)
     elif name.endswith("ssm_a"):
@@ -77,8 +83,11 @@ def _weights(random: np.random.Generator, name: str, shape: Shape) -> Weights:
     return np.asarray(values, np.float32)
 
 
-def _add_tokenizer(writer: gguf.GGUFWriter, kind: str) -> None:
-    """Every printable ASCII character but one, a line's end and a pair; four control tokens in front."""
+def add_tokenizer(writer: gguf.GGUFWriter, kind: str = "gpt2", n_vocab: int = N_VOCAB) -> None:
+    """Every printable ASCII character but one, a line's end and a pair; four control tokens in front.
+
+    A vocabulary larger than ``N_VOCAB`` has made-up words at its end, a smaller one lacks its last tokens.
+    """
     tokens = [
         "<|end|>",
         "<|system|>",
@@ -88,31 +97,32 @@ def _add_tokenizer(writer: gguf.GGUFWriter, kind: str) -> None:
         "Ġ",
         *map(chr, range(ord("!"), ord("~"))),
         "th",
-    ]
+        *(f"word{i}" for i in range(n_vocab - N_VOCAB)),
+    ][:n_vocab]
     writer.add_tokenizer_model(kind)
     writer.add_tokenizer_pre("smollm")
     writer.add_token_list(tokens)
-    writer.add_token_types([3] * 4 + [1] * (N_VOCAB - 4))
-    writer.add_token_merges(["t h"])
+    writer.add_token_types([3] * 4 + [1] * (n_vocab - 4))
+    writer.add_token_merges(["t h"] if n_vocab >= N_VOCAB else [])
     writer.add_bos_token_id(0)
     writer.add_eos_token_id(0)
     writer.add_add_bos_token(False)
 
 
-_FEED_FORWARD: Shapes = {
+FEED_FORWARD: Shapes = {
     "ffn_norm.weight": (WIDTH,),
     "ffn_gate.weight": (FF, WIDTH),
     "ffn_up.weight": (FF, WIDTH),
     "ffn_down.weight": (WIDTH, FF),
 }
-_ATTENTION: Shapes = {
+ATTENTION: Shapes = {
     "attn_norm.weight": (WIDTH,),
     "attn_q.weight": (HEADS * HEAD_WIDTH, WIDTH),
     "attn_k.weight": (HEADS * HEAD_WIDTH, WIDTH),
     "attn_v.weight": (HEADS * HEAD_WIDTH, WIDTH),
     "attn_output.weight": (WIDTH, HEADS * HEAD_WIDTH),
 }
-_HEAD_NORMS: Shapes = {"attn_q_norm.weight": (HEAD_WIDTH,), "attn_k_norm.weight": (HEAD_WIDTH,)}
+HEAD_NORMS: Shapes = {"attn_q_norm.weight": (HEAD_WIDTH,), "attn_k_norm.weight": (HEAD_WIDTH,)}
 
 
 def _heads(writer: gguf.GGUFWriter, n_layers: int) -> None:
@@ -176,7 +186,7 @@ def _jamba_layer(i: int) -> Shapes:
         "ssm_b_norm.weight": (_STATE,),
         "ssm_c_norm.weight": (_STATE,),
     }
-    return _FEED_FORWARD | (_ATTENTION if i % 2 else _MAMBA_LAYER | norms)
+    return FEED_FORWARD | (ATTENTION if i % 2 else _MAMBA_LAYER | norms)
 
 
 _SHORT = 3
@@ -196,7 +206,7 @@ def _lfm2_layer(i: int) -> Shapes:
         "shortconv.in_proj.weight": (3 * WIDTH, WIDTH),
         "shortconv.out_proj.weight": (WIDTH, WIDTH),
     }
-    return _FEED_FORWARD | (_ATTENTION | _HEAD_NORMS if i % 2 else convolution)
+    return FEED_FORWARD | (ATTENTION | HEAD_NORMS if i % 2 else convolution)
 
 
 _GROUPS, _V_HEADS = 2, 4
@@ -218,10 +228,10 @@ def _qwen35(writer: gguf.GGUFWriter, n_layers: int) -> None:
 
 
 def _qwen35_layer(i: int) -> Shapes:
-    feed_forward = {name: shape for name, shape in _FEED_FORWARD.items() if name != "ffn_norm.weight"}
+    feed_forward = {name: shape for name, shape in FEED_FORWARD.items() if name != "ffn_norm.weight"}
     feed_forward["post_attention_norm.weight"] = (WIDTH,)
     if i % 2:
-        return feed_forward | _ATTENTION | _HEAD_NORMS | {"attn_q.weight": (2 * HEADS * HEAD_WIDTH, WIDTH)}
+        return feed_forward | ATTENTION | HEAD_NORMS | {"attn_q.weight": (2 * HEADS * HEAD_WIDTH, WIDTH)}
     keys, values = _STATE * _GROUPS, _STATE * _V_HEADS
     return feed_forward | {
         "attn_norm.weight": (WIDTH,),
@@ -252,9 +262,9 @@ def _falcon_h1(writer: gguf.GGUFWriter, n_layers: int) -> None:
 
 def _falcon_h1_layer(i: int) -> Shapes:
     mixed = WIDTH + 2 * _STATE
-    feed_forward = {name: shape for name, shape in _FEED_FORWARD.items() if name != "ffn_norm.weight"}
+    feed_forward = {name: shape for name, shape in FEED_FORWARD.items() if name != "ffn_norm.weight"}
     return (
-        _ATTENTION
+        ATTENTION
         | feed_forward
         | {
             "ssm_in.weight": (WIDTH + mixed + _V_HEADS, WIDTH),
@@ -273,8 +283,8 @@ def _falcon_h1_layer(i: int) -> Shapes:
 _POST_NORMS: Shapes = {"post_attention_norm.weight": (WIDTH,), "post_ffw_norm.weight": (WIDTH,)}
 
 ARCHITECTURES: Mapping[str, tuple[Callable[[gguf.GGUFWriter, int], None], Callable[[int], Shapes]]] = {
-    "llama": (_llama, lambda i: _ATTENTION | _FEED_FORWARD),
-    "gemma3": (_gemma3, lambda i: _ATTENTION | _HEAD_NORMS | _FEED_FORWARD | _POST_NORMS),
+    "llama": (_llama, lambda i: ATTENTION | FEED_FORWARD),
+    "gemma3": (_gemma3, lambda i: ATTENTION | HEAD_NORMS | FEED_FORWARD | _POST_NORMS),
     "mamba": (_mamba, lambda i: _MAMBA_LAYER),
     "jamba": (_jamba, _jamba_layer),
     "lfm2": (_lfm2, _lfm2_layer),
