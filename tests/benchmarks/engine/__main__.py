@@ -2,6 +2,7 @@
 
 python -m tests.benchmarks.engine grid   --target T --draft D --server llama-server --out result.json
 python -m tests.benchmarks.engine report result.json ...
+python -m tests.benchmarks.engine counts --target T --draft D --server llama-server --depth 3
 python -m tests.benchmarks.engine memory --target T --draft D --server llama-server
 python -m tests.benchmarks.engine traces --target T --draft D --out traces.json
 python -m tests.benchmarks.engine replay traces.json [--policy module:factory]
@@ -20,6 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     choices = parser.add_subparsers(required=True)
     _grid(choices.add_parser("grid", help="measure every configuration with every prompt"))
+    _counts(choices.add_parser("counts", help="accepted proposals of both engines at one depth, temperature 0"))
     _report(choices.add_parser("report", help="result files as tables"))
     _memory(choices.add_parser("memory", help="resident memory of both engines"))
     _traces(choices.add_parser("traces", help="what the draft proposes along the target's own text"))
@@ -42,6 +44,14 @@ def _grid(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="result file, written after every repetition")
     parser.set_defaults(do=commands.grid)
+
+
+def _counts(parser: argparse.ArgumentParser) -> None:
+    _pair(parser)
+    _server(parser)
+    _cases(parser)
+    parser.add_argument("--depth", type=int, default=3, metavar="N")
+    parser.set_defaults(do=commands.count)
 
 
 def _report(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +83,9 @@ def _replay(parser: argparse.ArgumentParser) -> None:
 
 def _pair(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", type=Path, required=True)
-    parser.add_argument("--draft", type=Path, required=True)
+    parser.add_argument(
+        "--draft", type=Path, help="a draft model or a draft head; left out where the target has MTP layers"
+    )
     parser.add_argument("--ctx", type=int, default=1024, metavar="N", help="context of both engines")
     parser.add_argument(
         "--threads",

@@ -17,11 +17,18 @@ class Pair:
     """The files, and what both engines are told about them."""
 
     target: Path
-    draft: Path
+    draft: Path | None
+    """A draft model or a draft head; None where the target has heads of its own."""
     n_ctx: int
     threads: int
     draft_threads: int
     """For the server's draft; ours decides by itself unless told ``--threads``."""
+    drafter: str = "draft"
+    """Our name of the drafter that these files are for: draft, eagle3, mtp, dflash."""
+
+    @property
+    def size_bytes(self) -> int:
+        return self.target.stat().st_size + (self.draft.stat().st_size if self.draft else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,23 +18,24 @@ from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
+from localspec.gguf import read_header
 from localspec.runtime.messages import Message
 from localspec.runtime.prompting import Prompter
-from tests.benchmarks.engine import machine, memory, prices, replayed, report, suite
+from tests.benchmarks.engine import counts, machine, memory, prices, replayed, report, suite
 from tests.benchmarks.engine.case import Case, Contestant, Pair, Ready, matches
 from tests.benchmarks.engine.grid import Grid, Plan, Row, sampling_at
 from tests.benchmarks.engine.own import PREFIX, Own, OwnEngine, default_own, parse_own
-from tests.benchmarks.engine.prepare import Answer, prepared
+from tests.benchmarks.engine.prepare import Answer, prepared, vocabulary
 from tests.benchmarks.engine.replay import MakePolicy
 from tests.benchmarks.engine.server import PREFIX as SERVER_PREFIX
-from tests.benchmarks.engine.server import ServerContestant, ServerPool, default_servers, parse_server
+from tests.benchmarks.engine.server import SPEC_TYPES, ServerContestant, ServerPool, default_servers, parse_server
 from tests.benchmarks.engine.traces import DEEPEST, Trace, record
 
 
 def grid(options: argparse.Namespace) -> None:
     """Measure, write the result file and print its tables."""
     pair = _pair(options)
-    names = _names(options.configs)
+    names = _names(options.configs, pair.drafter)
     with ExitStack() as resources:
         engine = OwnEngine.open(pair, options.threads)
         resources.callback(engine.pair.close)
@@ -48,6 +49,22 @@ def grid(options: argparse.Namespace) -> None:
         save = partial(_save, options.out, head)
         Grid([_contestant(name, engine, pool) for name in names], prompts, plan, save).measure()
     print(report.markdown(json.loads(options.out.read_text())))
+
+
+def count(options: argparse.Namespace) -> None:
+    """Print how many proposals stay in both engines, at one depth."""
+    pair = _pair(options)
+    kind = f"{pair.drafter}:{options.depth}"
+    with ExitStack() as resources:
+        engine = OwnEngine.open(pair, options.threads)
+        resources.callback(engine.pair.close)
+        pool = ServerPool(options.server, pair, 1)
+        resources.callback(pool.close)
+        vocab = resources.enter_context(vocabulary(pair.target))
+        server = ServerContestant(pool, parse_server(f"{SERVER_PREFIX}{kind}"))
+        comparison = counts.Comparison(parse_own(f"{PREFIX}{kind}", engine), server, vocab, options.tokens)
+        found = list(comparison.of(_prompts(options, partial(_reply_text, engine))))
+    print(counts.markdown(found))
 
 
 def show(options: argparse.Namespace) -> None:
@@ -65,6 +82,8 @@ def remember(options: argparse.Namespace) -> None:
 def traces(options: argparse.Namespace) -> None:
     """Record traces and prices into a file."""
     pair = _pair(options)
+    if pair.draft is None:
+        raise SystemExit("Traces need a draft model: name one with --draft.")
     with ExitStack() as resources:
         target = _open(pair.target, DEEPEST + 2, options, resources)
         draft = _open(pair.draft, 1, options, resources)
@@ -99,12 +118,21 @@ def replay(options: argparse.Namespace) -> None:
 
 def _pair(options: argparse.Namespace) -> Pair:
     threads = options.threads or physical_cores()
-    return Pair(options.target, options.draft, options.ctx, threads, options.server_draft_threads or threads)
+    draft_threads = options.server_draft_threads or threads
+    return Pair(options.target, options.draft, options.ctx, threads, draft_threads, _drafter(options))
 
 
-def _names(patterns: Sequence[str]) -> list[str]:
+def _drafter(options: argparse.Namespace) -> str:
+    """The drafter that these files are for: a head's architecture is its name."""
+    if options.draft is None:
+        return "mtp"
+    architecture = read_header(options.draft).architecture
+    return architecture if architecture in SPEC_TYPES else "draft"
+
+
+def _names(patterns: Sequence[str], drafter: str) -> list[str]:
     """The usual configurations that match, and those named in full."""
-    usual = [*default_own(), *default_servers()]
+    usual = [*default_own(drafter), *default_servers(drafter)]
     chosen = [name for name in usual if matches(name, patterns)]
     named = [_full(name) for name in patterns if not set(name) & set("*?[")]
     return list(dict.fromkeys([*chosen, *named]))
@@ -160,7 +188,7 @@ def _head(options: argparse.Namespace, pair: Pair, names: list[str], engine: Own
     version = subprocess.run([options.server, "--version"], capture_output=True, text=True, check=True)
     return {
         "target": pair.target.name,
-        "draft": pair.draft.name,
+        "draft": pair.draft.name if pair.draft else f"{pair.drafter} of its own",
         "processor": machine.processor(),
         "server": (version.stdout + version.stderr).strip().splitlines()[0],
         "threads": pair.threads,

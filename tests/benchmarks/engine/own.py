@@ -13,7 +13,7 @@ from localspec.engine.cancel import Cancellation
 from localspec.engine.drafters import drafter_names
 from localspec.engine.events import Event, Finished, PromptProgress, Round, Started
 from localspec.engine.settings import Sampling
-from localspec.runtime.load import OpenPair, open_pair
+from localspec.runtime.load import InspectablePair, open_pair
 from localspec.runtime.messages import Message, ReplyOptions
 from localspec.runtime.options import LoadOptions
 from tests.benchmarks.engine.case import Case, Pair, Run
@@ -55,7 +55,7 @@ class NativeClock:
 class OwnEngine:
     """The open pair all configurations of ours share."""
 
-    pair: OpenPair
+    pair: InspectablePair
     clock: NativeClock
 
     @staticmethod
@@ -165,7 +165,8 @@ def parse_own(name: str, engine: OwnEngine) -> Own:
     return Own(engine, spec, at)
 
 
-def default_own() -> list[str]:
-    """Plain, fixed depths, automatic, and the suffix drafter if there is one."""
-    names = ["plain", "1", "2", "3", "4", "7", "15", "auto"]
-    return [PREFIX + name for name in names + (["suffix"] if "suffix" in drafter_names() else [])]
+def default_own(drafter: str) -> list[str]:
+    """Plain, automatic, the suffix drafter alone, and ``drafter`` at every fixed depth."""
+    kind = "" if drafter == "draft" else f"{drafter}:"
+    depths = [f"{kind}{depth}" for depth in (1, 2, 3, 4, 7, 15)]
+    return [PREFIX + name for name in ("plain", *depths, "auto", "suffix")]

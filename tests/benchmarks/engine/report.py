@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tests.benchmarks.engine.server import SPEC_TYPES
 from tests.benchmarks.engine.summary import OWN_AUTO, OWN_PLAIN, SERVER_PLAIN, Cell, Speeds, losses
 
 
@@ -87,7 +88,8 @@ def _length(rows: list[dict[str, Any]], cell: Cell) -> str:
 
 def _acceptance(rows: list[dict[str, Any]], cell: Cell) -> str:
     """Of depth 3, ours or else the server's; without either, of automatic depth."""
-    for name in ("own:3", "server:3:0", OWN_AUTO):
+    kinds = ("", *(f"{kind}:" for kind in SPEC_TYPES))
+    for name in (*(f"own:{kind}3" for kind in kinds), *(f"server:{kind}3:0" for kind in kinds), OWN_AUTO):
         chosen = [r for r in rows if (r["prompt"], r["temperature"]) == cell and r["contestant"] == name]
         proposed = sum(row["draft_n"] for row in chosen)
         if proposed:

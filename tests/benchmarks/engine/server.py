@@ -11,7 +11,9 @@ import time
 import urllib.error
 import urllib.request
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,14 @@ from tests.benchmarks.engine.case import Case, Pair, Run
 
 PREFIX = "server:"
 BY_HAND = "+by-hand"
+SPEC_TYPES = {
+    "draft": "draft-simple",
+    "eagle3": "draft-eagle3",
+    "mtp": "draft-mtp",
+    "dflash": "draft-dflash",
+    "dspark": "draft-dspark",
+}
+"""The server's ``--spec-type`` by our drafter. All of them take a depth and a threshold."""
 START_S = 120.0
 REPLY_S = 600.0
 MOST_READ_AGAIN_N = 1
@@ -45,9 +55,10 @@ class ServerConfig:
     def _spec_name(self) -> str:
         if self.spec is None:
             return PREFIX + "plain"
-        if self.spec == "draft-simple":
-            return f"{PREFIX}{self.n_max}:{self.p_min:g}"
-        return PREFIX + self.spec
+        if self.n_max is None:
+            return PREFIX + self.spec
+        kind = "" if self.spec == "draft-simple" else self.spec.removeprefix("draft-") + ":"
+        return f"{PREFIX}{kind}{self.n_max}:{self.p_min:g}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -65,37 +76,45 @@ class ServerConfig:
             "--cache-ram": 0,
             "--spec-type": self.spec or "none",
         }
-        if self.spec == "draft-simple":
+        if self.n_max is not None:
             words |= {
-                "-md": pair.draft,
                 "-td": pair.draft_threads,
                 "-tbd": pair.draft_threads,
                 "--spec-draft-n-max": self.n_max,
                 "--spec-draft-n-min": 0,
                 "--spec-draft-p-min": self.p_min,
             }
+            if pair.draft:
+                words["-md"] = pair.draft
         if self.by_hand:
             words["-fa"] = "off"
         return [str(word) for option in words.items() for word in option] + ["--no-ui"]
 
 
 def parse_server(name: str) -> ServerConfig:
-    """A configuration by its name: plain, DEPTH, DEPTH:P_MIN, or another --spec-type; then perhaps "+by-hand"."""
+    """A configuration by its name.
+
+    That is plain, DEPTH, DEPTH:P_MIN, KIND:DEPTH, KIND:DEPTH:P_MIN or another --spec-type; then perhaps "+by-hand".
+    """
     by_hand = name.endswith(BY_HAND)
-    what, _, p_min = name.removeprefix(PREFIX).removesuffix(BY_HAND).partition(":")
-    if what == "plain":
+    words = name.removeprefix(PREFIX).removesuffix(BY_HAND).split(":")
+    if words == ["plain"]:
         return ServerConfig(by_hand=by_hand)
-    if what.isdigit():
-        return ServerConfig("draft-simple", int(what), float(p_min or 0), by_hand)
-    return ServerConfig(what, by_hand=by_hand)
+    kind = "draft" if words[0].isdigit() else words.pop(0)
+    if not words:
+        return ServerConfig(kind, by_hand=by_hand)
+    if kind not in SPEC_TYPES:
+        raise SystemExit(f"{name}: the kinds with a depth are {', '.join(SPEC_TYPES)}.")
+    return ServerConfig(SPEC_TYPES[kind], int(words[0]), float(words[1]) if words[1:] else 0.0, by_hand)
 
 
-def default_servers() -> list[str]:
+def default_servers(drafter: str) -> list[str]:
     """No speculation, every depth with every threshold, and the drafter that looks up the context.
 
     ngram-mod is left out: it keeps what earlier requests said, and the repetitions here are the same requests.
     """
-    grid = [ServerConfig("draft-simple", n_max, p_min) for n_max in (1, 2, 3, 4, 7, 15) for p_min in (0.0, 0.5, 0.75)]
+    spec = SPEC_TYPES[drafter]
+    grid = [ServerConfig(spec, n_max, p_min) for n_max in (1, 2, 3, 4, 7, 15) for p_min in (0.0, 0.5, 0.75)]
     return [config.name for config in (ServerConfig(), *grid, ServerConfig("ngram-simple"))]
 
 
@@ -118,15 +137,24 @@ class Server:
 
     def complete(self, tokens: tuple[int, ...], options: dict[str, Any]) -> dict[str, Any]:
         """The answer to a ``/completion`` request, with all of the prompt but its last token in the cache already."""
-        self._post(tokens, {**options, "n_predict": 0})
-        return self._post(tokens, options)
-
-    def _post(self, tokens: tuple[int, ...], options: dict[str, Any]) -> dict[str, Any]:
-        body = json.dumps({"prompt": list(tokens), "cache_prompt": True, "return_tokens": True, **options}).encode()
-        request = urllib.request.Request(f"{self._address}/completion", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=REPLY_S) as answer:
+        with self._post(tokens, {**options, "n_predict": 0}) as answer:
+            answer.read()
+        with self._post(tokens, options) as answer:
             result: dict[str, Any] = json.load(answer)
         return result
+
+    def stream(self, tokens: tuple[int, ...], options: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The answers to a ``/completion`` request as they come, with the timings up to each."""
+        with self._post(tokens, {**options, "stream": True, "timings_per_token": True}) as answers:
+            for line in answers:
+                if line.startswith(b"data: "):
+                    yield json.loads(line.removeprefix(b"data: "))
+
+    def _post(self, tokens: tuple[int, ...], options: dict[str, Any]) -> HTTPResponse:
+        body = json.dumps({"prompt": list(tokens), "cache_prompt": True, "return_tokens": True, **options}).encode()
+        request = urllib.request.Request(f"{self._address}/completion", body, {"Content-Type": "application/json"})
+        response: HTTPResponse = urllib.request.urlopen(request, timeout=REPLY_S)
+        return response
 
     def close(self) -> None:
         self.process.terminate()
@@ -180,7 +208,7 @@ class ServerPool:
 
 def fitting_servers(pair: Pair) -> int:
     """How many servers memory holds: each has repacked weights, caches and buffers of its own; the files are shared."""
-    size = pair.target.stat().st_size + pair.draft.stat().st_size
+    size = pair.size_bytes
     room = machine.available_bytes() - size - 2e9
     return max(1, int(room // (size + 0.27e9)))
 
@@ -218,6 +246,10 @@ class ServerContestant:
             draft_n=timings.get("draft_n", 0),
             draft_n_accepted=timings.get("draft_n_accepted", 0),
         )
+
+    def stream(self, case: Case) -> Iterator[dict[str, Any]]:
+        """The answers as they come, unmeasured."""
+        return self.pool.get(self.config).stream(case.prompt.tokens, _request(case))
 
 
 def _request(case: Case) -> dict[str, Any]:
