@@ -11,6 +11,7 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Dist, Rng
+from localspec.engine.head import HeadInputs
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import SuffixAutomaton
@@ -123,3 +124,7 @@ class DrafterInputs:
     """The draft model, if one is loaded."""
     past: SuffixAutomaton | None = None
     """Replies of other conversations, if they are kept. Its owner may add to it between replies."""
+    eagle3: HeadInputs | None = None
+    """The EAGLE-3 head, if one is loaded."""
+    mtp: HeadInputs | None = None
+    """The target's MTP layers or assistant, if they are loaded."""

@@ -16,7 +16,7 @@ import pytest
 from localspec.base.errors import CapacityError, ModelFileError
 from localspec.engine.backends.llama.cores import default_threads, physical_cores
 from localspec.engine.backends.llama.load import CACHE_TYPES, LoadSettings
-from localspec.engine.backends.llama.model import LlamaModel, common_prefix
+from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import NativeLog, native, reason
 from localspec.engine.backends.llama.report import (
     cache_types,
@@ -29,7 +29,7 @@ from localspec.engine.backends.llama.report import (
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.dist import Dist
-from localspec.engine.model import Model
+from localspec.engine.model import Model, common_prefix
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from tests.builtin import DRAFT, TARGET, open_target

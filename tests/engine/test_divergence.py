@@ -15,10 +15,11 @@ from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import Dist, SeededRng
 from localspec.engine.divergence import EVERY, divergence, divergence_of
 from localspec.engine.drafter import Draft, Favourite, NextProposal
-from localspec.engine.drafters.draft import DraftModel, favourite_of
+from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
+from localspec.engine.model_drafter import favourite_of
 from localspec.engine.sampling import Greedy
 from localspec.engine.tally import Tally
 from tests.fakes import TableModel, letters

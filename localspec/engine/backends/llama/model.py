@@ -14,13 +14,14 @@ from localspec.base.errors import CapacityError, EngineError, ModelFileError
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
+from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.memory import Rollback, make_memory
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation, Cancelled
-from localspec.engine.model import Likeliest, Logits
+from localspec.engine.model import Likeliest, Logits, common_prefix
 
 _NO_SLOT, _ABORTED = 1, 2
 _MOST_VIEWS = 256
@@ -50,6 +51,7 @@ class LlamaModel:
         self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
+        self._hidden: HiddenKeeper | None = None
         self._padded_n: Mapping[int, int] = {}
         self._views: dict[tuple[int, int], Logits] = {}
         self._closed = False
@@ -179,6 +181,11 @@ class LlamaModel:
         """Hold no more than a beginning of ``context``, at no cost: what was evaluated past it is forgotten."""
         self._memory.rewind(common_prefix(self._memory.held, list(context)))
 
+    def keep_hidden(self, layers: Sequence[int]) -> LayerStates:
+        if self._hidden is None:
+            self._hidden = HiddenKeeper(self._loaded, lambda: self._memory.held, self._batch.capacity)
+        return self._hidden.keep(layers)
+
     def save(self, path: Path, cancel: Cancellation | None = None) -> None:
         """Keep in a file what the context holds. Raises EngineError if that is not possible, or Cancelled."""
         if not self._memory.can_be_saved:
@@ -194,6 +201,8 @@ class LlamaModel:
         Raises Cancelled, holding nothing, if ``cancel`` is set while the file is checked.
         """
         self._memory.forget()
+        if self._hidden:
+            self._hidden.clear()
         if not self._memory.can_be_saved:
             return Restored((), "windows were cut to fit the memory")
         restored = restore_cache(self._loaded, path, cancel)
@@ -256,6 +265,8 @@ class LlamaModel:
             self._memory.broke_off()
             raise self._failure(code)
         self._memory.added(list(tokens))
+        if self._hidden:
+            self._hidden.take(at, len(tokens))
         if padding_n:
             self._memory.drop_padding()
 
@@ -296,15 +307,3 @@ class LlamaModel:
                 self._views.clear()
             view = self._views[place] = np.ctypeslib.as_array(first, (last, self._vocab.n_vocab))
         return view
-
-
-def common_prefix(a: list[int], b: list[int]) -> int:
-    """The number of equal leading elements. Compares slices, which is a hundred times a loop's speed."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -1,0 +1,260 @@
+"""Hidden states out of a llama.cpp context: the inputs of layers, and the states before the output norm.
+
+llama.cpp exports the functions for it without declaring them in its C header, under names that its compiler made, so
+they are looked up when they are needed. It ends the process where it is asked for the inputs of layers of an
+architecture that does not hand them over, so only those are asked that do (read in llama.cpp 0c1e570, src/models).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.backends.llama.load import LoadedModel
+from localspec.engine.backends.llama.native import native
+from localspec.engine.hidden import FINAL, HiddenRows, Rows, RowWindow
+from localspec.engine.model import common_prefix
+
+LAYER_ARCHITECTURES = frozenset(
+    [
+        "bailingmoe3",
+        "deepseek4",
+        "gemma4",
+        "gpt-oss",
+        "hunyuan_vl",
+        "lfm2",
+        "llama",
+        "mimo2",
+        "minimax-01",
+        "minimax-m2",
+        "muse-glimmer",
+        "nanbeige",
+        "nemotron_h",
+        "nemotron_h_moe",
+        "qwen3",
+        "qwen35",
+        "qwen35moe",
+        "qwen3moe",
+        "qwen3next",
+        "qwen4exp",
+    ]
+)
+"""Architectures that hand over the inputs of their layers."""
+FINAL_ARCHITECTURES = frozenset(
+    [
+        "bailingmoe3",
+        "cohere2moe",
+        "deepseek2",
+        "deepseek32",
+        "deepseek4",
+        "gemma4",
+        "glm-dsa",
+        "glm4moe",
+        "glm5-next",
+        "gpt-oss",
+        "hy_v3",
+        "mimo2",
+        "nemotron_h",
+        "nemotron_h_moe",
+        "qwen35",
+        "qwen35moe",
+        "qwen3next",
+        "step35",
+    ]
+)
+"""Architectures that hand over the states before their output norm."""
+_OUTPUT_ARCHITECTURES = frozenset(["deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe"])
+"""Architectures that hand over the output of their last layer, as if it were the input of another."""
+
+_POINTER, _FLOATS = ctypes.c_void_p, ctypes.POINTER(ctypes.c_float)
+_FUNCTIONS: dict[str, tuple[str, str, Any, list[Any]]] = {
+    "set_layer": (
+        "_Z30llama_set_embeddings_layer_inpP13llama_contextjb",
+        "?llama_set_embeddings_layer_inp@@YAXPEAUllama_context@@I_N@Z",
+        None,
+        [_POINTER, ctypes.c_uint32, ctypes.c_bool],
+    ),
+    "get_layer": (
+        "_Z30llama_get_embeddings_layer_inpP13llama_contextj",
+        "?llama_get_embeddings_layer_inp@@YAPEAMPEAUllama_context@@I@Z",
+        _FLOATS,
+        [_POINTER, ctypes.c_uint32],
+    ),
+    "set_final": (
+        "_Z26llama_set_embeddings_nextnP13llama_contextbb",
+        "?llama_set_embeddings_nextn@@YAXPEAUllama_context@@_N1@Z",
+        None,
+        [_POINTER, ctypes.c_bool, ctypes.c_bool],
+    ),
+    "get_final": (
+        "_Z26llama_get_embeddings_nextnP13llama_context",
+        "?llama_get_embeddings_nextn@@YAPEAMPEAUllama_context@@@Z",
+        _FLOATS,
+        [_POINTER],
+    ),
+    "set_mtp_layer": (
+        "_Z28llama_set_nextn_layer_offsetP13llama_contexti",
+        "?llama_set_nextn_layer_offset@@YAXPEAUllama_context@@H@Z",
+        None,
+        [_POINTER, ctypes.c_int32],
+    ),
+    "other_context": (
+        "_Z19llama_get_ctx_otherP13llama_context",
+        "?llama_get_ctx_other@@YAPEAUllama_context@@PEAU1@@Z",
+        _POINTER,
+        [_POINTER],
+    ),
+    "target_layers": (
+        "_Z28llama_model_target_layer_idsPK11llama_model",
+        "?llama_model_target_layer_ids@@YAPEBHPEBUllama_model@@@Z",
+        ctypes.POINTER(ctypes.c_int32),
+        [_POINTER],
+    ),
+    "target_layers_n": (
+        "_Z30llama_model_target_layer_ids_nPK11llama_model",
+        "?llama_model_target_layer_ids_n@@YAIPEBUllama_model@@@Z",
+        ctypes.c_uint32,
+        [_POINTER],
+    ),
+}
+"""The names by which Itanium's and Microsoft's compilers export each, its result and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenFunctions:
+    """llama.cpp's functions for hidden states."""
+
+    set_layer: Any
+    """(context, layer, on): hand over the input of a layer."""
+    get_layer: Any
+    """(context, layer): the rows of the last evaluation, one a token; it waits for them."""
+    set_final: Any
+    """(context, on, masked): hand over the states before the output norm; masked, of tokens that are scored alone."""
+    get_final: Any
+    """(context): the rows of the last evaluation."""
+    set_mtp_layer: Any
+    """(context, n): evaluate the n-th MTP layer."""
+    other_context: Any
+    """(context): the one whose weights or cache it uses, if any."""
+    target_layers: Any
+    """(model): the layers of its target that a head reads."""
+    target_layers_n: Any
+
+
+@cache
+def hidden_functions() -> HiddenFunctions:
+    """Looked up once. Raises DrafterUnavailableError if this build of llama.cpp lacks one."""
+    library, found = native().c._lib, {}
+    for name, (itanium, microsoft, result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, itanium, None) or getattr(library, microsoft, None)
+        if function is None:
+            raise DrafterUnavailableError(
+                "This build of llama.cpp does not hand over hidden states, which the head of a target reads.",
+                "Install the version of llama-cpp-python that LocalSpec names; replies go on without the head.",
+            )
+        function.restype, function.argtypes = result, arguments
+        found[name] = function
+    return HiddenFunctions(**found)
+
+
+class HiddenKeeper:
+    """Copies what was asked for of a context's hidden states after each evaluation, once for all readers."""
+
+    def __init__(self, loaded: LoadedModel, held: Callable[[], list[int]], batch_n: int) -> None:
+        """``held`` tells the tokens that the context holds; ``batch_n`` is the most that it evaluates at once."""
+        self._functions = hidden_functions()
+        self._context = loaded.context
+        self._held = held
+        self._batch_n = batch_n
+        c = loaded.native.c
+        self._architecture = architecture_of(c, loaded.model)
+        self._layers_n = int(c.llama_model_n_layer(loaded.model))
+        self._widths = int(c.llama_model_n_embd(loaded.model)), int(c.llama_model_n_embd_out(loaded.model))
+        self._at: dict[int, int] = {}
+        """The column of a row that each layer's part begins at."""
+        self._window = RowWindow(0, batch_n)
+
+    def keep(self, layers: Sequence[int]) -> LayerStates:
+        """As ``HiddenModel.keep_hidden``."""
+        for layer in layers:
+            self._check(layer)
+        width = self._window.width
+        for layer in dict.fromkeys(layers):
+            if layer not in self._at:
+                self._at[layer] = width
+                width += self._width(layer)
+                self._ask(layer)
+        if width > self._window.width:
+            self._window = RowWindow(width, self._batch_n)
+        return LayerStates(self, [slice(at := self._at[layer], at + self._width(layer)) for layer in layers])
+
+    def take(self, position: int, n: int) -> None:
+        """Copy the rows of the first ``n`` tokens of the last evaluation, which began at ``position``."""
+        room = self._window.put(position, n)
+        for layer, at in self._at.items():
+            width = self._width(layer)
+            first = self._functions.get_final(self._context) if layer == FINAL else self._layer(layer)
+            room[:, at : at + width] = np.ctypeslib.as_array(first, (n, width))
+
+    def clear(self) -> None:
+        """Hold no rows: the context holds tokens that were not evaluated here."""
+        self._window.clear()
+
+    def rows(self, context: Sequence[int], start: int) -> HiddenRows:
+        """The rows of ``context``, all layers side by side."""
+        known_n = common_prefix(self._held(), list(context))
+        return self._window.rows(start, known_n)
+
+    def _layer(self, layer: int) -> Any:
+        return self._functions.get_layer(self._context, layer)
+
+    def _width(self, layer: int) -> int:
+        return self._widths[layer == FINAL]
+
+    def _ask(self, layer: int) -> None:
+        if layer == FINAL:
+            self._functions.set_final(self._context, True, False)
+        else:
+            self._functions.set_layer(self._context, layer, True)
+
+    def _check(self, layer: int) -> None:
+        """Raise DrafterUnavailableError for a layer that llama.cpp would end the process over."""
+        if layer == FINAL:
+            given = self._architecture in FINAL_ARCHITECTURES
+        elif layer == self._layers_n:
+            given = self._architecture in _OUTPUT_ARCHITECTURES
+        else:
+            given = self._architecture in LAYER_ARCHITECTURES and 0 <= layer < self._layers_n
+        if not given:
+            which = "final states" if layer == FINAL else f"input of layer {layer}"
+            raise DrafterUnavailableError(
+                f"llama.cpp does not hand over the {which} of this target ({self._architecture}).",
+                "Choose a head that was made for it, or go on without one.",
+            )
+
+
+class LayerStates:
+    """Some of the hidden states that a ``HiddenKeeper`` keeps."""
+
+    def __init__(self, keeper: HiddenKeeper, columns: Sequence[slice]) -> None:
+        self._keeper = keeper
+        self._columns = columns
+        self.width = sum(each.stop - each.start for each in columns)
+
+    def rows(self, context: Sequence[int], start: int = 0) -> HiddenRows:
+        found = self._keeper.rows(context, start)
+        parts: list[Rows] = [found.rows[:, columns] for columns in self._columns]
+        return HiddenRows(found.start, parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+
+
+def architecture_of(c: Any, model: Any) -> str:
+    """The architecture that a loaded model's file names."""
+    room = ctypes.create_string_buffer(64)
+    c.llama_model_meta_val_str(model, b"general.architecture", room, len(room))
+    return room.value.decode(errors="replace")

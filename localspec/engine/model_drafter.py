@@ -1,0 +1,116 @@
+"""A drafter that runs a model token by token: a draft model, or a head over the target's hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from localspec.engine.dist import Dist
+from localspec.engine.drafter import DraftCursor, Favourite, NextProposal
+from localspec.engine.head import HeadModel
+from localspec.engine.model import Likeliest, Logits, Model, Ranking
+from localspec.engine.proposal_sharpening import ProposalSharpening
+from localspec.engine.sampling import Guesser, Sampler
+
+_BINS = 10
+
+
+class ModelDrafter:
+    """Proposes from a model's scores, with the user's own filters.
+
+    The model's cache keeps the accepted prefix: after a fully accepted draft the next round evaluates two
+    tokens with a draft model, otherwise one. llama.cpp's own loop evaluates the whole verify batch a second time.
+    """
+
+    def __init__(self, name: str, model: Model) -> None:
+        self.name = name
+        self.model = model
+        self._sharpening = ProposalSharpening()
+
+    def prefill(self, context: Sequence[int]) -> None:
+        self.model.logits(context, 0)
+
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
+        return _ModelCursor(self.name, self.model, self._sharpening, context, sampler)
+
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        self._sharpening.learn([proposal.base for proposal in proposals], target_dists)
+
+
+class _ModelCursor:
+    """The model's place ahead of the text."""
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        sharpening: ProposalSharpening,
+        context: Sequence[int],
+        sampler: Sampler,
+    ) -> None:
+        self._name = name
+        self._model = model
+        self._ranking = model if isinstance(model, Ranking) else None
+        self._sharpening = sharpening
+        self._ahead = list(context)
+        self._reach = model.reach(context) if isinstance(model, HeadModel) else model.n_ctx
+        self._unread_n = len(context) - model.held(context)
+        self._sampler = sampler
+        self._path: Sampler | None = None
+        self._steps: list[int] = []
+
+    @property
+    def lag(self) -> int:
+        return max(1, self._unread_n) if len(self._ahead) <= self._reach else 0
+
+    def peek(self) -> NextProposal | None:
+        if len(self._ahead) >= self._model.n_ctx or len(self._ahead) > self._reach:
+            return None
+        base, favourite = self._view(self._advanced())
+        self._unread_n = 0
+        certain = favourite.prob
+        sharpening, dist = self._sharpening.of(base)
+        kind = min(_BINS - 1, int(certain * _BINS))
+        return NextProposal(self._name, dist, f"{sharpening} {kind}", 0.05 + 0.9 * certain, base, favourite)
+
+    def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
+        """The distribution that ``sampler`` makes of the model's scores, and the favourite by the scores alone."""
+        if self._ranking and isinstance(sampler, Guesser):
+            few = self._ranking.likeliest(self._ahead)
+            if few is not None:
+                return sampler.guess(few), favourite_among(few)
+        row = self._model.logits(self._ahead, 1)[0]
+        return sampler.dist(row), favourite_of(row)
+
+    def step(self, token: int) -> None:
+        self._ahead.append(token)
+        self._steps.append(token)
+        self._unread_n += 1
+
+    def _advanced(self) -> Sampler:
+        """The sampler, advanced along the proposals. It is forked only once it is needed, since some forks are dear."""
+        if self._path is None:
+            self._path = self._sampler.fork()
+        for token in self._steps:
+            self._path.accept(token)
+        self._steps.clear()
+        return self._path
+
+
+def favourite_of(row: Logits) -> Favourite:
+    """The likeliest token. Scores that are exact numbers (the tests') are probabilities already."""
+    token = int(row.argmax())
+    if row.dtype == object:
+        return Favourite(token, float(row[token]))
+    shares = row - row[token]
+    np.exp(shares, out=shares)
+    # The others are added up alone: beside the favourite's 1, what they have may be rounded away.
+    shares[token] = 0
+    return Favourite(token, 1 / (1 + float(shares.sum())))
+
+
+def favourite_among(few: Likeliest) -> Favourite:
+    """The favourite among the likeliest tokens. Its probability is a little too high, by the share of all others."""
+    favourite = favourite_of(few.scores)
+    return Favourite(int(few.ids[favourite.token]), favourite.prob)
