@@ -24,6 +24,8 @@ _PLAIN_BEFORE_N = 32
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start must not make it choosy."""
 _VALUE_RATE = 0.3
 """The weight of the latest query in what is expected of a drafter's next one."""
+_BLOCK_VALUE_RATE = 0.1
+"""The same for each proposal of a block, of which there are several to a query."""
 _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
 _TRY_WORTH_N = 64
@@ -63,12 +65,20 @@ class _DrafterValue:
     later: float = 0.5
     """Time that a further query saves if all proposals before it are accepted."""
     chance: float = 0.7
-    """The chance of a proposal after others."""
+    """The chance of a proposal after others; of any, where a query gives a block of them."""
     pause_n: int = _FIRST_PAUSE_N
     idle_n: int = 0
     """Tokens committed since its last query."""
 
+    def saw_block(self, saved: float, chance: float, *, first: bool) -> None:
+        """Learn from a proposal of a block."""
+        self.idle_n = 0
+        if first:
+            self.first += _VALUE_RATE * (saved - self.first)
+        self.chance += _BLOCK_VALUE_RATE * (chance - self.chance)
+
     def saw(self, saved: float, chance: float, *, first: bool) -> None:
+        """Learn from a proposal that was queried alone."""
         self.idle_n = 0
         if first:
             self.first += _VALUE_RATE * (saved - self.first)
@@ -146,6 +156,8 @@ class _AdaptivePlan:
         """The chance that all proposals so far are accepted."""
         self._paid: str | None = None
         """The drafter that was queried, at a price, for the proposal now in question."""
+        self._blocks: dict[str, int] = {}
+        """Drafters that computed a block of this round's proposals, with the number of places it covers."""
         self._refused = ""
         """The reason why a drafter was not queried for the proposal now in question."""
         self.limit = limit
@@ -164,7 +176,7 @@ class _AdaptivePlan:
         price = self._costs.query_s(drafter, lag) / self._costs.plain_s
         instead = self._saved(best, best, 0.0) if best else 0.0
         # Queries are worth less where the next batches are dear: no more than what a certain proposal would save here.
-        certain = self._saved(1.0, value.chance, self._costs.query_s(drafter, 1))
+        certain = self._saved(1.0, value.chance, self._costs.further_s(drafter))
         worth = min(expected * self._survival, certain)
         if worth - instead > price:
             return True
@@ -172,24 +184,35 @@ class _AdaptivePlan:
         self.why = f"{self._proposals_text()}: {self._refused}"
         return False
 
+    def block(self, drafter: str) -> int:
+        chance, row_s = self._policy.value(drafter).chance, self._costs.further_s(drafter)
+        _, further_n = self._best(chance, chance, row_s, self.limit)
+        self._blocks[drafter] = min(self.limit, self._proposed_n + max(1, further_n))
+        return self._blocks[drafter]
+
     def queried(self, query: DrafterQuery) -> None:
         self._paid = query.drafter
-        self._costs.observe_query(query.drafter, query.lag, query.spent_s)
+        self._costs.observe_query(query.drafter, query.lag, query.spent_s, query.proposals_n)
 
     def chance(self, proposal: NextProposal) -> float:
         chance = self._policy.likelihoods.of(proposal)
-        if self._paid == proposal.drafter:
-            value, step_s = self._policy.value(proposal.drafter), self._costs.query_s(proposal.drafter, 1)
-            saved = self._saved(chance, value.chance, step_s) / self._survival
-            value.saw(saved, chance, first=self._proposed_n == 0)
+        drafter = proposal.drafter
+        if self._paid == drafter or drafter in self._blocks:
+            value = self._policy.value(drafter)
+            saved = self._saved(chance, value.chance, self._costs.further_s(drafter)) / self._survival
+            saw = value.saw_block if drafter in self._blocks else value.saw
+            saw(saved, chance, first=self._proposed_n == 0)
+            self._paid = drafter
         return chance
 
     def should_propose(self, chance: float) -> bool:
         paid, self._paid = self._paid, None
-        later, step_s = chance, 0.0
+        later, step_s, until = chance, 0.0, self.limit
         if paid:
-            later, step_s = self._policy.value(paid).chance, self._costs.query_s(paid, 1)
-        if self._saved(chance, later, step_s) <= 0:
+            later = self._policy.value(paid).chance
+            until = self._blocks.get(paid, self.limit)
+            step_s = 0.0 if paid in self._blocks else self._costs.further_s(paid)
+        if self._best(chance, later, step_s, until)[0] <= 0:
             instead = f", and {self._refused}" if self._refused else ""
             undoing = " and for taking back what is refused" if self._costs.rollback_s else ""
             self.why = f"{self._proposals_text()}: the next has {chance:.0%}, too little for the pass{undoing}{instead}"
@@ -213,20 +236,25 @@ class _AdaptivePlan:
         return f"{self._proposed_n} proposals, all accepted with {self._survival:.0%}"
 
     def _saved(self, chance: float, later: float, step_s: float) -> float:
-        """The time that the best number of further proposals saves, in plain tokens' time; at least 0.
+        """The time that the best number of further proposals saves, in plain tokens' time; at least 0."""
+        return self._best(chance, later, step_s, self.limit)[0]
 
-        The next has this chance, each further one the chance ``later`` and a price of ``step_s``.
+    def _best(self, chance: float, later: float, step_s: float, until: int) -> tuple[float, int]:
+        """The best number of further proposals, with the time that it saves, in plain tokens' time; (0, 0) if none.
+
+        The next has this chance, each further one the chance ``later`` and a price of ``step_s``; the round has at
+        most ``until``.
         """
         batch = self._proposed_n + 1
         now_s = self._costs.round_s(batch)
-        best, gained, survival, spent_s = 0.0, 0.0, self._survival * chance, 0.0
+        best, best_n, gained, survival, spent_s = 0.0, 0, 0.0, self._survival * chance, 0.0
         token_s, rollback_s = 1 / self._rate, self._costs.rollback_s
-        for round_s in self._costs.larger(batch, self.limit - self._proposed_n):
+        for further_n, round_s in enumerate(self._costs.larger(batch, until - self._proposed_n), 1):
             gained += survival
             refusal = self._survival - survival  # how much likelier it is that something is refused
             saved_s = gained * token_s - spent_s - round_s + now_s - rollback_s * refusal
             if saved_s > best:
-                best = saved_s
+                best, best_n = saved_s, further_n
             survival *= later
             spent_s += step_s
-        return best / self._costs.plain_s
+        return best / self._costs.plain_s, best_n

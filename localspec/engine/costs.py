@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -19,6 +19,8 @@ _OWN_RATE, _ALONE_RATE = 0.12, 0.01
 """The rates at which the price of one batch size follows in addition: shortly after a plain round, and otherwise."""
 _QUERY_RATE = 0.12
 """The rate at which the price of a query follows."""
+_FEW_N = 8
+"""A query that reads more tokens tells the price of catching up, one that reads no more the price of a step."""
 _NEAR_N = 8
 """Rounds for which a plain round tells the machine's speed; without it a dear batch looks like a slow machine."""
 _CLEARLY = 0.93
@@ -31,7 +33,7 @@ _TAUGHT_N = 24
 
 @dataclass(slots=True)
 class QueryCost:
-    """The price of querying a drafter for its next proposal."""
+    """The price of querying a drafter for its next proposal, or for a block of them."""
 
     step_s: float
     """Seconds for reading one token and giving the next proposal."""
@@ -39,21 +41,33 @@ class QueryCost:
     """Seconds for each token more that is read on the way."""
     singly_n: int = 1
     """The most tokens that are read one by one, each at the price of a step."""
+    row_s: float | None = None
+    """Seconds for each proposal more in the same query, if the drafter gives several at once."""
 
-    def of(self, lag: int) -> float:
-        """Seconds for a query that reads ``lag`` tokens first."""
-        return lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s
+    @property
+    def further_s(self) -> float:
+        """Seconds for a proposal after the first."""
+        return self.step_s if self.row_s is None else self.row_s
+
+    def of(self, lag: int, proposals_n: int = 1) -> float:
+        """Seconds for a query that reads ``lag`` tokens first and gives ``proposals_n`` proposals."""
+        rows_s = (proposals_n - 1) * (self.row_s or 0.0)
+        return rows_s + (lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s)
 
     def scaled(self, factor: float) -> QueryCost:
         """The same on a machine that takes ``factor`` times as long."""
-        return QueryCost(self.step_s * factor, self.catch_up_s * factor, self.singly_n)
+        row_s = None if self.row_s is None else self.row_s * factor
+        return replace(self, step_s=self.step_s * factor, catch_up_s=self.catch_up_s * factor, row_s=row_s)
 
-    def observe(self, lag: int, spent_s: float) -> None:
+    def observe(self, lag: int, spent_s: float, proposals_n: int = 1) -> None:
         """Learn that a query took ``spent_s``."""
-        if 1 <= lag <= self.singly_n:
-            self.step_s *= _drift(spent_s / (lag * self.step_s), _QUERY_RATE)
-        elif lag > 8:
-            rest = max(spent_s - self.step_s, self.step_s) / (lag - 1)
+        if 1 <= lag <= max(self.singly_n, _FEW_N):
+            drift = _drift(spent_s / self.of(lag, proposals_n), _QUERY_RATE)
+            self.step_s *= drift
+            if self.row_s is not None:
+                self.row_s *= drift
+        elif lag > _FEW_N:
+            rest = max(spent_s - self.of(1, proposals_n), self.step_s) / (lag - 1)
             self.catch_up_s *= _drift(rest / self.catch_up_s, _QUERY_RATE)
 
 
@@ -118,10 +132,15 @@ class Costs:
         if cost := self.queries.get(drafter):
             cost.singly_n = n
 
-    def query_s(self, drafter: str, lag: int) -> float:
+    def query_s(self, drafter: str, lag: int, proposals_n: int = 1) -> float:
         """Seconds for a query; 0 for a drafter without a price."""
         cost = self.queries.get(drafter)
-        return cost.of(lag) if cost else 0.0
+        return cost.of(lag, proposals_n) if cost else 0.0
+
+    def further_s(self, drafter: str) -> float:
+        """Seconds for a proposal after the first; 0 for a drafter without a price."""
+        cost = self.queries.get(drafter)
+        return cost.further_s if cost else 0.0
 
     def price(self, batch: int) -> float:
         """The next round's price, with ``batch`` tokens and drafting apart, in plain rounds."""
@@ -142,10 +161,10 @@ class Costs:
             self._table[batch] *= _drift(surprise, _OWN_RATE if self._plain_ago_n <= _NEAR_N else _ALONE_RATE)
         self._seen_n[batch] += 1
 
-    def observe_query(self, drafter: str, lag: int, spent_s: float) -> None:
+    def observe_query(self, drafter: str, lag: int, spent_s: float, proposals_n: int = 1) -> None:
         """Learn that a query took ``spent_s``."""
         if cost := self.queries.get(drafter):
-            cost.observe(lag, spent_s)
+            cost.observe(lag, spent_s, proposals_n)
 
     def scaled(self, factor: float) -> Costs:
         """The same on a machine that takes ``factor`` times as long today."""
@@ -171,7 +190,10 @@ class Costs:
         """The measured costs for the disk, without what rounds have taught since."""
         return {
             "rounds_s": {str(batch): seconds for batch, seconds in self.rounds_s.items()},
-            "looks": {name: [cost.step_s, cost.catch_up_s] for name, cost in self.queries.items()},
+            "looks": {
+                name: [cost.step_s, cost.catch_up_s] + ([] if cost.row_s is None else [cost.row_s])
+                for name, cost in self.queries.items()
+            },
             "rollback_s": self.rollback_s,
         }
 
@@ -179,7 +201,10 @@ class Costs:
     def from_dict(data: Mapping[str, Any]) -> Costs:
         """Undo ``to_dict``. Raises KeyError, TypeError or ValueError if it is something else."""
         rounds = {int(batch): float(seconds) for batch, seconds in data["rounds_s"].items()}
-        queries = {str(name): QueryCost(float(step), float(more)) for name, (step, more) in data["looks"].items()}
+        queries = {
+            str(name): QueryCost(float(step), float(more), row_s=float(row[0]) if row else None)
+            for name, (step, more, *row) in data["looks"].items()
+        }
         rollback_s = float(data["rollback_s"])
         if 1 not in rounds or min(rounds.values()) <= 0 or any(query.step_s <= 0 for query in queries.values()):
             raise ValueError("these are no costs")

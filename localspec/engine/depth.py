@@ -77,5 +77,8 @@ class _FixedPlan:
     def should_propose(self, chance: float) -> bool:
         return True
 
+    def block(self, drafter: str) -> int:
+        return self.limit
+
     def queried(self, query: DrafterQuery) -> None:
         """Nothing to learn."""

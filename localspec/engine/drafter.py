@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Dist, Rng
@@ -82,6 +82,15 @@ class DraftCursor(Protocol):
 
     def step(self, token: int) -> None:
         """Move on by ``token``, which this drafter or another proposed."""
+        ...
+
+
+@runtime_checkable
+class BlockCursor(DraftCursor, Protocol):
+    """A cursor whose drafter computes proposals of several places at once; ``lag`` is 0 as long as some are left."""
+
+    def size_block(self, n: int) -> int:
+        """Have the next query compute the round's first ``n`` proposals; returns how many it will, at most as many."""
         ...
 
 

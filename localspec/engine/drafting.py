@@ -14,7 +14,7 @@ from typing import Protocol
 
 from localspec.base.errors import LocalSpecError
 from localspec.engine.dist import Rng
-from localspec.engine.drafter import Draft, DraftCursor, Drafter, NextProposal
+from localspec.engine.drafter import BlockCursor, Draft, DraftCursor, Drafter, NextProposal
 from localspec.engine.sampling import Sampler
 
 
@@ -26,6 +26,8 @@ class DrafterQuery:
     lag: int
     """Tokens that the drafter read for it."""
     spent_s: float
+    proposals_n: int = 1
+    """Proposals that it gave: several from a drafter that computes a block of them."""
 
 
 class Plan(Protocol):
@@ -46,6 +48,10 @@ class Plan(Protocol):
 
     def should_propose(self, chance: float) -> bool:
         """True if a proposal with this chance may follow those before it; it then counts as proposed."""
+        ...
+
+    def block(self, drafter: str) -> int:
+        """The number of this round's proposals, from the first on, that ``drafter`` had best compute at once."""
         ...
 
     def queried(self, query: DrafterQuery) -> None:
@@ -99,7 +105,10 @@ def _best(
 
 def _queried(name: str, cursor: DraftCursor, plan: Plan) -> NextProposal | None:
     lag, started = cursor.lag, time.perf_counter()
+    proposals_n = 1
+    if lag and isinstance(cursor, BlockCursor):
+        proposals_n = cursor.size_block(plan.block(name))
     proposal = cursor.peek()
     if lag:
-        plan.queried(DrafterQuery(name, lag, time.perf_counter() - started))
+        plan.queried(DrafterQuery(name, lag, time.perf_counter() - started, proposals_n))
     return proposal

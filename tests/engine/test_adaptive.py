@@ -38,6 +38,10 @@ class World:
     seed: int = 1
     rollback_s: float = 0.0
     """What every round pays that follows a refusal."""
+    row_s: float | None = None
+    """The price of each further proposal of a block; None for a draft that guesses token by token."""
+    longest: int = DEEPEST
+    """The largest block."""
 
     def play(self, policy: AdaptiveDepth | None, fixed: int = 0, tokens_n: int = 3000) -> float:
         """Tokens a second under a policy, or at a fixed depth."""
@@ -50,16 +54,22 @@ class World:
             proposals: list[NextProposal] = []
             right: list[bool] = []
             plan = policy.plan(DEEPEST) if policy else None
+            block_n = 0
             while len(proposals) < (plan.limit if plan else fixed):
-                if plan and not plan.should_query("draft", 1, 0.0):
-                    break
-                drafted_s += self.step_s
+                if len(proposals) >= block_n:
+                    if block_n or (plan and not plan.should_query("draft", 1, 0.0)):
+                        break
+                    spent_s = self.step_s
+                    if self.row_s is not None:
+                        block_n = min(self.longest, plan.block("draft") if plan else fixed)
+                        spent_s += (block_n - 1) * self.row_s
+                    if plan:
+                        plan.queried(DrafterQuery("draft", 1, spent_s, max(1, block_n)))
+                    drafted_s += spent_s
                 sure = self.surenesses[(done_n + len(proposals)) % len(self.surenesses)]
                 proposal = NextProposal("draft", Dist.point(0), f"{sure:.1f}", sure)
-                if plan:
-                    plan.queried(DrafterQuery("draft", 1, self.step_s))
-                    if not plan.should_propose(plan.chance(proposal)):
-                        break
+                if plan and not plan.should_propose(plan.chance(proposal)):
+                    break
                 proposals.append(proposal)
                 right.append(chance.random() < sure)
             accepted = next((n for n, ok in enumerate(right) if not ok), len(right))
@@ -73,7 +83,7 @@ class World:
         return done_n / clock_s
 
     def policy(self) -> AdaptiveDepth:
-        queries = {"draft": QueryCost(self.step_s, self.step_s / 10)}
+        queries = {"draft": QueryCost(self.step_s, self.step_s / 10, row_s=self.row_s)}
         return AdaptiveDepth(Costs(self.rounds_s, queries, self.rollback_s), DEEPEST)
 
 
@@ -96,6 +106,67 @@ def test_it_beats_every_fixed_depth_where_texts_differ() -> None:
     """Stretches where the draft is sure, and stretches where it is lost."""
     world = World(STAIRS, [0.97] * 120 + [0.05] * 120)
     assert world.play(world.policy()) > 1.1 * max(world.play(None, fixed) for fixed in range(16))
+
+
+@pytest.mark.parametrize("rounds_s", [FLAT, STEEP, STAIRS], ids=["flat", "steep", "stairs"])
+@pytest.mark.parametrize("surenesses", [[0.02], [0.5], [0.9], [0.97] * 40 + [0.1] * 40, [0.95, 0.9, 0.3]])
+@pytest.mark.parametrize(("step_s", "row_s"), [(0.1, 0.0), (0.3, 0.02), (0.1, 0.1)])
+def test_with_blocks_it_keeps_up_with_the_best_fixed_block(
+    rounds_s: dict[int, float], surenesses: list[float], step_s: float, row_s: float
+) -> None:
+    """Whether further proposals of a block cost nothing, something, or as much as the first."""
+    world = World(rounds_s, surenesses, step_s=step_s, row_s=row_s)
+    best = max(world.play(None, fixed) for fixed in (0, 1, 2, 3, 4, 5, 7, 11, 15))
+    assert world.play(world.policy()) > 0.875 * best
+
+
+def test_a_block_is_worth_a_price_that_one_proposal_is_not() -> None:
+    """More than half a token's time is too much for a guess, and little for a block of them."""
+    singly, block = World(FLAT, [0.8], step_s=0.7), World(FLAT, [0.8], step_s=0.7, row_s=0.0)
+    assert singly.play(singly.policy()) < 1.05
+    assert block.play(block.policy()) > 2.0
+
+
+def test_only_the_first_query_of_a_block_is_paid_for() -> None:
+    """However many proposals are taken from it."""
+    policy = World(FLAT, [0.9], step_s=0.5, row_s=0.01).policy()
+    before = policy.costs.queries["draft"]
+    step_s, plan = before.step_s, policy.plan(8)
+    assert plan.should_query("draft", 3, 0.0)
+    block_n = plan.block("draft")
+    assert block_n > 1
+    plan.queried(DrafterQuery("draft", 3, before.of(3, block_n), block_n))
+    for _ in range(block_n):
+        assert plan.should_query("draft", 0, 0.0)
+        assert plan.should_propose(plan.chance(NextProposal("draft", Dist.point(0), "kind", 0.9)))
+    assert policy.costs.queries["draft"].step_s == pytest.approx(step_s)
+
+
+@pytest.mark.parametrize(("rounds_s", "row_s"), [(FLAT, 0.0), (FLAT, 0.05), (STAIRS, 0.05)])
+def test_a_block_is_as_large_as_pays(rounds_s: dict[int, float], row_s: float) -> None:
+    """Larger where proposals are likelier, and again so after a hard stretch; never larger than the round."""
+    policy = World(rounds_s, [0.9], row_s=row_s).policy()
+
+    def sized(sure: float) -> int:
+        for _ in range(60):
+            plan = policy.plan(12)
+            plan.queried(DrafterQuery("draft", 1, STEP_S, plan.block("draft")))
+            for _ in range(plan.block("draft")):
+                plan.chance(NextProposal("draft", Dist.point(0), f"{sure}", sure))
+        return policy.plan(12).block("draft")
+
+    sizes = [sized(sure) for sure in (0.97, 0.3, 0.97)]
+    assert sizes[0] == sizes[2] > sizes[1] >= 1
+    assert policy.plan(3).block("draft") <= 3
+
+
+def test_a_block_begins_with_what_others_proposed() -> None:
+    """It covers the places from the round's first on, so one that is computed late is the larger."""
+    policy = World(FLAT, [0.9], row_s=0.3).policy()
+    policy.value("draft").chance = 0.3
+    plan = policy.plan(8)
+    assert [plan.should_propose(0.99) for _ in range(3)] == [True] * 3
+    assert plan.block("draft") == 3 + policy.plan(8).block("draft")
 
 
 @pytest.mark.parametrize("surenesses", [[0.02], [0.9], [0.97] * 40 + [0.1] * 40])
@@ -386,9 +457,14 @@ class TestCosts:
         assert costs.pad() == {3: 4, 7: 8}
         assert [costs.round_s(batch) for batch in range(1, 9)] == [20, 33, 32, 32, 46, 61, 58, 58]
 
-    def test_they_survive_the_disk(self) -> None:
-        costs = Costs(STAIRS, {"draft": QueryCost(0.1, 0.01)}, 0.25)
+    @pytest.mark.parametrize("row_s", [None, 0.002])
+    def test_they_survive_the_disk(self, row_s: float | None) -> None:
+        costs = Costs(STAIRS, {"draft": QueryCost(0.1, 0.01, row_s=row_s)}, 0.25)
         assert Costs.from_dict(costs.to_dict()) == costs
+
+    def test_a_query_of_two_numbers_is_read_as_before(self) -> None:
+        data = {"rounds_s": {"1": 1.0}, "looks": {"draft": [0.1, 0.01]}, "rollback_s": 0.0}
+        assert Costs.from_dict(data).queries == {"draft": QueryCost(0.1, 0.01)}
 
     @pytest.mark.parametrize(
         "data",
@@ -414,6 +490,26 @@ class TestCosts:
         for _ in range(200):
             cost.observe(1, 3.0)
         assert (cost.step_s, cost.catch_up_s) == pytest.approx((3.0, 0.2), rel=0.01)
+
+    def test_a_look_that_reads_few_tokens_on_the_way_tells_what_a_step_costs(self) -> None:
+        """A head reads all that was accepted before it guesses on, so it never reads one alone."""
+        cost = QueryCost(1.0, 0.1)
+        for _ in range(200):
+            cost.observe(3, 2.4)
+        assert (cost.of(3), cost.catch_up_s) == pytest.approx((2.4, 0.1), rel=0.01)
+
+    def test_a_block_costs_its_rows(self) -> None:
+        """They follow what looks cost, and the speed of the day."""
+        cost = QueryCost(1.0, 0.1, row_s=0.2)
+        assert [cost.of(lag, n) for lag, n in ((1, 1), (1, 6), (11, 6))] == [1, 2, 3]
+        for _ in range(200):
+            cost.observe(1, 4.0, 6)
+        assert (cost.step_s, cost.further_s, cost.catch_up_s) == pytest.approx((2.0, 0.4, 0.1), rel=0.01)
+        for _ in range(200):
+            cost.observe(21, 8.0, 6)
+        assert (cost.step_s, cost.further_s, cost.catch_up_s) == pytest.approx((2.0, 0.4, 0.2), rel=0.01)
+        half = cost.scaled(0.5)
+        assert (half.step_s, half.further_s, half.catch_up_s) == pytest.approx((1.0, 0.2, 0.1), rel=0.01)
 
     def test_a_lag_is_paid_for_by_the_token(self) -> None:
         cost = QueryCost(1.0, 0.1)

@@ -81,6 +81,9 @@ class WhimPlan:
         self.number += 1
         return rng > 0.3 or self.number % 4 > 0
 
+    def block(self, drafter: str) -> int:
+        return 1 + self.number % self.limit
+
     def queried(self, query: DrafterQuery) -> None:
         self.number += query.lag
 
@@ -228,6 +231,9 @@ def test_the_more_promising_outlook_proposes() -> None:
         def should_propose(self, rng: float) -> bool:
             return rng == 0.8
 
+        def block(self, drafter: str) -> int:
+            return 1
+
         def queried(self, query: DrafterQuery) -> None:
             pass
 
@@ -260,6 +266,9 @@ class Noting:
 
     def should_propose(self, rng: float) -> bool:
         return rng >= self.least
+
+    def block(self, drafter: str) -> int:
+        return self.limit
 
     def queried(self, query: DrafterQuery) -> None:
         self.told.append((query.drafter, query.lag))
