@@ -8,7 +8,7 @@ class's ``exit_code``. The tree::
     +-- InputError              3   the prompt or another input is unusable (empty, not text)
     +-- NotFoundError           4   no such file, no such pair
     +-- ModelFileError          5   the file is not a GGUF, is truncated, or llama.cpp refuses it
-    +-- PairMismatchError       6   target and draft do not share a vocabulary
+    +-- PairMismatchError       6   target and draft do not fit each other
     +-- CapacityError           7   the context or the memory is too small
     +-- EngineError             8   the engine process stopped
     +-- ConfigError             9   a configuration file cannot be read
@@ -74,7 +74,7 @@ class ModelFileError(LocalSpecError):
 
 
 class PairMismatchError(LocalSpecError):
-    """Target and draft with different vocabularies."""
+    """Target and draft with different vocabularies, or a head of another target."""
 
     exit_code = 6
     meaning = "target and draft do not fit each other"

@@ -13,6 +13,9 @@ from localspec.gguf.header import GgufHeader
 DRAFT, MTP, EAGLE3, DFLASH = "draft", "mtp", "eagle3", "dflash"
 """The kinds of drafters that a file can hold; the first is a model of its own."""
 
+DRAFT_TOKENS = "d2t"
+"""The tensor with the target's token for each output of a head that proposes a part of the vocabulary."""
+
 _BY_ARCHITECTURE = {"eagle3": EAGLE3, "dflash": DFLASH, "gemma4-assistant": MTP}
 _WORDS = {DRAFT: "a model of its own", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
 _DSPARK_TENSOR = "markov_w1.weight"

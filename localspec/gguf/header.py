@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ class GgufHeader:
     size_bytes: int
     """The actual size of the file."""
     vocabulary: Vocabulary
+    draft_tokens: array[int] | None = field(default=None, repr=False)
+    """The target's token for each output of a draft head; None if it has one for every token, or was not read."""
 
     def text(self, key: str) -> str | None:
         """The text under ``key``; None if it is missing or of another type."""

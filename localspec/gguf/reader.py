@@ -10,16 +10,18 @@ import stat
 import sys
 from array import array
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from struct import Struct
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from localspec.base.errors import ModelFileError, NotFoundError
+from localspec.gguf.draft_heads import DRAFT_TOKENS
 from localspec.gguf.header import GgufHeader
 from localspec.gguf.lookalikes import guess
 from localspec.gguf.metadata import Value, get
 from localspec.gguf.soundness import UNFINISHED, check_sound
-from localspec.gguf.tensors import TensorInfo
+from localspec.gguf.tensors import I64, TensorInfo
 from localspec.gguf.vocabulary import vocabulary
 
 MAX_HEADER_BYTES = 64 * 2**20
@@ -45,7 +47,7 @@ class Readable(Protocol):
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Read the header of a file on disk.
+    """Read the header of a file on disk, and the list of tokens of a draft head that has one.
 
     Raises NotFoundError if it is missing, ModelFileError if it is not a complete GGUF.
     """
@@ -55,7 +57,8 @@ def read_header(path: Path) -> GgufHeader:
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise ModelFileError(f"{path} is {kind}.", "Give the path of a .gguf file.")
         with path.open("rb") as file:
-            return parse_header(file, source=path.name, size_bytes=status.st_size)
+            header = parse_header(file, source=path.name, size_bytes=status.st_size)
+            return _with_draft_tokens(header, file)
     except (FileNotFoundError, NotADirectoryError) as error:
         hint = "It is a link to a missing file; download that again." if path.is_symlink() else "Check the path."
         raise NotFoundError(f"There is no file {path}.", hint) from error
@@ -92,6 +95,17 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
         raise cursor.damaged(f"it claims {layers:,} layers")
     check_sound(header)
     return header
+
+
+def _with_draft_tokens(header: GgufHeader, file: BinaryIO) -> GgufHeader:
+    tensor = next((tensor for tensor in header.tensors if tensor.name == DRAFT_TOKENS), None)
+    if tensor is None or tensor.type_id != I64 or tensor.n_elements > MAX_STRINGS:
+        return header
+    file.seek(header.data_offset + tensor.offset)
+    tokens = array("q", file.read(tensor.size_bytes))
+    if sys.byteorder == "big":
+        tokens.byteswap()
+    return replace(header, draft_tokens=tokens)
 
 
 def _alignment(cursor: _Cursor, metadata: Mapping[str, Value]) -> int:

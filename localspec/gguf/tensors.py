@@ -29,6 +29,8 @@ class TensorInfo:
         return self.n_elements // block_elements * block_bytes
 
 
+I64 = 27
+"""ggml's number of the type of 64-bit integers."""
 TENSOR_TYPES = {
     0: ("F32", 1, 4),
     1: ("F16", 1, 2),
@@ -55,7 +57,7 @@ TENSOR_TYPES = {
     24: ("I8", 1, 1),
     25: ("I16", 1, 2),
     26: ("I32", 1, 4),
-    27: ("I64", 1, 8),
+    I64: ("I64", 1, 8),
     28: ("F64", 1, 8),
     29: ("IQ1_M", 256, 56),
     30: ("BF16", 1, 2),

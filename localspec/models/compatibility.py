@@ -1,8 +1,8 @@
 """The compatibility of a target and a draft, by llama.cpp's rules, with the reason for a refusal.
 
-Two models fit when a token id means the same text to both. llama.cpp refuses the same pairs, without a reason. Draft
-heads are not models and fit nothing here. Headers are enough, so a pair can be checked before it is downloaded. Speed
-is not judged.
+Two models fit when a token id means the same text to both. llama.cpp refuses the same pairs, without a reason. A draft
+head must also read what its target gives (``heads.py``). Headers are enough, so a pair can be checked before it is
+downloaded. Speed is not judged.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from localspec.base.errors import PairMismatchError
+from localspec.base.errors import ModelFileError, PairMismatchError
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
 from localspec.gguf.vocabulary import as_llama_cpp
+from localspec.models.heads import head_misfit
 
 MAX_SIZE_DIFFERENCE = 128
 """The largest accepted difference in vocabulary size; Qwen2.5's models differ by exactly that."""
@@ -24,6 +25,7 @@ FIRST_COMPARED_ID = 5
 _CHOOSE_ANOTHER = (
     "As the draft, choose a smaller model of the target's family; `localspec pairs list` shows pairs that fit."
 )
+_CHOOSE_HEAD = "Choose the head that was made for this target; `localspec pairs list` shows pairs that fit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +44,48 @@ class Compatibility:
         return not self.reason
 
 
+def check_target(header: GgufHeader) -> None:
+    """Raise ModelFileError for a file of draft heads, which is no model of its own."""
+    if drafter_kind(header) != DRAFT:
+        raise ModelFileError(
+            f"{header.source} cannot be a target: it is not a model of its own but {drafter_in_words(header)}.",
+            "Name it with --draft, and the model that it was made for with --target.",
+        )
+
+
 def check_match(target: GgufHeader, draft: GgufHeader) -> None:
     """Raise PairMismatchError, naming the first token that differs, unless ``draft`` fits ``target``."""
     verdict = judge_match(target, draft)
     if not verdict.fits:
-        raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", _CHOOSE_ANOTHER)
+        hint = _CHOOSE_ANOTHER if drafter_kind(draft) == DRAFT else _CHOOSE_HEAD
+        raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", hint)
 
 
 def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
-    """Judge whether ``draft`` can propose tokens for ``target``."""
-    for header, role in ((target, "target"), (draft, "draft")):
-        if drafter_kind(header) != DRAFT:
-            heads = drafter_in_words(header)
-            return Compatibility(f"the {role} is not a model of its own but {heads}, which LocalSpec cannot run yet")
-    ours, theirs = target.vocabulary, draft.vocabulary
-    token_id = _first_difference(ours.tokens, theirs.tokens)
-    reasons = [reason for rule in _RULES if (reason := rule(ours, theirs))][:1]
+    """Judge whether ``draft``, a smaller model or a head, can propose tokens for ``target``."""
+    if drafter_kind(target) != DRAFT:
+        return Compatibility(f"the target is not a model of its own but {drafter_in_words(target)}")
+    is_head = drafter_kind(draft) != DRAFT
+    if is_head and (misfit := head_misfit(target, draft)):
+        return Compatibility(misfit)
+    if not is_head or draft.vocabulary.tokens:
+        # A head reads tokens and never a text, so that it may begin and end one as it likes.
+        reason, token_id = _misfit(target.vocabulary, draft.vocabulary, (_same_kind,) if is_head else _RULES)
+        if reason:
+            return Compatibility(reason, token_id)
+    warnings = [] if is_head else _differences(target, draft)
+    recurrent = _recurrent(target, "target") + ([] if is_head else _recurrent(draft, "draft"))
+    return Compatibility(warnings=(*warnings, *recurrent))
+
+
+def _misfit(target: Vocabulary, draft: Vocabulary, rules: tuple[_Rule, ...]) -> tuple[str, int | None]:
+    """The reason why the vocabularies differ, empty if they do not, and the first token that does."""
+    reasons = [reason for rule in rules if (reason := rule(target, draft))][:1]
+    token_id = _first_difference(target.tokens, draft.tokens)
     if token_id is not None:
-        texts = _shown(ours.tokens[token_id]), _shown(theirs.tokens[token_id])
+        texts = _shown(target.tokens[token_id]), _shown(draft.tokens[token_id])
         reasons.append(f"token {token_id} is {texts[0]} in the target and {texts[1]} in the draft")
-    if reasons:
-        return Compatibility("; ".join(reasons), token_id)
-    return Compatibility(warnings=tuple(_warnings(target, draft)))
+    return "; ".join(reasons), token_id
 
 
 def _same_kind(target: Vocabulary, draft: Vocabulary) -> str:
@@ -96,7 +118,8 @@ def _similar_size(target: Vocabulary, draft: Vocabulary) -> str:
     return f"the target knows {ours:,} tokens, the draft {theirs:,}; they may differ by {MAX_SIZE_DIFFERENCE}"
 
 
-_RULES: tuple[Callable[[Vocabulary, Vocabulary], str], ...] = (_same_kind, _same_start, _same_end, _similar_size)
+_Rule = Callable[[Vocabulary, Vocabulary], str]
+_RULES: tuple[_Rule, ...] = (_same_kind, _same_start, _same_end, _similar_size)
 
 
 def _first_difference(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int | None:
@@ -107,7 +130,8 @@ def _first_difference(ours: tuple[str, ...], theirs: tuple[str, ...]) -> int | N
     return next(differing, None)
 
 
-def _warnings(target: GgufHeader, draft: GgufHeader) -> list[str]:
+def _differences(target: GgufHeader, draft: GgufHeader) -> list[str]:
+    """Warnings of differences between two models that cost acceptance."""
     warnings = []
     ours, theirs = (_turn_end(header.vocabulary) for header in (target, draft))
     if ours != theirs:
@@ -119,14 +143,17 @@ def _warnings(target: GgufHeader, draft: GgufHeader) -> list[str]:
     if target.chat_template not in (None, draft.chat_template):
         lack = "no chat template" if draft.chat_template is None else "another chat template than the target"
         warnings.append(f"The draft has {lack}: its acceptance may be lower than it could be.")
-    for header, role in ((target, "target"), (draft, "draft")):
-        network = Hyperparameters(header)
-        if network.has_states and not network.takes_snapshots:
-            warnings.append(
-                f"The {role} has a recurrent state that llama.cpp cannot roll back ({header.architecture}): "
-                "after a rejected proposal, a few tokens are evaluated again."
-            )
     return warnings
+
+
+def _recurrent(header: GgufHeader, role: str) -> list[str]:
+    network = Hyperparameters(header)
+    if network.takes_snapshots or not network.has_states:
+        return []
+    return [
+        f"The {role} has a recurrent state that llama.cpp cannot roll back ({header.architecture}): "
+        "after a rejected proposal, a few tokens are evaluated again."
+    ]
 
 
 def _turn_end(vocabulary: Vocabulary) -> int | None:

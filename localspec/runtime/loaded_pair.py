@@ -32,7 +32,8 @@ from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.engine.tally import Tally
 from localspec.gguf import GgufHeader, read_header
-from localspec.models.compatibility import check_match
+from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
+from localspec.models.compatibility import check_match, check_target
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Message, ReplyOptions
@@ -200,10 +201,15 @@ def _read_headers(options: LoadOptions) -> _Headers:
     """Everything that can be refused without loading gigabytes is refused here."""
     target = read_header(options.target)
     draft = read_header(options.draft) if options.draft else None
+    check_target(target)
     _check_speaks(target)
     if draft:
         _check_speaks(draft)
         check_match(target, draft)
+        if drafter_kind(draft) != DRAFT:
+            raise ModelFileError(
+                f"{draft.source} is {drafter_in_words(draft)}, which LocalSpec cannot run yet.", "Use a draft model."
+            )
     return _Headers(target, draft)
 
 
