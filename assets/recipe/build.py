@@ -14,6 +14,7 @@ from pathlib import Path
 
 import distill
 import export
+import template
 import tokenizer as tokens
 import torch
 import train
@@ -41,7 +42,7 @@ def stage(result: Path, make: Callable[[Path], None]) -> Path:
 
 
 def make_tokenizer(path: Path) -> None:
-    tokens.train(map(tokens.render, chats(VOCABULARY_TEXT))).save(str(path))
+    tokens.train(map(template.render, chats(VOCABULARY_TEXT))).save(str(path))
 
 
 def encoded(tokenizer: Tokenizer, text: Text) -> Corpus:

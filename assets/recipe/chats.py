@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
+import product
 import refusals
 import smalltalk
+import template
+import toolcalls
 import tour
 from copying import drilling, editing, records, repeating
 from counts import counting, sums, tables
@@ -22,6 +25,9 @@ FAMILIES: dict[str, tuple[Family, float]] = {
     "speculation": (tour.speculation, 22),
     "pairs": (tour.pairs, 11),
     "self": (tour.self, 10),
+    "commands": (tour.commands, 26),
+    "shell": (tour.shell, 10),
+    "without tools": (toolcalls.without, 2),
     "smalltalk": (smalltalk.smalltalk, 9),
     "outside": (refusals.outside, 19),
     "counting": (counting, 13),
@@ -64,6 +70,16 @@ PLAIN_SYSTEM = (
     "Use Markdown.",
     "Think before you answer.",
 )
+TOOL_SYSTEM = (
+    "You can call tools.",
+    "Use tools when they help.",
+    "You have access to tools.",
+    "You are a helpful assistant with tools.",
+    "Call a tool if you need one.",
+    "You may call one tool at a time.",
+)
+TOOLS = 0.075
+"""The share of chats that list tools."""
 BRIEF_SYSTEM = (
     "Answer briefly.",
     "Be brief.",
@@ -102,10 +118,26 @@ def turns(rng: Random, style: Style, drill: float) -> list[Turn]:
     return family(rng, style)
 
 
+def tooled(rng: Random, style: Style, tools: toolcalls.Tools) -> list[Turn]:
+    """A turn of a chat that lists tools: most ask for what tools know, the others for what needs none."""
+    if rng.random() < 0.72:
+        return toolcalls.asking(rng, style, tools)
+    while True:
+        said = turns(rng, style, 0.0)
+        if not tools.clock or not any(turn.reply in (refusals.REPLIES["now"], refusals.BRIEF) for turn in said):
+            return said
+
+
 def chat(rng: Random, parts: int, drill: float = 0.0) -> Chat:
     """A conversation of so many parts; a part is a family's turn with its follow-ups."""
     prompt, style = system(rng)
-    said = [turn for _ in range(parts) for turn in turns(rng, style, drill)]
+    if rng.random() < TOOLS:
+        tools = toolcalls.tools(rng)
+        prompt = rng.choice(TOOL_SYSTEM) if rng.random() < 0.2 and not style.brief else prompt
+        prompt = template.listed(prompt, tools.listed)
+        said = [turn for _ in range(parts) for turn in tooled(rng, style, tools)]
+    else:
+        said = [turn for _ in range(parts) for turn in turns(rng, style, drill)]
     messages = [{"role": "system", "content": prompt}] if prompt else []
     for turn in said:
         messages += [{"role": "user", "content": turn.ask}, {"role": "assistant", "content": turn.reply}]
@@ -134,10 +166,20 @@ LONG = Text(1_000, 22, longest=10, single=0.0)
 
 def known_replies() -> frozenset[str]:
     """The replies that are the same whenever they are given."""
-    told = {reply for topic in tour.TOPICS for reply in (topic.answer, topic.brief, topic.more, topic.why, topic.off)}
+    topics = (*tour.TOPICS, *product.topics().values())
+    told = {reply for topic in topics for reply in (topic.answer, topic.brief, topic.more, topic.why, topic.off)}
     small = {reply for _, replies in smalltalk.EXCHANGES for reply in replies}
     return frozenset(
-        told | small | {*refusals.REPLIES.values(), refusals.BRIEF} | {fenced(snippet.code) for snippet in SNIPPETS}
+        told
+        | small
+        | {
+            *refusals.REPLIES.values(),
+            refusals.BRIEF,
+            product.UNKNOWN_COMMAND,
+            product.UNKNOWN_KEY,
+            toolcalls.NO_COUNTER,
+        }
+        | {fenced(snippet.code) for snippet in SNIPPETS}
     )
 
 

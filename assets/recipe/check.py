@@ -39,7 +39,7 @@ def seen_in_training(wanted: Iterable[Item], asked: Iterable[str]) -> set[str]:
 
 def answer(item: Item, target: Evaluator, draft: Evaluator) -> Outcome:
     """Let the target hold the conversation by itself; measure the draft on the last reply."""
-    chat = [{"role": "system", "content": item.system}] if item.system else []
+    chat = item.opening
     reply: list[int] = []
     start: list[int] = []
     for ask in item.turns:
@@ -74,13 +74,20 @@ def shuffled_rate(outcomes: Sequence[Outcome], rounds: int = 20) -> float:
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
-    """The table of the model card."""
+    """The tables of the model card: the questions there were from the beginning, and those that were added."""
+    both = ([outcome for outcome in outcomes if outcome.item.added is added] for added in (False, True))
+    return "\n\n".join(map(table, both))
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """How many replies are right, by subject, and how many guesses of the draft."""
     by_subject: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_subject[outcome.item.subject].append(outcome)
     lines = ["| subject | questions | on topic | acceptance at depth 3 |", "|---|---|---|---|"]
     late = [outcome for outcome in outcomes if outcome.item.late]
-    for subject, group in [*by_subject.items(), ("all", list(outcomes)), ("of these, late", late)]:
+    rows = [*by_subject.items(), ("all", list(outcomes)), *([("of these, late", late)] if late else [])]
+    for subject, group in rows:
         right = sum(o.item.passes(o.reply) for o in group)
         rate = sum(o.accepted for o in group) / max(1, sum(o.proposed for o in group))
         lines.append(f"| {subject} | {len(group)} | {right} ({right / len(group):.0%}) | {rate:.2f} |")

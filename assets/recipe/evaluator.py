@@ -8,13 +8,13 @@ from pathlib import Path
 
 import llama_cpp.llama_cpp as c
 import numpy as np
+from template import render
+from turns import Chat
 
-Message = dict[str, str]
 
-
-def prompt(chat: Sequence[Message]) -> str:
+def prompt(chat: Chat) -> str:
     """The chat as the model's template writes it, with the reply announced."""
-    return "".join(f"<|{m['role']}|>\n{m['content'].strip()}<|end|>\n" for m in chat) + "<|assistant|>\n"
+    return render(chat, add_generation_prompt=True)
 
 
 @c.llama_log_callback

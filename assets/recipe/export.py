@@ -11,7 +11,8 @@ import gguf
 import numpy as np
 import torch
 from network import Network, Shape, load
-from tokenizer import CHAT_TEMPLATE, SPECIAL
+from template import CHAT_TEMPLATE
+from tokenizer import SPECIAL
 from tokenizers import Tokenizer
 from torch import Tensor
 

@@ -6,7 +6,9 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from template import Tool, listed
 from turns import Chat
 
 HELD_OUT = Path(__file__).with_name("heldout.jsonl")
@@ -14,7 +16,11 @@ HELD_OUT = Path(__file__).with_name("heldout.jsonl")
 
 @dataclass(frozen=True)
 class Item:
-    """One held-out conversation; only the last reply is judged. The late ones were written after the last pattern of the recipe."""
+    """One held-out conversation; only the last reply is judged. A result of a tool is a turn like any other.
+
+    The late ones were written after the last pattern of the recipe as it was then, the added ones before the first pattern of what
+    the recipe has learned since: commands, keys, the command line and tools.
+    """
 
     id: str
     subject: str
@@ -23,6 +29,16 @@ class Item:
     expect: list[str] = field(default_factory=list)
     exact: str = ""
     late: bool = False
+    added: bool = False
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    """The tools that may be called, as the chat template is given them."""
+
+    @property
+    def opening(self) -> Chat:
+        """The system message, if there is one, with the tools in it."""
+        tools = [Tool(t["name"], tuple(t["parameters"]["properties"]), t["description"]) for t in self.tools]
+        text = listed(self.system, tools) if tools else self.system
+        return [{"role": "system", "content": text}] if text else []
 
     def passes(self, reply: str) -> bool:
         """Exactly right where there is one right answer, otherwise one of the patterns that only the right subject has."""
@@ -40,7 +56,7 @@ def normalised(text: str) -> str:
 
 
 def untouched(chat: Chat, keys: frozenset[str]) -> bool:
-    """Whether no question of a chat is a held-out one, whatever its case and punctuation."""
+    """True if no question of a chat is a held-out one, whatever its case and punctuation."""
     return not any(message["role"] == "user" and normalised(message["content"]) in keys for message in chat)
 
 

@@ -124,7 +124,7 @@ EXCHANGES = (
             "[shut up|go away|be quiet]{}",
         ),
         (
-            "I am only a toy of five million parameters. For a clever reply, load a real pair: `localspec --target big.gguf --draft small.gguf`.",
+            "I am only a toy of thirty million parameters. For a clever reply, load a real pair: `localspec --target big.gguf --draft small.gguf`.",
         ),
     ),
 )

@@ -10,21 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from template import ASSISTANT, END, SYSTEM, USER
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from turns import Chat, Message
 
-END, SYSTEM, USER, ASSISTANT = "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
 SPECIAL = [END, SYSTEM, USER, ASSISTANT]
 VOCABULARY = 2048
 OPENING = 10
-
-# The layout is the one llama.cpp calls "phi3": its built-in formatter and this Jinja template give the same text.
-CHAT_TEMPLATE = (
-    "{%- for message in messages -%}"
-    "{{- '<|' + message['role'] + '|>\\n' + (message['content'] | trim) + '<|end|>\\n' -}}"
-    "{%- endfor -%}"
-    "{%- if add_generation_prompt -%}{{- '<|assistant|>\\n' -}}{%- endif -%}"
-)
 
 
 def train(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Tokenizer:
@@ -42,12 +34,6 @@ def train(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Tokenizer:
     )
     tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
-
-
-def render(chat: Chat, add_generation_prompt: bool = False) -> str:
-    """The chat as the template writes it."""
-    text = "".join(f"<|{message['role']}|>\n{message['content'].strip()}{END}\n" for message in chat)
-    return text + (f"{ASSISTANT}\n" if add_generation_prompt else "")
 
 
 @dataclass(frozen=True)

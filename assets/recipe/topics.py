@@ -197,7 +197,7 @@ APP = (
         "keys",
         "The keys are: Enter sends, Ctrl+J starts a new line, Esc stops a reply, Ctrl+T switches the token view, Ctrl+G runs at full speed, Ctrl+N starts a new conversation, Ctrl+P opens the command palette, F1 helps and Ctrl+Q quits.",
         "Enter, Ctrl+J, Esc, Ctrl+T, Ctrl+G, Ctrl+N, Ctrl+P, F1 and Ctrl+Q; F1 explains them.",
-        "The same things can be done with slash commands: `/help`, `/new`, `/tokens`, `/fast` and `/quit`. The palette on Ctrl+P lists everything.",
+        "Many have a slash command, too: `/new`, `/tokens`, `/fast`, `/help`, `/quit`. F1 lists all keys and commands, and the palette on Ctrl+P searches them.",
         names=(
             "the [keys|shortcuts|keyboard shortcuts|key bindings|hotkeys]",
             "[keyboard shortcuts|key bindings|hotkeys]",
@@ -540,9 +540,9 @@ APP = (
     ),
     Topic(
         "slash",
-        "The slash commands are `/help`, `/new`, `/tokens`, `/fast` and `/quit`.",
-        "`/help /new /tokens /fast /quit`",
-        "`/help` shows the help, `/new` starts a new conversation, `/tokens` switches the token view, `/fast` shows the full speed and `/quit` leaves.",
+        "`/help` lists them all, and so does F1. The ones to know first are `/new`, `/tokens`, `/fast`, `/pairs`, `/export`, `/undo`, `/tour` and `/quit`.",
+        "`/help` lists them all; the first to know are `/new`, `/tokens`, `/export` and `/undo`.",
+        "`/new` starts a new conversation, `/tokens` switches the token view, `/fast` shows the full speed, `/export` writes the conversation to a file and `/undo` brings back what was deleted.",
         names=("[slash commands|the slash commands]", "commands that start with a slash"),
         asks=(
             "[which|what] [slash commands|commands|slash things] [are there|exist|do you have|do you know|can I type]",
@@ -1537,9 +1537,9 @@ SPECULATION = (
     ),
     Topic(
         "drafters",
-        "There are two drafters: the draft model, and the suffix drafter, which proposes what followed the same words earlier in the conversation. `--spec auto`, the default, uses both; `--spec draft` or `--spec suffix` uses one alone, and `--spec off` none.",
-        "The draft model and the suffix drafter; `--spec auto` uses both.",
-        "The draft model helps with any text, the suffix drafter with copying and editing. Whoever guesses, the target checks, so the text is the same.",
+        "Guesses come from the draft model, from the suffix drafter, which proposes what followed the same words earlier, or from a head made for the target: EAGLE-3, DFlash or MTP. `--spec auto`, the default, uses what there is; `--spec draft` or `--spec suffix` uses one alone, and `--spec off` none.",
+        "The draft model, the suffix drafter, and heads: EAGLE-3, DFlash and MTP.",
+        "The draft model and heads help with any text, the suffix drafter with copying and editing. Whoever guesses, the target checks, so the text is the same.",
         names=(
             "[the drafters|drafters|the two drafters|kinds of drafters]",
             "[--spec auto|spec auto]",
@@ -1681,9 +1681,9 @@ SPECULATION = (
     ),
     Topic(
         "this_gain",
-        "This pair gains little from speculation: it is so small that the target is nearly as quick as the draft. Speculation is kept on here for the tour, so that you can watch it. A real pair gains much more.",
-        "Little: it is too small. Speculation is on for the tour.",
-        "To feel the difference, take a big target and a small draft: `localspec --target big.gguf --draft small.gguf`.",
+        "This pair gains from speculation: the target is some forty times as large as the draft, so a guess costs little. The line below the conversation shows how much faster a reply was; predictable text gains most.",
+        "This pair gains; the line below the conversation shows how much.",
+        "On a busy machine or in a wild story it gains less. `/race` answers a message twice, with guesses and without, so that you can compare.",
         names=("the [gain|speed-up|benefit] of [this|the built-in|the toy|the tour] pair",),
         asks=(
             "how much [faster|quicker] is [this pair|the built-in pair|it here|the toy pair]",
@@ -1706,7 +1706,7 @@ SPECULATION = (
             "is this pair [slower|faster] with or without speculation",
             "why is speculation kept on [here|in the tour|for this pair]",
         ),
-        why="Because five million parameters are read in a moment; there is hardly any waiting that guesses could fill.",
+        why="Because reading thirty million parameters for each token takes much longer than a guess of the draft, which has 0.7 million.",
         off=OFF_SPECULATION,
     ),
     Topic(
@@ -1739,6 +1739,57 @@ SPECULATION = (
             "how [big|great|large] is the [speed-up|gain] [usually|with a real pair|in general]",
         ),
     ),
+    Topic(
+        "heads",
+        "A head is a small draft made for one target: it reads what the target thought, its hidden states, and guesses from them. LocalSpec knows three kinds, EAGLE-3, DFlash and MTP; load one with `--draft`.",
+        "A small draft made for one target: EAGLE-3, DFlash or MTP.",
+        "`localspec pairs check` tells whether a head belongs to a target. The guesses are checked as always, so the text stays the same.",
+        names=("[a head|heads|draft heads|a draft head]", "[hidden states|the hidden states] of the target"),
+        goals=("[use|load] a [head|draft head|speculator head] [as the draft|with my model|]",),
+        asks=(
+            "[what|which] kinds of heads [are there|does it know|does localspec support]",
+            "does [it|localspec] [know|support|run] [heads|draft heads|speculators]",
+            "what is the difference between a head and a draft model",
+            "can a draft [see|read|use] what the target [thinks|thought]",
+        ),
+    ),
+    Topic(
+        "eagle3",
+        "EAGLE-3 is a small head that guesses from the hidden states of three layers of the target. Load it with `--draft`; with `--spec eagle3` it guesses alone.",
+        "A head that guesses from three layers of the target.",
+        "It is made for one target, and guesses one token after another, as a draft model does. LocalSpec chooses its depth round by round.",
+        names=("[EAGLE-3|EAGLE|eagle3|eagle-3|Eagle 3|eagle]", "[an EAGLE-3|an eagle|the eagle] head"),
+        goals=("[use|run|load] [EAGLE-3|eagle|an EAGLE-3 head|eagle3]",),
+        asks=(
+            "[does|can] [it|localspec|this app] [support|run|do|use|have|know] [EAGLE|EAGLE-3|eagle3|eagle heads]",
+            "is [eagle|EAGLE-3] [possible|supported|there]",
+        ),
+    ),
+    Topic(
+        "dflash",
+        "DFlash is a head that guesses a whole block of tokens in one pass, from hidden states of the target. Load it with `--draft`; with `--spec dflash` it guesses alone.",
+        "A head that guesses a block of tokens in one pass.",
+        "Its pass costs the same however many of its tokens are proposed, so long guesses come cheap.",
+        names=("[DFlash|dflash|d-flash|DFLASH]", "[a DFlash|a dflash|the dflash] head"),
+        goals=("[use|run|load] [DFlash|dflash|a DFlash head]", "guess [a block of tokens|several tokens] in one pass"),
+        asks=(
+            "[does|can] [it|localspec|this app] [support|run|do|use|have|know] [DFlash|dflash|block diffusion drafts]",
+            "is [dflash|DFlash] [possible|supported|there]",
+        ),
+    ),
+    Topic(
+        "mtp",
+        "MTP means multi-token prediction: layers inside a model's own file that guess the tokens after the next. LocalSpec uses them by itself, without a second file.",
+        "Layers inside a model's file that guess the tokens after the next.",
+        "Some models of today bring them along, Qwen3.5 for example. With `--spec mtp` they guess alone.",
+        names=("[MTP|mtp|multi-token prediction|multi token prediction]", "[MTP|mtp] [layers|heads]"),
+        goals=("[use|run] [MTP|mtp|the MTP layers|multi-token prediction]",),
+        asks=(
+            "[does|can] [it|localspec|this app] [support|run|do|use|have|know] [MTP|mtp|multi-token prediction]",
+            "my model has [MTP|mtp] layers, [are they used|what do I do|does it use them]",
+            "[can|does] a model [guess for itself|draft for itself]",
+        ),
+    ),
 )
 
 PAIRS = (
@@ -1746,7 +1797,7 @@ PAIRS = (
         "real_pair",
         "Take two GGUF files from one model family with the same tokenizer, a big target and a small draft, for example Qwen3 8B with Qwen3 0.6B. Then run `localspec --target big.gguf --draft small.gguf`.",
         "Two GGUF files of one family: `localspec --target big.gguf --draft small.gguf`.",
-        "Another good pair is Llama 3.1 8B with Llama 3.2 1B. `localspec pairs` lists the pairs it knows.",
+        "Another good pair is Llama 3.1 8B with Llama 3.2 1B. `localspec pairs list` lists the pairs it knows, and Ctrl+L shows them here.",
         names=(
             "[a real pair|real pairs]",
             "[a real model|real models|a bigger model|bigger models|a better model]",
@@ -1791,7 +1842,7 @@ PAIRS = (
         "which_models",
         "Good pairs are Qwen3 8B with Qwen3 0.6B, or Llama 3.1 8B with Llama 3.2 1B: one family, one tokenizer, and a draft roughly ten times smaller.",
         "Qwen3 8B with Qwen3 0.6B, or Llama 3.1 8B with Llama 3.2 1B.",
-        "`localspec pairs` lists the pairs it knows. Q4_K_M is a good default for the quantization.",
+        "`localspec pairs list` lists the pairs it knows. Q4_K_M is a good default for the quantization.",
         names=(
             "[a good pair|good pairs|a recommended pair]",
             "[recommended|suitable|tested] [models|pairs]",
@@ -1881,7 +1932,7 @@ PAIRS = (
     ),
     Topic(
         "pairs_command",
-        "`localspec pairs` lists the pairs that LocalSpec knows.",
+        "`localspec pairs list` lists the pairs that LocalSpec knows. `localspec pairs pull ID` downloads one, and Ctrl+L shows them in the chat.",
         "It lists the known pairs.",
         "To use two files of your own, run `localspec --target big.gguf --draft small.gguf`.",
         names=("[localspec pairs|the pairs command]",),
@@ -2041,7 +2092,7 @@ PAIRS = (
 SELF = (
     Topic(
         "self",
-        "I am the tour guide of LocalSpec: a toy language model with about five million parameters. I know this app, speculative decoding and a few small tasks, and nothing else.",
+        "I am the tour guide of LocalSpec: a toy language model with about thirty million parameters. I know this app, speculative decoding and a few small tasks, and nothing else.",
         "A toy model that gives LocalSpec's tour.",
         "I was trained on generated text, on two CPU cores, in an afternoon. For real questions, load a real pair.",
         names=(
@@ -2079,9 +2130,9 @@ SELF = (
     ),
     Topic(
         "size",
-        "I have about five million parameters. That is tiny: an ordinary local model has a thousand times as many.",
-        "About five million parameters.",
-        "My draft is smaller still, with 0.7 million. Small is fine for a tour, since I am here at once and need no download.",
+        "I have about thirty million parameters, in 16 layers. That is tiny: an ordinary local model has a few hundred times as many.",
+        "About thirty million parameters.",
+        "My draft is smaller still, with about 0.7 million. Small is fine for a tour, since I am here at once and need no download.",
         names=(
             "your [size|number of parameters|parameter count]",
             "the size of [this|the built-in|the toy] [model|pair]",
@@ -2102,7 +2153,7 @@ SELF = (
             "what is the parameter count of [this model|the built-in pair|you]",
             "you must be tiny, how many [parameters|weights]",
             "why are you so [small|tiny]",
-            "[5|6|five] million [parameters|weights], is that [right|you|much]",
+            "[5|30|thirty|five] million [parameters|weights], is that [right|you|much]",
             "your [size|parameters] please",
         ),
         why="So that the app can carry me with it and start at once, without a download.",
@@ -2141,7 +2192,7 @@ SELF = (
     ),
     Topic(
         "abilities",
-        "I can tell you about LocalSpec, speculative decoding and real pairs. I can also count, say the alphabet, make times tables, tell short stories, write tiny Python functions, repeat or edit a text and give a little JSON.",
+        "I can tell you about LocalSpec, speculative decoding and real pairs. I can also count, say the alphabet, make times tables, tell short stories, write tiny Python functions, repeat or edit a text, give a little JSON and call a tool for the time or for counting words.",
         "Explain LocalSpec and speculation, count, tell stories, write tiny Python, repeat or edit text, give JSON.",
         'Try "Count from 1 to 20", "Tell me a story about a fox" or "Write a Python function for the factorial", and watch the colours.',
         names=(
@@ -2292,6 +2343,21 @@ SELF = (
             "what do you do when [nobody is here|I am away|we don't talk]",
             "will you be sad [if|when] I [go|leave|load another model]",
             "do you need [sleep|a break|food|holidays]",
+        ),
+    ),
+    Topic(
+        "tools",
+        "I can call two kinds of tools, where a program lists them: one that tells the time, and one that counts the words of a text. I write the call, the program answers it, and I say what came of it.",
+        "A tool for the time and one for counting words, where they are listed.",
+        "The form is the one that Qwen and Hermes models use: a JSON object with name and arguments between `<tool_call>` and `</tool_call>`.",
+        names=("[tool calling|tool calls|function calling|your tools]",),
+        asks=(
+            "[can|do] you [call|use] [tools|functions|a tool]",
+            "do you [support|know|understand] [tools|tool calls|function calling|tool use]",
+            "[which|what] [tools|functions] can you [call|use]",
+            "[are you able to|could you] [call|use] [a tool|tools|functions]",
+            "how do you [call|use] a tool",
+            "what does a tool call of yours look like",
         ),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import product
 from phrasing import expand, question
 from situations import SITUATIONS
 from topics import APP, PAIRS, SELF, SPECULATION, TOPICS, Topic
@@ -171,20 +172,24 @@ OFF = (
     "how do I undo that",
     "can I turn that off",
 )
+ACTION_OF = {topic: action for action, topic in product.SAME_AS.items()}
 END_OF_TOPIC = "That is all I know about it. Ask me about something else, or press F1 for the help."
 
 
 def asked(topic: Topic, rng: Random) -> str:
     """A question for the topic: by its name, by what one wants to do, or in its own words."""
     ways = [(NAME_FRAMES, topic.names)] * 2 + [(GOAL_FRAMES, topic.goals)] * 3 + [(("{}",), topic.asks)] * 3
-    ways += [(("{}",), SITUATIONS[topic.key])] * 4
-    ways += [(("{}",), WORDINGS[topic.key])] * 12
+    ways += [(("{}",), SITUATIONS.get(topic.key, ()))] * 4
+    ways += [(("{}",), WORDINGS.get(topic.key, ()))] * 12
     frames, fillings = rng.choice([way for way in ways if way[1]])
     return expand(rng.choice(frames), rng).replace("{}", expand(rng.choice(fillings), rng))
 
 
 def opening(topic: Topic, rng: Random, style: Style) -> tuple[Turn, bool]:
     """The first turn, and whether its answer was the short one."""
+    action = ACTION_OF.get(topic.key)
+    if action and rng.random() < 0.2:
+        return Turn(product.by_name(action, rng), topic.brief if style.brief else topic.answer), style.brief
     text = asked(topic, rng)
     short = rng.random() < 0.06
     if short:
@@ -237,4 +242,20 @@ def self(rng: Random, style: Style) -> list[Turn]:
     return turns_about(SELF, rng, style)
 
 
-__all__ = ["TOPICS", "app", "asked", "pairs", "self", "speculation", "turns_about"]
+def commands(rng: Random, style: Style) -> list[Turn]:
+    """A question about a slash command or a key, and now and then what leans on it."""
+    if rng.random() < 0.06:
+        return [product.unknown(rng)]
+    return _with_more(*product.about_action(rng, style), rng)
+
+
+def shell(rng: Random, style: Style) -> list[Turn]:
+    """A question about the command line, and now and then what leans on it."""
+    return _with_more(*product.about_shell(rng, style), rng)
+
+
+def _with_more(topic: Topic, first: Turn, rng: Random) -> list[Turn]:
+    return [first, follow_up(topic, first.reply, rng)] if rng.random() < 0.12 else [first]
+
+
+__all__ = ["TOPICS", "app", "asked", "commands", "pairs", "self", "shell", "speculation", "turns_about"]

@@ -15,7 +15,7 @@ import torch
 from chats import Text, chats
 from evaluator import Evaluator
 from network import load
-from tokenizer import render
+from template import render
 from tokenizers import Tokenizer
 
 SAMPLE = Text(3000, 99)

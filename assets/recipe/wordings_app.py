@@ -757,7 +757,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "pace": (
         "[how come|why is it that] [such a|a] [tiny|little] model [writes|types] no faster than [this|a person]",
         "if you are [so|that] [tiny|small], why [do you crawl|aren't you instant|does this take so long]",
-        "five million parameters and [yet|still] [slow|this slow], [why|how is that]",
+        "[thirty|five] million parameters and [yet|still] [slow|this slow], [why|how is that]",
         "[speculation|speculative decoding] should be [fast|quick], why is [this demo|this chat|the tour] [slow|so leisurely]",
         "you [promise|advertise] speed and [then|yet] [type|write] slowly, [what's the reason|why]",
         "the website [says|promised] fast, why [do I see|is it] [slow typing|so slow here]",
@@ -815,7 +815,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
         "[even |][my old phone|chatgpt] writes faster than [you|this], [why|how come]",
         "[chatgpt|claude] [runs|sits] far away and is [faster|as fast], why [are you slow|this crawl]",
         "[llama.cpp|ollama] with a tiny model gives thousands a second, why [only 60 here|so few here]",
-        "a [5M|five million] model [could do|does] thousands of tokens a second, why [do I get sixty|not here]",
+        "a [30M|thirty million|five million] model [could do|does] thousands of tokens a second, why [do I get sixty|not here]",
         "I have a [fast machine|gaming pc|big server] and [still|yet] you write [slowly|at 60 a second], [why|explain]",
         "[not|I don't ask] how to speed up, [but|just] why it is slow",
         "I know ctrl+g [makes it fast|lifts it], but why [is it slow at first|the slow start|not always fast]",
