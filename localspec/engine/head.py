@@ -147,29 +147,39 @@ class HeadModel:
 
     def reach(self, context: Sequence[int]) -> int:
         """The most tokens that ``context`` may grow to for the head to guess what follows; 0 if it cannot at all."""
-        plan = self._plan(list(context), 0)
-        if not len(plan.rows.rows):
-            return 0 if plan.anew else plan.first + _LONGEST_CHAIN
-        layers_n = self._head.layers_n
-        return plan.rows.end + (layers_n if layers_n > 1 else _LONGEST_CHAIN)
+        plan, layers_n = self._plan(list(context), 0), self._head.layers_n
+        if not len(plan.rows.rows) and plan.anew:
+            return 0
+        seen_n = plan.rows.end if len(plan.rows.rows) else self._anchor
+        return seen_n + (layers_n if layers_n > 1 else _LONGEST_CHAIN)
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
         """As ``Model.logits``, for at most one row; without one, no pair is read that the target has no row for."""
         if not 0 <= last <= 1:
             raise ValueError(f"{last} rows asked for, a head gives one")
-        tokens = list(context)
+        try:
+            step = self._answer(list(context), last)
+        except BaseException:
+            self._forget()  # a pair that was to be read may be missing
+            raise
+        if step is None:
+            return np.empty((0, self.vocab.n_vocab), np.float32)
+        row: Logits = np.asarray(step.scores)[np.newaxis]
+        return row
+
+    def _answer(self, tokens: list[int], last: int) -> HeadStep | None:
+        """The answer for the token after ``tokens``, or with ``last`` 0 none."""
         plan = self._plan(tokens, last)
         self._cut(plan)
         step = self._follow(tokens, plan, scored=bool(last)) if len(plan.rows.rows) else None
         if not last:
-            return np.empty((0, self.vocab.n_vocab), np.float32)
-        if not self._read or len(tokens) - len(self._read) > _LONGEST_CHAIN:
+            return None
+        if not self._read or len(tokens) - self._anchor > _LONGEST_CHAIN + 1:
             step = self._blind(tokens)
         while len(self._read) < len(tokens):
             step = self._guess(tokens[len(self._read)])
         assert step is not None
-        row: Logits = np.asarray(step.scores)[np.newaxis]
-        return row
+        return step
 
     def _plan(self, tokens: list[int], last: int) -> _Plan:
         known_n = common_prefix(self._read, tokens)
@@ -180,39 +190,42 @@ class HeadModel:
             return _Plan(min(known_n, len(tokens) - last), found, anew=known_n <= self._first)
         if not anew and found.start == true_n - 1:
             return _Plan(true_n, found, anew=False)
-        if self._head.shares_cache or found.start > 0:
-            rows = found.rows[-1:] if self._head.shares_cache else found.rows[-_WINDOW_N:]
+        if found.start > 0:
+            rows = found.rows[-_WINDOW_N:]
             found = HiddenRows(found.end - len(rows), rows)
         return _Plan(found.start + 1, found, anew=True)
 
     def _cut(self, plan: _Plan) -> None:
         """Hold no pairs but those that stay."""
         if plan.anew:
-            self._read, self._first, self._true_n = [], 0, 0
-            self._head.forget()
+            self._forget()
         else:
             del self._read[plan.first :]
             self._true_n = min(self._true_n, plan.first)
-        del self._chain[max(0, len(self._read) + 1 - self._anchor) :]
+            del self._chain[max(0, plan.first + 1 - self._anchor) :]
+
+    def _forget(self) -> None:
+        """Hold nothing."""
+        self._read, self._first, self._true_n, self._chain = [], 0, 0, []
+        self._head.forget()
 
     def _follow(self, tokens: list[int], plan: _Plan, *, scored: bool) -> HeadStep | None:
         """Read all pairs that the target has rows for; the last one's answer if ``scored``."""
         first, end, rows = plan.first, plan.rows.end + 1, self._head.encode(plan.rows.rows)
         if plan.anew:
-            if first == 1 and not self._shift and not self._head.shares_cache:
+            if first == 1 and not self._shift:
                 # An MTP layer reads the first token too, which has no row before it.
                 first, rows = 0, np.concatenate((np.zeros_like(rows[:1]), rows))
             self._first = first
         self._read, self._anchor, self._chain = tokens[:end], end - 1, [rows[-1:].copy()]
         bulk_n = self._bulk_n(end - first, scored=scored)
-        self._true_n = first + bulk_n
-        step = None
+        self._true_n = end if self._head.shares_cache else first + bulk_n
+        apart, step = scored and bulk_n < end - first, None
         for layer in range(self._head.layers_n if bulk_n else 0):
-            step = self._head.read(
-                tokens[first : first + bulk_n], rows[:bulk_n], self._position(first), layer=layer, scored=scored
-            )
-        if scored and bulk_n < end - first:
-            step = self._head.read(tokens[end - 1 : end], rows[-1:], self._position(end - 1), layer=0, scored=True)
+            pairs, position = tokens[first : first + bulk_n], self._position(first)
+            step = self._head.read(pairs, rows[:bulk_n], position, layer=layer, scored=scored and not apart)
+        if apart:
+            step = self._head.read(tokens[end - 1 : end], rows[-1:], self._position(end - 1), scored=True)
         if step is not None:
             self._chain.append(step.hidden)
         return step
@@ -245,8 +258,8 @@ class HeadModel:
 
     def _blind(self, tokens: list[int]) -> HeadStep:
         """Read the last token alone, to be forgotten again: there is nothing else to go by."""
-        self._head.forget()
-        self._read, self._true_n, self._chain = tokens[:-1], 0, []
+        self._forget()
+        self._read = tokens[:-1]
         step = self._guess(tokens[-1])
         self._first = len(tokens)
         return step

@@ -1,11 +1,13 @@
-"""A batch of tokens as llama.cpp takes it."""
+"""A batch of tokens, or of tokens and rows, as llama.cpp takes it."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SEQUENCE = 0
 
@@ -44,3 +46,37 @@ class Batch:
 
     def free(self) -> None:
         self._c.llama_batch_free(self.native)
+
+
+class PairBatch:
+    """One llama_batch of rows, with or without a token beside each, used again for every evaluation."""
+
+    def __init__(self, c: Any, capacity: int, width: int) -> None:
+        self.capacity = capacity
+        self.used = 0
+        self._tokens = np.zeros(capacity, np.int32)
+        self._rows = np.zeros((capacity, width), np.float32)
+        self._positions = np.zeros(capacity, np.int32)
+        self._wanted = np.zeros(capacity, np.int8)
+        self._sequences_n = np.ones(capacity, np.int32)
+        self._sequence = (ctypes.c_int32 * 1)(_SEQUENCE)
+        one = ctypes.cast(self._sequence, ctypes.POINTER(ctypes.c_int32))
+        self._sequences = (ctypes.POINTER(ctypes.c_int32) * capacity)(*[one] * capacity)
+        self.native = c.llama_batch()
+        self.native.embd = self._rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        self.native.pos = self._positions.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+        self.native.n_seq_id = self._sequences_n.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+        self.native.seq_id = self._sequences
+        self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
+
+    def fill(self, tokens: NDArray[np.int32] | None, rows: NDArray[np.float32], at: int, *, scored: bool) -> None:
+        """Put in ``rows``, shape (n, width), from position ``at`` on, with scores wanted for the last if ``scored``."""
+        n = self.used = self.native.n_tokens = len(rows)
+        self._rows[:n] = rows
+        self._positions[:n] = np.arange(at, at + n)
+        self._wanted[:n] = 0
+        self._wanted[n - 1] = scored
+        self.native.token = None
+        if tokens is not None:
+            self._tokens[:n] = tokens
+            self.native.token = self._tokens.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))

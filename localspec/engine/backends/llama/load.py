@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,8 @@ class LoadSettings:
     """True to read a few tokens one by one; None does so where it pays."""
     snapshots: int = 0
     """The number of tokens that a recurrent state can be taken back by, where the architecture can at all."""
+    mtp: bool = False
+    """True to load the layers that predict several tokens ahead too, where the file has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,8 @@ class LoadedModel:
     swa_full: bool
     ranked_on_device: bool
     read_singly: bool
+    owns_model: bool = True
+    """False if the context is one more of a model that another owns."""
 
     def device(self, threads: int) -> str:
         """The device that evaluates the model, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
@@ -116,29 +120,57 @@ class LoadedModel:
 
     def free(self) -> None:
         self.native.c.llama_free(self.context)
-        self.native.c.llama_model_free(self.model)
+        if self.owns_model:
+            self.native.c.llama_model_free(self.model)
 
 
 def load(
-    native: Native, settings: LoadSettings, cancel: Cancellation, progress: Callable[[float], None] | None = None
+    native: Native,
+    settings: LoadSettings,
+    cancel: Cancellation,
+    progress: Callable[[float], None] | None = None,
+    *,
+    target: LoadedModel | None = None,
 ) -> LoadedModel:
-    """Load the weights and make a context.
+    """Load the weights and make a context; with ``target``, those of a head for it, which may use its weights.
 
     Raises ModelFileError, CapacityError, or Cancelled if ``cancel`` is set meanwhile.
     """
     c = native.c
     model, log_lines = _load_model(native, settings, cancel, progress)
-    threads = settings.threads or default_threads(c.llama_model_size(model))
     try:
-        _check_generates(c, model, settings.path)
-        _check_wishes(settings, log_lines)
-        n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
-        context, said_then = _make_context(native, model, settings, n_ctx, threads)
-        if settings.large_pages:
-            ask_for_large_pages()  # for what evaluations work in
+        if target is None:
+            _check_generates(c, model, settings.path)
+        return _with_context(native, model, log_lines, settings, cancel, other=target)
     except BaseException:
         c.llama_model_free(model)
         raise
+
+
+def load_mtp(native: Native, settings: LoadSettings, target: LoadedModel, cancel: Cancellation) -> LoadedModel:
+    """A context for the MTP layers of ``target``, which was loaded with them. Raises CapacityError."""
+    loaded = _with_context(native, target.model, list(target.log_lines), settings, cancel, other=target, mtp=True)
+    return replace(loaded, owns_model=False)
+
+
+def _with_context(
+    native: Native,
+    model: Any,
+    log_lines: list[str],
+    settings: LoadSettings,
+    cancel: Cancellation,
+    *,
+    other: LoadedModel | None,
+    mtp: bool = False,
+) -> LoadedModel:
+    """A model whose weights are loaded, with a new context. Raises CapacityError or ModelFileError."""
+    c = native.c
+    threads = settings.threads or default_threads(c.llama_model_size(model))
+    _check_wishes(settings, log_lines)
+    n_ctx = settings.n_ctx or min(c.llama_model_n_ctx_train(model), _DEFAULT_N_CTX)
+    context, said_then = _make_context(native, model, settings, n_ctx, threads, other=other, mtp=mtp)
+    if settings.large_pages:
+        ask_for_large_pages()  # for what evaluations work in
     c.llama_set_abort_callback(context, native.abort_if_set, ctypes.c_void_p(cancel.address))
     type_k, type_v = cache_types(said_then)
     return LoadedModel(
@@ -194,6 +226,7 @@ def _load_weights(
     if settings.mmap is not None or settings.mlock:
         params.load_mode = _LOAD_MODES[settings.mmap is not False, settings.mlock]
     params.use_extra_bufts = settings.repack
+    params.load_mtp = settings.mtp
     if settings.devices is not None:
         handles = [device.handle for device in settings.devices]
         device_list = (ctypes.c_void_p * (len(handles) + 1))(*handles, None)  # must outlive the call
@@ -204,7 +237,14 @@ def _load_weights(
 
 
 def _make_context(
-    native: Native, model: Any, settings: LoadSettings, n_ctx: int, threads: int
+    native: Native,
+    model: Any,
+    settings: LoadSettings,
+    n_ctx: int,
+    threads: int,
+    *,
+    other: LoadedModel | None,
+    mtp: bool,
 ) -> tuple[Any, list[str]]:
     """The context, and llama.cpp's log of making it."""
     c = native.c
@@ -220,6 +260,10 @@ def _make_context(
     params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
     params.swa_full = _swa_full(c, model, settings)
     params.n_rs_seq = settings.snapshots
+    if other is not None:
+        params.ctx_other = other.context
+    if mtp:
+        params.ctx_type = c.LLAMA_CONTEXT_TYPE_MTP
     with native.log.heard() as lines:
         context = c.llama_init_from_model(model, params)
     if context and not c.llama_get_memory(context):

@@ -76,6 +76,15 @@ class LlamaModel:
         return self._vocab
 
     @property
+    def loaded(self) -> LoadedModel:
+        """The native handles, for heads that read along."""
+        return self._loaded
+
+    def is_context(self, context: int | None) -> bool:
+        """True if ``context``, the address of a native one, is this model's."""
+        return context is not None and context == self._context
+
+    @property
     def n_ctx(self) -> int:
         return self._loaded.n_ctx
 
@@ -180,6 +189,10 @@ class LlamaModel:
     def go_back(self, context: Sequence[int]) -> None:
         """Hold no more than a beginning of ``context``, at no cost: what was evaluated past it is forgotten."""
         self._memory.rewind(common_prefix(self._memory.held, list(context)))
+
+    def hold_at_most(self, n: int) -> None:
+        """Forget all but the first ``n`` tokens, at no cost."""
+        self._memory.rewind(n)
 
     def keep_hidden(self, layers: Sequence[int]) -> LayerStates:
         if self._hidden is None:

@@ -1,0 +1,186 @@
+"""Heads that llama.cpp evaluates: an EAGLE-3 file, the MTP layers of a loaded target, or its assistant's file.
+
+Each has a context of its own that knows the target's, whose embeddings or cache it may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from localspec.base.errors import EngineError
+from localspec.engine.backends.llama.batch import PairBatch
+from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.hidden import hidden_functions
+from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.vocab import LlamaVocab
+from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.head import HeadInputs, HeadStep
+from localspec.engine.hidden import FINAL, Rows
+
+_SEQUENCE = 0
+_ABORTED = 2
+ENCODED_N = 32
+"""Rows that are encoded at once. llama.cpp prepares scores for each, and ends the process past ``max_outputs``."""
+
+
+class LlamaHead:
+    """A head behind the engine's ``Head``. It must be closed before its target is."""
+
+    def __init__(self, loaded: LoadedModel, target: LlamaModel, *, encodes: bool) -> None:
+        self._loaded = loaded
+        self._target = target
+        self._encodes = encodes
+        self._c = loaded.native.c
+        self._functions = hidden_functions()
+        self._context = loaded.context
+        self._memory = self._c.llama_get_memory(loaded.context)
+        self._functions.set_final(self._context, True, True)
+        self.vocab = LlamaVocab(loaded.native, loaded.model)
+        self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
+        width = self._c.llama_model_n_embd if encodes else self._c.llama_model_n_embd_out
+        self.width = int(width(loaded.model))
+        self.layers_n = 1
+        self.shares_cache = False
+        if not encodes:
+            self.shares_cache = target.is_context(self._functions.other_context(self._context))
+            layers_n = int(self._c.llama_model_n_layer_nextn(loaded.model))
+            self.layers_n = 1 if self.shares_cache else max(1, layers_n)
+        self._pairs = PairBatch(self._c, self._c.llama_n_batch(self._context), self.width)
+        self._features: PairBatch | None = None
+
+    @staticmethod
+    def open_eagle3(
+        settings: LoadSettings, target: LlamaModel, cancel: Cancellation, progress: Callable[[float], None] | None
+    ) -> tuple[LlamaHead, HeadInputs]:
+        """An EAGLE-3 head from its file, and what its drafter is made from.
+
+        Raises DrafterUnavailableError if llama.cpp or the target cannot serve it, and what ``load`` raises.
+        """
+        hidden_functions()
+        loaded = load(native(), settings, cancel, progress, target=target.loaded)
+        try:
+            head = LlamaHead(loaded, target, encodes=True)
+            return head, HeadInputs(head, target.keep_hidden(_target_layers(loaded, target)))
+        except BaseException:
+            loaded.free()
+            raise
+
+    @staticmethod
+    def open_mtp(
+        settings: LoadSettings,
+        target: LlamaModel,
+        cancel: Cancellation,
+        progress: Callable[[float], None] | None = None,
+    ) -> tuple[LlamaHead, HeadInputs]:
+        """The MTP layers of ``target``, or its assistant where ``settings`` name another file. Raises as above."""
+        hidden_functions()
+        if settings.path == target.loaded.path:
+            loaded = load_mtp(native(), settings, target.loaded, cancel)
+        else:
+            loaded = load(native(), settings, cancel, progress, target=target.loaded)
+        try:
+            head = LlamaHead(loaded, target, encodes=False)
+            return head, HeadInputs(head, target.keep_hidden([FINAL]))
+        except BaseException:
+            loaded.free()
+            raise
+
+    @property
+    def n_ctx(self) -> int:
+        return self._loaded.n_ctx
+
+    @property
+    def threads(self) -> int:
+        return int(self._c.llama_n_threads(self._context))
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        self._c.llama_set_n_threads(self._context, n, n)
+
+    @property
+    def device(self) -> str:
+        """The device that evaluates the head, in words."""
+        return self._loaded.device(self.threads)
+
+    @property
+    def size_bytes(self) -> int:
+        """Its own tensors together: none of MTP layers, which are the target's."""
+        return int(self._c.llama_model_size(self._loaded.model)) if self._loaded.owns_model else 0
+
+    def encode(self, features: Rows) -> Rows:
+        if not self._encodes:
+            return features
+        if self._features is None:
+            self._features = PairBatch(self._c, ENCODED_N, features.shape[1])
+        encoded = np.empty((len(features), self.width), np.float32)
+        for at in range(0, len(features), ENCODED_N):
+            part = features[at : at + ENCODED_N]
+            # llama.cpp looks at no position here, but that it follows the last one.
+            after = int(self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE)) + 1
+            self._features.fill(None, part, after, scored=True)
+            self._check(self._c.llama_encode(self._context, self._features.native))
+            encoded[at : at + len(part)] = self._own_rows(len(part))
+        return encoded
+
+    def read(
+        self, tokens: Sequence[int], rows: Rows, position: int, *, scored: bool, layer: int = 0
+    ) -> HeadStep | None:
+        if self.shares_cache:
+            self._target.hold_at_most(position)
+        else:
+            self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, position, -1)
+        if self.layers_n > 1:
+            self._functions.set_mtp_layer(self._context, layer)
+        known = np.array(tokens, np.int32)
+        known[known >= self.vocab.n_vocab] = 0  # as for a draft model, whose vocabulary may lack the target's padding
+        for at in range(0, len(known), self._pairs.capacity):
+            end = min(at + self._pairs.capacity, len(known))
+            self._pairs.fill(known[at:end], rows[at:end], position + at, scored=scored and end == len(known))
+            self._check(self._c.llama_decode(self._context, self._pairs.native))
+        return self._step() if scored else None
+
+    def forget(self) -> None:
+        if not self.shares_cache:
+            self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, 0, -1)
+
+    def close(self) -> None:
+        """Free the native memory."""
+        self._loaded.free()
+
+    def _step(self) -> HeadStep:
+        first = self._c.llama_get_logits_ith(self._context, self._pairs.used - 1)
+        if not first:
+            raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
+        scores = np.ctypeslib.as_array(first, (self._n_scores,))
+        # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
+        if not isfinite(scores.max()):
+            raise not_numbers()
+        return HeadStep(scores, self._own_rows(1))
+
+    def _own_rows(self, n: int) -> Rows:
+        """The first ``n`` rows that the last evaluation gave."""
+        rows: Rows = np.ctypeslib.as_array(self._functions.get_final(self._context), (n, self.width)).copy()
+        return rows
+
+    def _check(self, code: int) -> None:
+        """Raise for a failure."""
+        if code == _ABORTED:
+            raise Cancelled
+        if code:
+            why = self._loaded.native.log.last_error() or "it does not say why"
+            raise EngineError(f"llama.cpp failed (code {code}): {why}.", "Try the prompt again.")
+
+
+def _target_layers(loaded: LoadedModel, target: LlamaModel) -> list[int]:
+    """The layers that a head reads; the one past the last stands for the final states."""
+    functions, c = hidden_functions(), loaded.native.c
+    layers: Any = functions.target_layers(loaded.model)
+    n_layer = int(c.llama_model_n_layer(target.loaded.model))
+    numbers = layers[: functions.target_layers_n(loaded.model)]
+    return [FINAL if number == n_layer else int(number) for number in numbers]
