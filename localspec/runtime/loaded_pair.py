@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from localspec.base.errors import ModelFileError, UsageError
@@ -18,7 +17,7 @@ from localspec.base.file_identity import identify, text_digest
 from localspec.base.paths import user_paths
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
@@ -26,22 +25,22 @@ from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededRng
-from localspec.engine.drafter import DrafterInputs
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.engine.tally import Tally
 from localspec.gguf import GgufHeader, read_header
-from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
+from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import check_match, check_target
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.opened_models import open_models
 from localspec.runtime.options import LoadOptions, Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.pair_info import PairInfo
 from localspec.runtime.past_replies import ReplyMemory
-from localspec.runtime.placement import Placement, place_models
+from localspec.runtime.placement import place_models
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import check_ranges
@@ -89,14 +88,16 @@ class LoadedPair:
         headers = _read_headers(options)
         placement = place_models(options, headers.target, headers.draft)
         with ExitStack() as resources:
-            target, draft = _open_models(placement, cancel, progress, resources)
+            draft_kind = drafter_kind(headers.draft) if headers.draft else DRAFT
+            opened = open_models(placement, draft_kind, cancel, progress, resources)
+            target, draft = opened.target, opened.draft
             calibration = _calibration_file(options, target)
             memory = ReplyMemory.open(headers.target.fingerprint) if options.remember_replies else None
-            drafters = PairDrafters(DrafterInputs(target.vocab, draft, memory.automaton if memory else None))
+            drafters = opened.drafters(memory.automaton if memory else None)
             costs = _fit(options, target, drafters, calibration, cancel, progress)
             if target.can_pad:
                 target.pad(costs.pad())
-            info = _describe(options, headers, target, draft)
+            info = _describe(options, headers, target, draft or opened.head)
             info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
             kept = calibration, memory, caches
@@ -206,10 +207,6 @@ def _read_headers(options: LoadOptions) -> _Headers:
     if draft:
         _check_speaks(draft)
         check_match(target, draft)
-        if drafter_kind(draft) != DRAFT:
-            raise ModelFileError(
-                f"{draft.source} is {drafter_in_words(draft)}, which LocalSpec cannot run yet.", "Use a draft model."
-            )
     return _Headers(target, draft)
 
 
@@ -221,23 +218,9 @@ def _check_speaks(header: GgufHeader) -> None:
         )
 
 
-def _open_models(
-    placement: Placement, cancel: Cancellation, progress: Progress, resources: ExitStack
-) -> tuple[LlamaModel, LlamaModel | None]:
-    """The target and, if there is one, its draft with the same context; ``resources`` will close them."""
-
-    def opened(settings: LoadSettings, what: str, n_vocab: int | None) -> LlamaModel:
-        report: Callable[[float], None] = partial(progress, f"loading the {what}")
-        report(0.0)
-        model = LlamaModel.open(settings, cancel, report, n_vocab=n_vocab)
-        resources.callback(model.close)
-        return model
-
-    target = opened(placement.target, "target", None)
-    return target, opened(placement.draft, "draft", target.vocab.n_vocab) if placement.draft else None
-
-
-def _describe(options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | None) -> PairInfo:
+def _describe(
+    options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | LlamaHead | None
+) -> PairInfo:
     """All there is to say before anything is measured."""
     draft_name = (headers.draft.name or headers.draft.source) if headers.draft else None
     target_file, draft_file = identify(options.target), identify(options.draft) if options.draft else None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from localspec.engine.drafter import Drafter, DrafterInputs
+from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.dist import Dist
+from localspec.engine.drafter import DraftCursor, Drafter, DrafterInputs, NextProposal
 from localspec.engine.drafters import available_drafters, make_drafter
 from localspec.engine.model import TunableModel
+from localspec.engine.sampling import Sampler
 
 
 class PairDrafters:
     """Every drafter that the pair has what it takes for."""
 
-    def __init__(self, inputs: DrafterInputs) -> None:
+    def __init__(self, inputs: DrafterInputs, unavailable: Mapping[str, DrafterUnavailableError] | None = None) -> None:
+        """``unavailable`` are drafters that were asked for with a file and cannot be had, with the reasons."""
         self._inputs = inputs
         self._drafters = available_drafters(inputs)
+        self._unavailable = unavailable or {}
 
     @property
     def models(self) -> Mapping[str, TunableModel]:
@@ -25,8 +30,41 @@ class PairDrafters:
     def chosen(self, spec: tuple[str, ...] | None) -> list[Drafter]:
         """The drafters named in ``spec``, all for None; those without a model first.
 
-        Raises UsageError for one that there is not, or not for this pair.
+        Raises UsageError for one that there is not, or not for this pair. Of those that are chosen unasked, the ones
+        that cannot be had fail in each reply, which says so and goes on without.
         """
-        names = self._drafters if spec is None else dict.fromkeys(spec)
-        drafters = [self._drafters.get(name) or make_drafter(name, self._inputs) for name in names]
+        drafters = [self._named(name) for name in (self._drafters if spec is None else dict.fromkeys(spec))]
+        if spec is None:
+            drafters += [_Unavailable(name, error) for name, error in self._unavailable.items()]
         return sorted(drafters, key=lambda drafter: drafter.model is not None)
+
+    def _named(self, name: str) -> Drafter:
+        if error := self._unavailable.get(name):
+            raise error
+        return self._drafters.get(name) or make_drafter(name, self._inputs)
+
+
+class _Unavailable:
+    """A drafter that fails."""
+
+    model = None
+    lag = 0
+
+    def __init__(self, name: str, error: DrafterUnavailableError) -> None:
+        self.name = name
+        self._error = error
+
+    def prefill(self, context: Sequence[int]) -> None:
+        raise self._error
+
+    def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
+        return self
+
+    def peek(self) -> NextProposal | None:
+        raise self._error
+
+    def step(self, token: int) -> None:
+        """Stay: it has no place in the text."""
+
+    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
+        """Do nothing: it proposes nothing."""

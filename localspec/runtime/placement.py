@@ -8,15 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.base.machine import MachineMemory, memory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
+from localspec.engine.backends.llama.head import ENCODED_N
+from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
+from localspec.gguf.draft_heads import EAGLE3, MTP, drafter_kind, mtp_layers
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.memory_estimate import ContextShape
 from localspec.runtime.options import NO_DEVICE, LoadOptions
@@ -24,16 +28,28 @@ from localspec.runtime.options import NO_DEVICE, LoadOptions
 SNAPSHOTS_N = 8
 """Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a
 large model is some hundred megabytes; deeper drafts, which are seldom worth it, are read again in part."""
+OUTPUTS_N = {EAGLE3: ENCODED_N}
+"""Rows of scores to prepare for, by the kind of a head; one where it is not there."""
 _UNQUANTISED = ("f32", "f16", "bf16")
 _SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The settings by which both models will be loaded."""
+    """The settings by which both files will be loaded."""
 
     target: LoadSettings
     draft: LoadSettings | None
+    """For a draft model, or for a head of the target."""
+
+    @property
+    def mtp(self) -> LoadSettings | None:
+        """For the context of the target's own MTP layers; None if it has none."""
+        if not self.target.mtp:
+            return None
+        like = self.draft or self.target
+        path, layers = self.target.path, self.target.gpu_layers
+        return replace(like, path=path, gpu_layers=layers, max_outputs=1, mtp=True, snapshots=0)
 
 
 def place_models(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
@@ -95,6 +111,7 @@ def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device])
         mmap=options.mmap,
         mlock=options.mlock,
         snapshots=_snapshots(header),
+        mtp=mtp_layers(_parts(options.target, header)) > 0 and header.architecture in FINAL_ARCHITECTURES,
     )
 
 
@@ -109,7 +126,8 @@ def _draft(
     return replace(
         settings,
         path=options.draft,
-        max_outputs=1,
+        max_outputs=OUTPUTS_N.get(drafter_kind(header), 1),
+        mtp=drafter_kind(header) == MTP and header.architecture in FINAL_ARCHITECTURES,
         threads=options.draft_threads or options.threads,
         gpu_layers=options.draft_gpu_layers,
         devices=devices,
@@ -187,17 +205,17 @@ def _wanted(settings: LoadSettings, header: GgufHeader, *, may_fuse: bool) -> Wa
         snapshots=settings.snapshots,
         max_outputs=settings.max_outputs,
     )
-    return Wanted(_parts(settings, header), shape, layers, may_fuse)
+    return Wanted(_parts(settings.path, header), shape, layers, may_fuse)
 
 
-def _parts(settings: LoadSettings, header: GgufHeader) -> list[GgufHeader]:
+def _parts(path: Path, header: GgufHeader) -> list[GgufHeader]:
     """The headers of all files of a model; those that are missing are llama.cpp's to complain about."""
-    split = _SPLIT.search(settings.path.name)
+    split = _SPLIT.search(path.name)
     parts = [header]
     for number in range(2, int(split[1]) + 1 if split else 0):
-        name = _SPLIT.sub(f"-{number:05}-of-{split[1]}.gguf", settings.path.name) if split else ""
+        name = _SPLIT.sub(f"-{number:05}-of-{split[1]}.gguf", path.name) if split else ""
         try:
-            parts.append(read_header(settings.path.with_name(name)))
+            parts.append(read_header(path.with_name(name)))
         except LocalSpecError:
             break
     return parts

@@ -89,7 +89,7 @@ class LoadSettings:
     snapshots: int = 0
     """The number of tokens that a recurrent state can be taken back by, where the architecture can at all."""
     mtp: bool = False
-    """True to load the layers that predict several tokens ahead too, where the file has them."""
+    """True to load the layers that predict several tokens ahead too; of a head, to evaluate those of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,8 @@ def load(
     try:
         if target is None:
             _check_generates(c, model, settings.path)
-        return _with_context(native, model, log_lines, settings, cancel, other=target)
+        mtp = settings.mtp and target is not None
+        return _with_context(native, model, log_lines, settings, cancel, other=target, mtp=mtp)
     except BaseException:
         c.llama_model_free(model)
         raise
@@ -161,7 +162,7 @@ def _with_context(
     cancel: Cancellation,
     *,
     other: LoadedModel | None,
-    mtp: bool = False,
+    mtp: bool,
 ) -> LoadedModel:
     """A model whose weights are loaded, with a new context. Raises CapacityError or ModelFileError."""
     c = native.c

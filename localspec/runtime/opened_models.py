@@ -1,0 +1,89 @@
+"""The models of a pair in memory: the target, and whatever drafts for it from a file or from its own layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+
+from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.backends.llama.head import LlamaHead
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.cancel import Cancellation
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.head import HeadInputs
+from localspec.engine.suffix_automaton import SuffixAutomaton
+from localspec.gguf.draft_heads import DRAFT, EAGLE3, MTP
+from localspec.runtime.options import Progress
+from localspec.runtime.pair_drafters import PairDrafters
+from localspec.runtime.placement import Placement
+
+_HEADS = {EAGLE3: LlamaHead.open_eagle3, MTP: LlamaHead.open_mtp}
+"""The openers of heads by kind, which is also the name of their drafter."""
+
+
+@dataclass(slots=True)
+class OpenedModels:
+    """The models of a pair, and what its drafters are made from."""
+
+    target: LlamaModel
+    draft: LlamaModel | None = None
+    """A draft model."""
+    head: LlamaHead | None = None
+    """A head of the target from a file of its own."""
+    heads: dict[str, HeadInputs] = field(default_factory=dict)
+    """By drafter."""
+    unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
+    """Heads that there are files for, and that cannot be used, by drafter."""
+
+    def drafters(self, past: SuffixAutomaton | None) -> PairDrafters:
+        """The drafters; ``past`` are the replies of other conversations."""
+        inputs = DrafterInputs(
+            self.target.vocab, self.draft, past, eagle3=self.heads.get(EAGLE3), mtp=self.heads.get(MTP)
+        )
+        return PairDrafters(inputs, self.unavailable)
+
+
+def open_models(
+    placement: Placement, draft_kind: str, cancel: Cancellation, progress: Progress, resources: ExitStack
+) -> OpenedModels:
+    """The target and what drafts for it, with the same context; ``resources`` will close them, the target last."""
+
+    def loading(what: str) -> Callable[[float], None]:
+        report: Callable[[float], None] = partial(progress, f"loading the {what}")
+        report(0.0)
+        return report
+
+    target = LlamaModel.open(placement.target, cancel, loading("target"))
+    resources.callback(target.close)
+    opened = OpenedModels(target)
+    if placement.mtp:
+        _open_head(opened, MTP, placement.mtp, cancel, resources, None)
+    if placement.draft and draft_kind == DRAFT:
+        report, n_vocab = loading("draft"), target.vocab.n_vocab
+        opened.draft = LlamaModel.open(placement.draft, cancel, report, n_vocab=n_vocab)
+        resources.callback(opened.draft.close)
+    elif placement.draft:
+        opened.head = _open_head(opened, draft_kind, placement.draft, cancel, resources, loading("draft"))
+    return opened
+
+
+def _open_head(
+    opened: OpenedModels,
+    kind: str,
+    settings: LoadSettings,
+    cancel: Cancellation,
+    resources: ExitStack,
+    progress: Callable[[float], None] | None,
+) -> LlamaHead | None:
+    """The head, or None if llama.cpp or the target cannot serve it, which is noted."""
+    try:
+        head, inputs = _HEADS[kind](settings, opened.target, cancel, progress)
+    except DrafterUnavailableError as error:
+        opened.unavailable[kind] = error
+        return None
+    resources.callback(head.close)
+    opened.heads[kind] = inputs
+    return head
