@@ -86,6 +86,26 @@ async def test_a_command_is_done_before_the_screen_has_begun_to_draw(monkeypatch
         await wait_until(pilot, lambda: len(engine.prompts) == 1)
 
 
+@pytest.mark.parametrize("state", [("_exit", True), ("_running", False)])
+async def test_turns_may_come_while_the_app_ends(monkeypatch: pytest.MonkeyPatch, state: tuple[str, bool]) -> None:
+    """Textual mounts nothing any more, so nothing is drawn, and the app ends as it would have."""
+    engine = FakeEngine()
+    async with make_app(engine).run_test() as pilot:
+        engine.load()
+        await send(pilot, "First")
+        await wait_until(pilot, lambda: len(engine.prompts) == 1)
+        engine.reply("A *word*.")
+        await wait_until(pilot, lambda: session(pilot).free)
+        transcript = chat(pilot).query_one(Transcript)
+        turn = transcript.pages.turns[0]
+        with monkeypatch.context() as ending:
+            ending.setattr(pilot.app, *state)
+            await transcript.pages.remake(turn)
+            await transcript.pages.add(turn)
+            await transcript.sync([])
+            await transcript.sync([turn])
+
+
 async def test_a_turn_is_drawn_anew_once_while_pages_come() -> None:
     """And stands there once."""
     engine = FakeEngine()

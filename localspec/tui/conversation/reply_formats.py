@@ -54,7 +54,8 @@ class ReplyFormats:
 
     async def apply(self, view: TurnView) -> None:
         """Apply the format to one turn. The caller holds ``near``."""
-        if view.is_attached:
+        # While the app shuts down, a turn is mounted without its parts.
+        if view.reply.is_attached:
             await view.reply.show(self.of(view), self.ghosts)
 
     async def apply_near(self) -> None:

@@ -85,7 +85,7 @@ class Transcript(VerticalScroll, SingleLayoutPane, can_focus=False, can_focus_ch
 
     async def add(self, widget: Widget) -> None:
         """Append a widget that is no turn, and go to it."""
-        await self.mount(widget)
+        await self.mount_all([widget])
         self.follow()
 
     async def sync(self, turns: Sequence[Turn]) -> None:

@@ -16,7 +16,10 @@ from localspec.tui.conversation.turn_view import TurnView
 
 
 class TurnPages:
-    """Mounts, remakes and removes turns, never while pages are being filled or emptied."""
+    """Mounts, remakes and removes turns, never while pages are being filled or emptied.
+
+    Always by ``mount_all``: unlike ``mount`` (Textual 8.2), it does nothing once the app has been told to end.
+    """
 
     def __init__(
         self,
@@ -59,9 +62,9 @@ class TurnPages:
         async with self.near.held():
             page = Page()
             page.turns.append(turn)
-            await self._pane.mount(page)
+            await self._pane.mount_all([page])
             view = self._view_for(turn)
-            await page.mount(view)
+            await page.mount_all([view])
             await self.formats.apply(view)
         return view
 
@@ -99,7 +102,7 @@ class TurnPages:
                 return  # it is far away, and drawn when it comes near
             chosen = self.selection.view is old
             view = self._view_for(turn)
-            await old.parent.mount(view, after=old)
+            await old.parent.mount_all([view], after=old)
             await old.remove()
             await self.formats.apply(view)
         if chosen:
