@@ -8,7 +8,8 @@ Each stage leaves its result in DIR and is skipped when the result is there, so 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import islice
 from pathlib import Path
 
@@ -55,9 +56,9 @@ def encoded(tokenizer: Tokenizer, text: Text) -> Corpus:
     return Corpus.of(done)
 
 
-def make_corpus(path: Path, tokenizer: Tokenizer) -> None:
-    sharp, short, long, drill = (encoded(tokenizer, text) for text in (SHARP, SHORT, LONG, DRILL))
-    corpus = sharp + short + long + drill
+def make_corpus(path: Path, tokenizer: Tokenizer, texts: Sequence[Text] = (SHARP, SHORT, LONG, DRILL)) -> None:
+    """Encode the texts one after the other. `COURSE` in place of them is for weights that know all but what is new."""
+    corpus = reduce(Corpus.__add__, (encoded(tokenizer, text) for text in texts))
     corpus.save(path)
     print(
         f"{len(corpus.lengths)} chats, {len(corpus.tokens)} tokens, {int(corpus.spoken.sum())} of them the assistant's",

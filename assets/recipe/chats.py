@@ -48,6 +48,12 @@ DRILLS: dict[str, tuple[Family, float]] = {
     "sums": (sums, 14),
     "records": (records, 5),
 }
+FRESH: dict[str, tuple[Family, float]] = {
+    "commands": (tour.commands, 30),
+    "shell": (tour.shell, 14),
+    "changed": (tour.changed, 12),
+}
+"""What the weights before these did not know, or knew otherwise."""
 PLAIN_SYSTEM = (
     "You are the LocalSpec guide.",
     "You are a helpful assistant.",
@@ -111,9 +117,9 @@ def system(rng: Random) -> tuple[str, Style]:
     return rng.choice(BRIEF_SYSTEM), Style(brief=True)
 
 
-def turns(rng: Random, style: Style, drill: float) -> list[Turn]:
+def turns(rng: Random, style: Style, drill: float, fresh: float = 0.0) -> list[Turn]:
     """What one family has to say."""
-    families = DRILLS if rng.random() < drill else FAMILIES
+    families = FRESH if rng.random() < fresh else DRILLS if rng.random() < drill else FAMILIES
     family = rng.choices([family for family, _ in families.values()], [weight for _, weight in families.values()])[0]
     return family(rng, style)
 
@@ -128,7 +134,7 @@ def tooled(rng: Random, style: Style, tools: toolcalls.Tools) -> list[Turn]:
             return said
 
 
-def chat(rng: Random, parts: int, drill: float = 0.0) -> Chat:
+def chat(rng: Random, parts: int, drill: float = 0.0, fresh: float = 0.0) -> Chat:
     """A conversation of so many parts; a part is a family's turn with its follow-ups."""
     prompt, style = system(rng)
     if rng.random() < TOOLS:
@@ -137,7 +143,7 @@ def chat(rng: Random, parts: int, drill: float = 0.0) -> Chat:
         prompt = template.listed(prompt, tools.listed)
         said = [turn for _ in range(parts) for turn in tooled(rng, style, tools)]
     else:
-        said = [turn for _ in range(parts) for turn in turns(rng, style, drill)]
+        said = [turn for _ in range(parts) for turn in turns(rng, style, drill, fresh)]
     messages = [{"role": "system", "content": prompt}] if prompt else []
     for turn in said:
         messages += [{"role": "user", "content": turn.ask}, {"role": "assistant", "content": turn.reply}]
@@ -147,13 +153,14 @@ def chat(rng: Random, parts: int, drill: float = 0.0) -> Chat:
 @dataclass(frozen=True)
 class Text:
     """What decides a corpus: how many chats, from which seed, of at most how many parts, how many of a single one,
-    how many parts are drill, and whether replies known by heart are cut to their opening."""
+    how many parts are fresh or drill, and whether replies known by heart are cut to their opening."""
 
     chats: int
     seed: int
     longest: int = 4
     single: float = 0.45
     drill: float = 0.0
+    fresh: float = 0.0
     sharp: bool = False
 
 
@@ -162,12 +169,18 @@ VOCABULARY_TEXT = Text(25_000, 20)
 SHARP = Text(400_000, 25, longest=2, single=0.8, sharp=True)
 DRILL = Text(60_000, 23, drill=0.8)
 LONG = Text(1_000, 22, longest=10, single=0.0)
+COURSE = (
+    Text(60_000, 31, longest=2, single=0.85, fresh=0.45, sharp=True),
+    Text(3_000, 32),
+    Text(9_000, 33, drill=0.8),
+    Text(150, 34, longest=10, single=0.0),
+)
+"""A short course for weights that know all the rest: nearly half of it is what is new."""
 
 
 def known_replies() -> frozenset[str]:
     """The replies that are the same whenever they are given."""
-    topics = (*tour.TOPICS, *product.topics().values())
-    told = {reply for topic in topics for reply in (topic.answer, topic.brief, topic.more, topic.why, topic.off)}
+    told = {reply for topic in tour.TOPICS for reply in (topic.answer, topic.brief, topic.more, topic.why, topic.off)}
     small = {reply for _, replies in smalltalk.EXCHANGES for reply in replies}
     return frozenset(
         told
@@ -188,4 +201,4 @@ def chats(text: Text) -> Iterator[Chat]:
     rng = Random(text.seed)
     for _ in range(text.chats):
         parts = 1 if rng.random() < text.single else rng.randint(2, text.longest)
-        yield chat(rng, parts, text.drill)
+        yield chat(rng, parts, text.drill, text.fresh)

@@ -173,6 +173,8 @@ OFF = (
     "can I turn that off",
 )
 ACTION_OF = {topic: action for action, topic in product.SAME_AS.items()}
+NEW = {"heads", "eagle3", "dflash", "mtp", "tools"}
+CHANGED = NEW | {"abilities", "drafters", "keys", "slash", "pairs_command", "self", "size", "this_gain"}
 END_OF_TOPIC = "That is all I know about it. Ask me about something else, or press F1 for the help."
 
 
@@ -242,6 +244,11 @@ def self(rng: Random, style: Style) -> list[Turn]:
     return turns_about(SELF, rng, style)
 
 
+def changed(rng: Random, style: Style) -> list[Turn]:
+    """What is new in the tour, or was otherwise."""
+    return turns_about(tuple(topic for topic in TOPICS if topic.key in CHANGED), rng, style)
+
+
 def commands(rng: Random, style: Style) -> list[Turn]:
     """A question about a slash command or a key, and now and then what leans on it."""
     if rng.random() < 0.06:
@@ -258,4 +265,4 @@ def _with_more(topic: Topic, first: Turn, rng: Random) -> list[Turn]:
     return [first, follow_up(topic, first.reply, rng)] if rng.random() < 0.12 else [first]
 
 
-__all__ = ["TOPICS", "app", "asked", "commands", "pairs", "self", "shell", "speculation", "turns_about"]
+__all__ = ["TOPICS", "app", "asked", "changed", "commands", "pairs", "self", "shell", "speculation", "turns_about"]
