@@ -15,6 +15,14 @@ from train import Schedule, arguments, schedule_from, train
 DRAFT = Shape(vocab=VOCABULARY, width=128, layers=2, heads=2, ffn=352)
 
 
+def divergence(guess: Tensor, truth: Tensor) -> Tensor:
+    """Kullback-Leibler, of rows of logits from the target's."""
+    apart = F.kl_div(
+        F.log_softmax(guess.float(), -1), F.log_softmax(truth.float(), -1), reduction="none", log_target=True
+    )
+    return apart.sum(-1)
+
+
 def loss_of(draft: Network, target: Network, batch: Batch) -> Tensor:
     """The divergence of the draft's distribution from the target's, over the assistant's tokens."""
     tokens, chat = batch.tokens[:, :-1], batch.chat[:, :-1]
@@ -22,11 +30,8 @@ def loss_of(draft: Network, target: Network, batch: Batch) -> Tensor:
         with torch.no_grad():
             truth = F.linear(target.hidden(tokens, chat), target.embed.weight)
         guess = F.linear(draft.hidden(tokens, chat), draft.embed.weight)
-    apart = F.kl_div(
-        F.log_softmax(guess.float(), -1), F.log_softmax(truth.float(), -1), reduction="none", log_target=True
-    )
     spoken = batch.weight[:, 1:] > HEARD
-    return apart.sum(-1)[spoken].mean()
+    return divergence(guess, truth)[spoken].mean()
 
 
 def distill(corpus: Corpus, target: Network, draft: Network, schedule: Schedule, out: Path) -> None:

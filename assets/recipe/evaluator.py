@@ -22,15 +22,23 @@ def _quiet(level: int, text: bytes, data: ctypes.c_void_p) -> None:
     """Swallow llama.cpp's log; a failed load is reported by the caller."""
 
 
+def load(path: Path, mtp: bool = False) -> ctypes.c_void_p:
+    """The model in a file, with its MTP layers where they are wanted."""
+    c.llama_log_set(_quiet, ctypes.c_void_p(0))
+    c.llama_backend_init()
+    parameters = c.llama_model_default_params()
+    parameters.load_mtp = mtp
+    model = c.llama_model_load_from_file(str(path).encode(), parameters)
+    if not model:
+        raise SystemExit(f"llama.cpp cannot load {path}")
+    return model
+
+
 class Evaluator:
     """One model with one context; it keeps the longest common prefix evaluated, so growing a text is cheap."""
 
-    def __init__(self, path: Path, context: int = 1024, threads: int = 2) -> None:
-        c.llama_log_set(_quiet, ctypes.c_void_p(0))
-        c.llama_backend_init()
-        self.model = c.llama_model_load_from_file(str(path).encode(), c.llama_model_default_params())
-        if not self.model:
-            raise SystemExit(f"llama.cpp cannot load {path}")
+    def __init__(self, path: Path, context: int = 1024, threads: int = 2, mtp: bool = False) -> None:
+        self.model = load(path, mtp)
         parameters = c.llama_context_default_params()
         parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = context
         parameters.n_threads = parameters.n_threads_batch = threads

@@ -106,17 +106,21 @@ class Network(nn.Module):
             for layer in (block.out, block.down):
                 nn.init.normal_(layer.weight, std=0.02 / (2 * self.shape.layers) ** 0.5)
 
-    def hidden(self, tokens: Tensor, chat: Tensor | None = None) -> Tensor:
-        """The normalised stream, before the output layer. Where `chat` differs, tokens do not see each other."""
+    def stream(self, tokens: Tensor, chat: Tensor | None = None) -> list[Tensor]:
+        """The residual stream as each layer finds it, and behind the last one. Where `chat` differs, tokens do not see each other."""
         length = tokens.shape[1]
         cos, sin = self.cos[:length], self.sin[:length]
         mask = torch.full((length, length), float("-inf")).triu(1)
         if chat is not None:
             mask = mask.where((chat[:, :, None] == chat[:, None, :]), float("-inf"))[:, None]
-        x = self.embed(tokens)
+        states = [self.embed(tokens)]
         for block in self.blocks:
-            x = block(x, cos, sin, mask)
-        return self.norm(x)
+            states.append(block(states[-1], cos, sin, mask))
+        return states
+
+    def hidden(self, tokens: Tensor, chat: Tensor | None = None) -> Tensor:
+        """The normalised stream, before the output layer."""
+        return self.norm(self.stream(tokens, chat)[-1])
 
     def forward(self, tokens: Tensor) -> Tensor:
         return F.linear(self.hidden(tokens), self.embed.weight)
