@@ -1,4 +1,4 @@
-"""``localspec pairs check``: judges from headers alone if one model can draft for another."""
+"""``localspec pairs check``: judges from headers alone if a model or a head can draft for another model."""
 
 from __future__ import annotations
 
@@ -8,36 +8,53 @@ from typing import TYPE_CHECKING
 
 import click
 
+from localspec.base.errors import PairMismatchError
 from localspec.base.visible import visible_line
+from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
 
 if TYPE_CHECKING:
     from localspec.gguf import GgufHeader
 
 
-@click.command(short_help="Tell whether one model can draft for another.")
+@click.command(short_help="Tell whether a model or a head can draft for a target.")
 @click.argument("target")
-@click.argument("draft")
+@click.argument("draft", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Write the verdict as a JSON object.")
-def check(target: str, draft: str, as_json: bool) -> None:
-    """Tell whether DRAFT can draft for TARGET, and if not, which token differs first.
+def check(target: str, draft: str | None, as_json: bool) -> None:
+    """Tell whether DRAFT, a smaller model or a head, can draft for TARGET, and if not, what does not fit.
+
+    Without DRAFT, tell whether TARGET has MTP layers of its own that LocalSpec can draft with.
 
     Each is a file, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or a name
     that `localspec pairs scan` lists. Of a file that is not on this machine only the header is fetched.
     """
     from localspec.cli.hub_access import download_context
-    from localspec.models.compatibility import check_match, judge_match
-    from localspec.models.download.model_header import header_of
+    from localspec.models.compatibility import Compatibility, check_match, judge_match
+    from localspec.models.download.model_header import resolve
+    from localspec.models.heads import mtp_fault
 
     with download_context() as context:
-        headers = header_of(target, context), header_of(draft, context)
-    verdict = judge_match(*headers)
+        big = resolve(target, context)
+        small = resolve(draft, context) if draft else None
+    fault = "" if small else mtp_fault((big.header, *big.later_parts))
+    verdict = judge_match(big.header, small.header, big.path) if small else Compatibility(fault)
     if as_json:
-        sides = {"target": _side(headers[0]), "draft": _side(headers[1])}
+        sides = {"target": _side(big.header), "draft": _side(small.header) if small else None}
         print(json.dumps({"fits": verdict.fits, **asdict(verdict), **sides}, indent=2))
-    check_match(*headers)
+    if small:
+        check_match(big.header, small.header, big.path)
+    elif fault:
+        raise PairMismatchError(f"{big.header.source} cannot draft for itself: {fault}.", "Name a draft for it.")
     if not as_json:
-        for line in (f"{headers[1].source} can draft for {headers[0].source}.", *verdict.warnings):
+        for line in (_match(big.header, small.header if small else None), *verdict.warnings):
             print(visible_line(line))
+
+
+def _match(target: GgufHeader, draft: GgufHeader | None) -> str:
+    if draft is None:
+        return f"{target.source} can draft for itself: it has MTP layers."
+    kind = "" if drafter_kind(draft) == DRAFT else f", {drafter_in_words(draft)},"
+    return f"{draft.source}{kind} can draft for {target.source}."
 
 
 def _side(header: GgufHeader) -> dict[str, object]:
@@ -45,5 +62,6 @@ def _side(header: GgufHeader) -> dict[str, object]:
         "file": header.source,
         "size_bytes": header.size_bytes,
         "architecture": header.architecture,
+        "drafter": drafter_kind(header),
         "fingerprint": header.fingerprint,
     }

@@ -24,12 +24,12 @@ _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 
 @click.command(short_help="Add a pair of your own.")
 @click.option("--target", metavar="X", required=True, help="The large model: a file, or owner/name:file of the Hub.")
-@click.option("--draft", metavar="Y", help="The small model, named likewise; without it drafts that fit are listed.")
+@click.option("--draft", metavar="Y", help="The draft or head, named likewise; without it those that fit are listed.")
 @click.option("--id", "pair_id", metavar="ID", help="What --pair will take (default: from the name of the target).")
 @click.option("--title", metavar="TEXT", help="What people read (default: the names of the models).")
 @click.option("--alone", is_flag=True, help="Add the target without a draft.")
 def add(target: str, draft: str | None, pair_id: str | None, title: str | None, alone: bool) -> None:
-    """Add a pair of your own to pairs.toml.
+    """Add a pair of your own to pairs.toml. A target with MTP layers drafts for itself, and needs no --draft.
 
     X and Y are paths, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or names
     that `localspec pairs scan` lists. Files on this machine stay where they are; of remote ones only the header is
@@ -37,7 +37,7 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
     """
     from localspec.cli.hub_access import download_context
     from localspec.models.download.model_header import resolve
-    from localspec.models.pairs.addition import add_pair
+    from localspec.models.pairs.addition import add_pair, brings_mtp
     from localspec.models.pairs.state import HERE, state_of
 
     if alone and draft is not None:
@@ -45,7 +45,7 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
     with download_context() as context:
         big = resolve(target, context)
         small = resolve(draft, context) if draft else None
-    if draft is None and not alone:
+    if draft is None and not alone and not brings_mtp(big):
         _suggest(big, target)
         return
     pair, file = add_pair(big, small, pair_id=pair_id, title=title)
@@ -68,7 +68,8 @@ def _suggest(target: Resolved, named: str) -> None:
             else "`localspec pairs list` shows drafts there are."
         )
         raise NotFoundError(
-            f"No model here can draft for {target.path.name}: none has its vocabulary and 1/20 to 1/4 of its size.",
+            f"No file here can draft for {target.path.name}: "
+            "no model has its vocabulary and 1/20 to 1/4 of its size, and no head is for it.",
             f"{known} Or add the target --alone.",
         )
     print(visible_line(f"Drafts on this machine for {target.path.name}, the best first:"))

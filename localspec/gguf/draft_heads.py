@@ -58,6 +58,14 @@ def mtp_layers(parts: Sequence[GgufHeader]) -> int:
     return announced if all(name in names for name in wanted) else 0
 
 
+def target_sha256(head: GgufHeader) -> str | None:
+    """The SHA-256 of the target's file that the head was made for, under a key of LocalSpec's own; None if not named.
+
+    Without it a head may serve every quantisation of its target.
+    """
+    return head.text("localspec.target_sha256")
+
+
 def announced_mtp_layers(header: GgufHeader) -> int:
     """The number of MTP layers in the metadata of a model, whose block count includes them; 0 without."""
     return max(0, header.integer(f"{header.architecture}.nextn_predict_layers") or 0)

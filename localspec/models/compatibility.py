@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from localspec.base.errors import ModelFileError, PairMismatchError
+from localspec.base.file_identity import identify
 from localspec.gguf import GgufHeader, Vocabulary
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
+from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind, target_sha256
 from localspec.gguf.vocabulary import as_llama_cpp
 from localspec.models.heads import head_misfit
 
@@ -53,21 +55,26 @@ def check_target(header: GgufHeader) -> None:
         )
 
 
-def check_match(target: GgufHeader, draft: GgufHeader) -> None:
-    """Raise PairMismatchError, naming the first token that differs, unless ``draft`` fits ``target``."""
-    verdict = judge_match(target, draft)
+def check_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None = None) -> None:
+    """Raise PairMismatchError, with the reason in a sentence, unless ``draft`` fits ``target``; as ``judge_match``."""
+    verdict = judge_match(target, draft, target_path)
     if not verdict.fits:
         hint = _CHOOSE_ANOTHER if drafter_kind(draft) == DRAFT else _CHOOSE_HEAD
         raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", hint)
 
 
-def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
-    """Judge whether ``draft``, a smaller model or a head, can propose tokens for ``target``."""
+def judge_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None = None) -> Compatibility:
+    """Judge whether ``draft``, a smaller model or a head, can propose tokens for ``target``.
+
+    ``target_path`` is the target's file, if it is on this machine, for a head that names its target's checksum.
+    """
     if drafter_kind(target) != DRAFT:
         return Compatibility(f"the target is not a model of its own but {drafter_in_words(target)}")
     is_head = drafter_kind(draft) != DRAFT
     if is_head and (misfit := head_misfit(target, draft)):
         return Compatibility(misfit)
+    if is_head and target_path is not None and (other := _other_target(target_path, draft)):
+        return Compatibility(other)
     if not is_head or draft.vocabulary.tokens:
         # A head reads tokens and never a text, so that it may begin and end one as it likes.
         reason, token_id = _misfit(target.vocabulary, draft.vocabulary, (_same_kind,) if is_head else _RULES)
@@ -76,6 +83,15 @@ def judge_match(target: GgufHeader, draft: GgufHeader) -> Compatibility:
     warnings = [] if is_head else _differences(target, draft)
     recurrent = _recurrent(target, "target") + ([] if is_head else _recurrent(draft, "draft"))
     return Compatibility(warnings=(*warnings, *recurrent))
+
+
+def _other_target(target_path: Path, head: GgufHeader) -> str:
+    """The reason why a head was made for another file; empty if it names none, or none has a known checksum."""
+    named = target_sha256(head)
+    identity = identify(target_path) if named else None
+    if not named or identity is None or identity.sha256 in (None, named):
+        return ""
+    return f"it was made for a file with the SHA-256 {named[:12]}..., and this one has {identity.sha256[:12]}..."
 
 
 def _misfit(target: Vocabulary, draft: Vocabulary, rules: tuple[_Rule, ...]) -> tuple[str, int | None]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from localspec.gguf import GgufHeader
 from localspec.gguf.draft_heads import (
     DFLASH,
+    DRAFT,
     DRAFT_TOKENS,
     EAGLE3,
     MTP,
@@ -79,6 +80,13 @@ def mtp_fault(parts: Sequence[GgufHeader]) -> str:
         return "its MTP layer has no latent attention, which llama.cpp needs"
     lacking = _lacking(parts, range((header.block_count or 0) - n, header.block_count or 0))
     return f"its MTP layer lacks the tensor {lacking}" if lacking else ""
+
+
+def can_run(drafter: str, architecture: str) -> bool:
+    """True if llama.cpp can run a kind of drafter for targets of an architecture."""
+    if drafter == MTP:
+        return architecture in _ONE_MTP_LAYER | _SEVERAL_MTP_LAYERS | {"gemma4"}
+    return drafter == DRAFT or architecture in _GIVES_HIDDEN
 
 
 def file_drafters(target: Sequence[GgufHeader], draft: GgufHeader | None) -> tuple[str, ...]:

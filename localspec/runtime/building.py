@@ -11,17 +11,19 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from localspec.base.errors import UsageError
+from localspec.base.errors import LocalSpecError, UsageError
 from localspec.config.personas import read_persona
 from localspec.config.texts import require_text
-from localspec.models.pairs import BUILTIN_ID, RecommendedSampling, load_catalogue
+from localspec.gguf.draft_heads import MTP
+from localspec.models.pairs import BUILTIN_ID, PairFiles, RecommendedSampling, load_catalogue
+from localspec.models.pairs.pair import DRAFTERS
 from localspec.runtime.chat_config import ChatConfig, Outlets
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.sampling import build_sampling
 
 DRAFT_SETTINGS = ("draft_threads", "draft_gpu_layers", "draft_device")
-"""Settings that need a draft model."""
+"""Settings that need a draft model, or heads."""
 
 Values = Mapping[str, Any]
 
@@ -50,12 +52,12 @@ def _check(values: Values) -> None:
     if spec:
         _check_drafters(spec)
     if target is not None and draft is None:
-        _check_no_draft_settings(values)
+        _check_no_draft_settings(values, target)
 
 
-def _check_no_draft_settings(values: Values) -> None:
+def _check_no_draft_settings(values: Values, target: Path) -> None:
     for name in DRAFT_SETTINGS:
-        if values.get(name) is not None:
+        if values.get(name) is not None and not _brought(target, None):
             raise UsageError(f"--{name.replace('_', '-')} is for a draft, and there is none.", "Add --draft FILE.")
 
 
@@ -70,7 +72,7 @@ def _check_drafters(names: tuple[str, ...]) -> None:
 
 
 def _for_files(values: Values, target: Path, draft: Path | None) -> ChatConfig:
-    _check_draft(values, draft)
+    _check_brought(values, target, draft)
     return ChatConfig(
         load=_load_options(values, target, draft),
         reply=_reply_options(values, RecommendedSampling()),
@@ -83,7 +85,7 @@ def _for_files(values: Values, target: Path, draft: Path | None) -> ChatConfig:
 def _for_pair(values: Values) -> ChatConfig:
     pair = load_catalogue().find(values.get("pair") or BUILTIN_ID)
     files = pair.files()
-    _check_draft(values, files.draft)
+    _check_brought(values, files.target, files.draft)
     return ChatConfig(
         load=_load_options(values, files.target, files.draft),
         reply=_reply_options({"depth": TOUR_DEPTH} | _set(values) if pair.tour else values, pair.sampling),
@@ -103,9 +105,25 @@ def _system(values: Values) -> str | None:
     return read_persona(values["persona"])
 
 
-def _check_draft(values: Values, draft: Path | None) -> None:
-    if draft is None and "draft" in (values.get("spec") or ()):
-        raise UsageError("--spec draft needs a draft model, and there is none.", "Name one with --target and --draft.")
+def _check_brought(values: Values, target: Path, draft: Path | None) -> None:
+    """Raise UsageError for a drafter in ``spec`` that needs a model or a head which the files do not bring."""
+    wanted = [name for name in values.get("spec") or () if name in DRAFTERS]
+    if not wanted:
+        return
+    brought = _brought(target, draft)
+    for name in wanted:
+        if brought is not None and name not in brought:
+            lack = f"--spec {name} needs {DRAFTERS[name]}, and there {'are' if name == MTP else 'is'} none."
+            hint = "Name a target that has them." if name == MTP else "Name one with --target and --draft."
+            raise UsageError(lack, hint)
+
+
+def _brought(target: Path, draft: Path | None) -> tuple[str, ...] | None:
+    """The kinds of drafters that the files bring; None if they cannot be read, which loading explains."""
+    try:
+        return PairFiles(target, draft).drafters()
+    except LocalSpecError:
+        return None
 
 
 def _load_options(values: Values, target: Path, draft: Path | None) -> LoadOptions:

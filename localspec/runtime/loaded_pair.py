@@ -206,7 +206,7 @@ def _read_headers(options: LoadOptions) -> _Headers:
     _check_speaks(target)
     if draft:
         _check_speaks(draft)
-        check_match(target, draft)
+        check_match(target, draft, options.target)
     return _Headers(target, draft)
 
 

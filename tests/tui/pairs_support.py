@@ -14,7 +14,7 @@ from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Pr
 from localspec.models.pairs import PairDescription
 from localspec.models.pairs.description import FileDescription
 from localspec.models.pairs.estimate import Estimate
-from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, WAITS
+from localspec.models.pairs.state import HERE, MISSING, NOT_HERE
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, Suitability
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
@@ -104,10 +104,7 @@ PAIRS = (
     described(
         "gemma-4-e4b-mtp",
         "Gemma 4 E4B + MTP heads",
-        WAITS,
         drafter="mtp",
-        reason="It waits for its drafter: LocalSpec cannot run MTP heads yet.",
-        hint="Its target can be used without it.",
     ),
 )
 

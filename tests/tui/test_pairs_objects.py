@@ -20,7 +20,7 @@ from localspec.chat.pairs.offer import OfferKind
 from localspec.chat.session import ChatSession
 from localspec.engine.events import Finished, FinishReason
 from localspec.engine.tally import Tally
-from localspec.models.pairs.state import HERE, NOT_HERE, PARTLY, WAITS
+from localspec.models.pairs.state import HERE, NOT_HERE, PARTLY
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.options import LoadOptions
 from localspec.store import Arm, ModelFileRecord, ReplyMetadata
@@ -188,7 +188,7 @@ def test_the_state_of_a_pair_in_a_word() -> None:
     assert entry("builtin", in_use=True).state == "in use"
     assert entry("smollm2-1.7b").state == "here"
     assert entry("mine").state == "missing"
-    assert entry("gemma-4-e4b-mtp").state == "waits"
+    assert entry("gemma-4-e4b-mtp").state == "not here"
     assert entry("qwen3-8b").state == "not here"
     assert entry("qwen3-8b", download=Download("qwen3-8b", "Q")).state == "begins"
     assert entry("qwen3-8b", download=at_40).state == "40 %"
@@ -217,13 +217,10 @@ def test_a_pair_in_use_whose_files_were_deleted_can_be_fetched_again(state: str)
 
 def test_what_can_be_done_with_a_pair() -> None:
     stopped = Download("p", "P", Stage.STOPPED)
-    target_here = replace(PAIRS[-1].files[0], path="/models/gemma.gguf")
-    waiting = replace(PAIRS[-1], files=(target_here,))
     assert entry("builtin", in_use=True).action is PairAction.NOTHING
     assert entry("smollm2-1.7b").action is PairAction.USE
     assert entry("mine").action is PairAction.NOTHING
     assert entry("gemma-4-e4b-mtp").action is PairAction.FETCH
-    assert Entry(waiting).action is PairAction.USE_TARGET
     assert entry("qwen3-8b", download=Download("p", "P")).action is PairAction.NOTHING
     assert entry("qwen3-8b", download=stopped).action is PairAction.RESUME
     assert entry("qwen3-8b", download=replace(stopped, stage=Stage.FAILED)).action is PairAction.RETRY
@@ -270,9 +267,9 @@ def test_a_row_that_is_fetched_says_how_fast_and_how_long(cells: int, speed: flo
     assert len(line) == cells
 
 
-def test_what_is_missing_or_waits_is_quiet_and_what_is_recommended_has_a_star() -> None:
+def test_what_is_missing_is_quiet_and_what_is_recommended_has_a_star() -> None:
     looks = {pair.id: row(Entry(pair), 88)[1][1] for pair in PAIRS}
-    assert {pair_id for pair_id, look in looks.items() if look == "quiet"} == {"mine", "gemma-4-e4b-mtp"}
+    assert {pair_id for pair_id, look in looks.items() if look == "quiet"} == {"mine"}
     assert [pair.id for pair in PAIRS if row(Entry(pair), 88)[0][0] == "* "] == ["qwen3-8b"]
 
 
@@ -282,17 +279,16 @@ def test_what_is_missing_or_waits_is_quiet_and_what_is_recommended_has_a_star() 
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
-        ("", [pair.id for pair in PAIRS if pair.state != WAITS]),
+        ("", [pair.id for pair in PAIRS]),
         ("here", ["builtin", "smollm2-1.7b"]),
-        ("not here", ["qwen3-8b", "llama-3.2-3b", "deepseek-r1-distill-qwen-14b", "llama-3.3-70b"]),
-        ("not h", ["qwen3-8b", "llama-3.2-3b", "deepseek-r1-distill-qwen-14b", "llama-3.3-70b"]),
+        ("not here", ["qwen3-8b", "llama-3.2-3b", "deepseek-r1-distill-qwen-14b", "llama-3.3-70b", "gemma-4-e4b-mtp"]),
+        ("not h", ["qwen3-8b", "llama-3.2-3b", "deepseek-r1-distill-qwen-14b", "llama-3.3-70b", "gemma-4-e4b-mtp"]),
         ("gemma", ["gemma-4-e4b-mtp"]),
         ("qwen", ["qwen3-8b", "deepseek-r1-distill-qwen-14b"]),
         ("LLAMA community", ["llama-3.2-3b"]),
         ("too big", ["llama-3.3-70b"]),
         ("tight", ["deepseek-r1-distill-qwen-14b"]),
         ("installed", ["builtin", "smollm2-1.7b", "mine"]),
-        ("waits", ["gemma-4-e4b-mtp"]),
         ("recommended", ["qwen3-8b"]),
         ("in use", ["builtin"]),
         ("nonsense", []),
@@ -353,7 +349,7 @@ def test_an_empty_list_says_why() -> None:
     assert (browser.empty, browser.heading) == ("Reading the list of pairs.", "")
     library.look()
     later.run()
-    assert browser.heading == "7 pairs, 1 waits, * recommended for this machine"
+    assert browser.heading == "8 pairs, * recommended for this machine"
     browser.text = "nonsense"
     assert "'nonsense'" in browser.empty
     assert browser.heading.startswith("0 of 8 pairs")
@@ -396,7 +392,6 @@ def test_what_stands_in_the_way_comes_first() -> None:
     told = text_of(details(entry("qwen3-8b", download=replace(stopped, stage=Stage.STOPPED)), 76, "F9"))
     assert "Stopped at 40 %. What has arrived is kept; F9 goes on." in told
     assert "mount that" in text_of(details(entry("mine"), 76))
-    assert "cannot run MTP heads yet" in text_of(details(entry("gemma-4-e4b-mtp"), 76))
     assert "too big to be used here" in text_of(details(entry("llama-3.3-70b"), 76))
 
 

@@ -9,7 +9,7 @@ from localspec.chat.pairs import facts
 from localspec.chat.pairs.downloads import Stage
 from localspec.chat.pairs.entry import Entry, PairAction
 from localspec.chat.pairs.library import PairLibrary
-from localspec.models.pairs.state import MISSING, WAITS
+from localspec.models.pairs.state import MISSING
 from localspec.models.pairs.suitability import RED
 from localspec.runtime.figures import size
 
@@ -49,15 +49,10 @@ class Browser:
 
     @property
     def entries(self) -> list[Entry]:
-        """The pairs that pass the filter, in the catalogue's order; unusable ones only if there are no others."""
-        passing = [entry for entry in self._everything if entry.passes(self._text)]
-        usable = [entry for entry in passing if not entry.only_waits]
-        return usable or (passing if self._text.strip() else [])
-
-    @property
-    def _everything(self) -> list[Entry]:
+        """The pairs that pass the filter, in the catalogue's order."""
         downloads = self._library.downloads
-        return [Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs]
+        everything = (Entry(pair, downloads.get(pair.id), pair.id == self.in_use) for pair in self._library.pairs)
+        return [entry for entry in everything if entry.passes(self._text)]
 
     @property
     def marked(self) -> Entry | None:
@@ -99,9 +94,6 @@ class Browser:
         if not all_n:
             return ""
         counted = f"{shown_n} of {all_n} pairs" if self._text.strip() else f"{shown_n} pairs"
-        if not self._text.strip() and shown_n < all_n:
-            waiting_n = all_n - shown_n
-            counted += f", {waiting_n} {WAITS if waiting_n == 1 else 'wait'}"
         if not self._library.judged:
             return f"{counted}, measuring what fits"
         return f"{counted}, * recommended for this machine"
@@ -177,8 +169,7 @@ def _ordered(entry: Entry) -> facts.Facts:
         if name:
             groups.append((name, []))
         groups[-1][1].append((name, text))
-    left_out = {"to get it", "arrived"} if entry.pair.state != WAITS else set()
-    groups = [group for group in groups if group[0] not in left_out]
+    groups = [group for group in groups if group[0] not in ("to get it", "arrived")]
     groups.sort(key=lambda group: _FIRST.index(group[0]) if group[0] in _FIRST else len(_FIRST))
     return [row for _, facts in groups for row in facts]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from localspec.chat.pairs import download_words, facts
 from localspec.chat.pairs.downloads import Download, Stage
-from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS
+from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY
 from localspec.models.pairs.suitability import AMBER, GREEN, RED
 from localspec.runtime.figures import size
 
@@ -40,7 +40,6 @@ class PairAction(StrEnum):
     """The action of Enter on a pair."""
 
     USE = "use it"
-    USE_TARGET = "use its target alone"
     FETCH = "download"
     RESUME = "resume"
     RETRY = "try again"
@@ -74,8 +73,7 @@ class Entry:
     @property
     def gone(self) -> bool:
         """True if it is loaded, but its files are no longer on the disk."""
-        pair = self.pair
-        return self.in_use and (pair.state in (NOT_HERE, PARTLY) or (pair.state == WAITS and not pair.files[0].path))
+        return self.in_use and self.pair.state in (NOT_HERE, PARTLY)
 
     @property
     def action(self) -> PairAction:
@@ -83,19 +81,10 @@ class Entry:
         pair, download = self.pair, self.download
         if (self.in_use and not self.gone) or (download is not None and download.active) or pair.state == MISSING:
             return PairAction.NOTHING
-        if pair.state == WAITS:
-            target = pair.files[0]
-            if target.path is not None:
-                return PairAction.USE_TARGET
         if pair.available:
             return PairAction.USE
         begun = PairAction.RESUME if pair.arrived_bytes else PairAction.FETCH
         return _WITH_DOWNLOAD.get(download.stage, begun) if download is not None else begun
-
-    @property
-    def only_waits(self) -> bool:
-        """True if it cannot be used until LocalSpec can run its drafter."""
-        return self.pair.state == WAITS and not self.in_use and self.action is not PairAction.USE_TARGET
 
     @property
     def words(self) -> list[str]:
@@ -125,7 +114,7 @@ def row(entry: Entry, cells: int) -> list[tuple[str, str]]:
     name_cells = cells - 2 - sum(len(text) for text, _ in columns)
     name = pair.title if len(pair.title) <= name_cells else f"{pair.title[: name_cells - 1]}…"
     star = "* " if pair.recommended_here else "  "
-    look = QUIET if pair.state in (MISSING, WAITS) else TEXT
+    look = QUIET if pair.state == MISSING else TEXT
     return [(star, TEXT), (f"{name:<{name_cells}}", look), *columns]
 
 

@@ -57,9 +57,7 @@ def drawbacks(pair: PairDescription) -> list[str]:
     reasons = []
     if not pair.recommended:
         reasons.append("gains little")
-    if not pair.available and pair.drafter != DRAFT:
-        reasons.append(f"waits for a drafter: {pair.drafter}")
-    elif pair.state == MISSING:
+    if pair.state == MISSING:
         reasons.append(pair.reason.rstrip("."))
     if pair.fit and pair.fit.colour != GREEN:
         reasons.append(pair.fit.reason[0].lower() + pair.fit.reason[1:].rstrip("."))

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from localspec.base.errors import DownloadError, LocalSpecError, ModelFileError, NotFoundError, PairMismatchError
 from localspec.gguf import GgufHeader, read_header
+from localspec.gguf.draft_heads import MTP
 from localspec.models.compatibility import check_match, judge_match
 from localspec.models.download.checksum import is_sha256
 from localspec.models.download.context import DownloadContext
@@ -19,6 +20,7 @@ from localspec.models.download.events import DownloadEvent, Fetched
 from localspec.models.download.layout import CacheLayout
 from localspec.models.download.remote_file import RemoteFile, Repository
 from localspec.models.download.remote_header import read_remote_header
+from localspec.models.heads import mtp_fault
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.proofs import add_proof
 from localspec.models.pairs.split_files import is_later_part, parts_of
@@ -54,8 +56,7 @@ class Planner:
         missing: list[RemoteFile] = []
         notes: list[str] = []
         firsts: list[Path | RemoteFile] = []
-        # A pair whose drafter is not supported yet can be used by its target alone.
-        for model in (pair.target,) if pair.waits else pair.models:
+        for model in pair.models:
             paths = _whole(model)
             if paths is not None:
                 here += paths
@@ -69,18 +70,18 @@ class Planner:
                     here.append(layout.snapshot)
                 else:
                     missing.append(remote)
-        notes += self._warnings(firsts)
+        notes += self._warnings(firsts, pair.drafter)
         return PullPlan(pair.id, tuple(here), tuple(missing), tuple(dict.fromkeys(notes)))
 
-    def _warnings(self, firsts: Sequence[Path | RemoteFile]) -> list[str]:
+    def _warnings(self, firsts: Sequence[Path | RemoteFile], drafter: str) -> list[str]:
         """Warnings about the match of two models. Raises PairMismatchError, ModelFileError, DownloadError."""
         try:
-            return _judged([self._header(first, from_part=True) for first in firsts])
+            return _judged([self._header(first, from_part=True) for first in firsts], drafter)
         except (PairMismatchError, ModelFileError):
             if not any(isinstance(first, RemoteFile) for first in firsts):
                 raise
             # The bytes of a partial file are not verified and may be wrong: check again with fresh ones.
-            return _judged([self._header(first, from_part=False) for first in firsts])
+            return _judged([self._header(first, from_part=False) for first in firsts], drafter)
 
     def _header(self, first: Path | RemoteFile, *, from_part: bool) -> GgufHeader:
         if isinstance(first, Path):
@@ -113,9 +114,11 @@ class Planner:
         return self.context.with_retries(lambda: self.context.hub.repository(name, revision))
 
 
-def _judged(headers: Sequence[GgufHeader]) -> list[str]:
+def _judged(headers: Sequence[GgufHeader], drafter: str) -> list[str]:
     if len(headers) < 2:
-        return []
+        # The MTP layers of a split model lie in its last file.
+        fault = mtp_fault(headers) if drafter == MTP and headers[0].split_count == 1 else ""
+        return [f"{headers[0].source} will be used without a drafter: {fault}."] if fault else []
     check_match(headers[0], headers[1])
     return list(judge_match(headers[0], headers[1]).warnings)
 

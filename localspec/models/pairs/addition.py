@@ -9,9 +9,11 @@ from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
 from localspec.gguf import read_header
-from localspec.models.compatibility import check_match, judge_match
+from localspec.gguf.draft_heads import DRAFT, MTP, drafter_in_words, drafter_kind
+from localspec.models.compatibility import check_match, check_target, judge_match
+from localspec.models.heads import mtp_fault
 from localspec.models.pairs.catalogue import Catalogue, load_catalogue
-from localspec.models.pairs.draft_size import draft_distance, is_draft_size
+from localspec.models.pairs.draft_size import LARGEST, draft_distance, is_draft_size
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.split_files import parts_of
@@ -34,6 +36,7 @@ class Suggestion:
     share: float
     """The draft's size over the target's."""
     reason: str
+    is_head: bool = False
 
 
 def add_pair(
@@ -46,6 +49,7 @@ def add_pair(
     for each in (target, draft):
         if each is not None:
             _check_context(each)
+    check_target(target.header)
     if draft is not None:
         check_match(target.header, draft.header)
     catalogue = load_catalogue()
@@ -54,15 +58,27 @@ def add_pair(
         title=title or _title([each for each in (target, draft) if each is not None]),
         target=target.model,
         draft=draft.model if draft else None,
+        drafter=_drafter(target, draft),
     )
     _refuse_known(pair, catalogue)
     return pair, append_pair(pair)
 
 
+def _drafter(target: Resolved, draft: Resolved | None) -> str:
+    if draft is not None:
+        return drafter_kind(draft.header)
+    return MTP if brings_mtp(target) else DRAFT
+
+
+def brings_mtp(target: Resolved) -> bool:
+    """True if the target drafts for itself: it has MTP layers that llama.cpp can run."""
+    return not mtp_fault((target.header, *target.later_parts))
+
+
 def suggest_drafts(target: Resolved, found: Iterable[Found]) -> list[Suggestion]:
-    """Files that fit the target's vocabulary and have the size of a draft, the best first."""
+    """Files that can draft for the target, heads first, then models of the size of a draft, the best first."""
     suggestions = [each for file in found if (each := _suggestion(target, file)) is not None]
-    return sorted(suggestions, key=lambda each: draft_distance(each.size_bytes, target.size_bytes))
+    return sorted(suggestions, key=lambda each: (not each.is_head, draft_distance(each.size_bytes, target.size_bytes)))
 
 
 def relatives(target: Resolved) -> list[Pair]:
@@ -81,17 +97,23 @@ def _suggestion(target: Resolved, found: Found) -> Suggestion | None:
     try:
         # Sizes are cheap and rule out most files before their headers are read.
         size = sum(part.stat().st_size for part in parts_of(found.path))
-        if not is_draft_size(size, target.size_bytes):
+        if size > target.size_bytes * LARGEST:
             return None
-        verdict = judge_match(target.header, header := read_header(found.path))
+        is_head = drafter_kind(header := read_header(found.path)) != DRAFT
+        if not is_head and not is_draft_size(size, target.size_bytes):
+            return None
+        verdict = judge_match(target.header, header)
     except (LocalSpecError, OSError):
         return None
     if not verdict.fits:
         return None
     same = "the same vocabulary" if header.fingerprint == target.header.fingerprint else "a vocabulary that fits"
+    if is_head:
+        same = f"{drafter_in_words(header)} that fits"
     share = size / target.size_bytes
     reason = " ".join((f"{same}, {share:.0%} of the target's size", *verdict.warnings))
-    return Suggestion(found.name if found.store != "folder" else str(found.path), found.path, size, share, reason)
+    name = found.name if found.store != "folder" else str(found.path)
+    return Suggestion(name, found.path, size, share, reason, is_head)
 
 
 def _check_context(resolved: Resolved) -> None:

@@ -41,9 +41,8 @@ class Estimate:
 
 def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
     """The memory of all models of a pair; None if the size of a file is unknown."""
-    models = [pair.target] if pair.waits or pair.draft is None else [pair.target, pair.draft]
     n_ctx = min(n_ctx, pair.target.context_length or n_ctx)
-    shares = [_of_model(model, n_ctx, _OUTPUTS if model is pair.target else 1) for model in models]
+    shares = [_of_model(model, n_ctx, _OUTPUTS if model is pair.target else 1) for model in pair.models]
     known = [share for share in shares if share is not None]
     return _sum(known) if len(known) == len(shares) else None
 

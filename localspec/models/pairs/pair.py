@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError
+from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
+from localspec.models.heads import file_drafters
 from localspec.models.pairs.disk import is_file, is_link, may_exist
 from localspec.models.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
 from localspec.models.pairs.split_files import parts_of
@@ -109,6 +111,14 @@ class PairFiles:
     target: Path
     draft: Path | None
 
+    def drafters(self) -> tuple[str, ...]:
+        """The kinds of drafters that the files bring: the draft's, and MTP layers in the target.
+
+        Raises NotFoundError or ModelFileError.
+        """
+        target = [read_header(part) for part in parts_of(self.target)]
+        return file_drafters(target, None if self.draft is None else read_header(self.draft))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommendedSampling:
@@ -122,14 +132,15 @@ class RecommendedSampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A target and its draft, as catalogued."""
+    """A target and what drafts for it, as catalogued."""
 
     id: str
     title: str
     target: ModelFile
     draft: ModelFile | None = None
+    """A smaller model or a head; None if there is none, or if the target has MTP layers."""
     drafter: str = DRAFT
-    """The kind of drafter, out of ``DRAFTERS``; LocalSpec can run ``DRAFT`` only."""
+    """The kind of drafter, out of ``DRAFTERS``."""
     family: str = ""
     """The family of models that share its vocabulary: "Qwen3"."""
     memory_gb: int | None = None
@@ -152,11 +163,6 @@ class Pair:
         return (self.target,) if self.draft is None else (self.target, self.draft)
 
     @property
-    def waits(self) -> bool:
-        """True if LocalSpec cannot run its drafter yet."""
-        return self.drafter != DRAFT
-
-    @property
     def licence(self) -> str:
         """The licences of its files, each once."""
         return ", ".join(dict.fromkeys(model.licence for model in self.models if model.licence))
@@ -167,12 +173,8 @@ class Pair:
         return all(model.verified for model in self.models)
 
     def files(self) -> PairFiles:
-        """The paths of its files; without the draft if its drafter is not supported yet.
-
-        Raises NotFoundError for the first missing one, with how to get it.
-        """
-        draft = None if self.waits else self.draft
-        return PairFiles(self.locate(self.target), None if draft is None else self.locate(draft))
+        """The paths of its files. Raises NotFoundError for the first missing one, with how to get it."""
+        return PairFiles(self.locate(self.target), None if self.draft is None else self.locate(self.draft))
 
     def locate(self, model: ModelFile) -> Path:
         """The path of one of its files. Raises NotFoundError, with how to get it."""

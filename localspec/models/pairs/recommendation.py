@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 from math import log
 
+from localspec.gguf.draft_heads import DRAFT, MTP
 from localspec.models.fit import Room
+from localspec.models.heads import can_run
 from localspec.models.pairs.draft_size import draft_distance
 from localspec.models.pairs.estimate import known_size, target_bytes
 from localspec.models.pairs.pair import Pair
@@ -14,8 +16,8 @@ from localspec.models.pairs.suitability import GREEN, Suitability
 
 RULE = (
     "the largest target that fits beside its draft, of at most 6 GB where it is read from a PC's RAM; among targets "
-    "of about that size a verified pair first, then one whose draft is near a tenth of its target, then the first in "
-    "the list"
+    "of about that size a verified pair first, then one with heads or a draft near a tenth of its target, then the "
+    "first in the list"
 )
 MOST_FROM_RAM_BYTES = 6 * 10**9
 """The largest target from a PC's RAM: all weights are read for every token, so larger ones are too slow."""
@@ -36,11 +38,11 @@ def reads_quickly(room: Room, platform: str = sys.platform) -> bool:
 def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True) -> tuple[Pair, str] | None:
     """The recommended pair with the reason in a sentence; None if none fits. ``quick`` is from ``reads_quickly``.
 
-    A pair without a draft, with an unsupported drafter or with little gain is not recommended; the tour only as the
-    last resort.
+    A pair without a drafter, with one that llama.cpp cannot run or with little gain is not recommended; the tour only
+    as the last resort.
     """
-    fitting = [pair for pair, fit in judged if fit.colour == GREEN and not pair.waits and pair.recommended]
-    candidates = [pair for pair in fitting if pair.draft is not None and not pair.tour]
+    fitting = [pair for pair, fit in judged if fit.colour == GREEN and pair.recommended]
+    candidates = [pair for pair in fitting if _has_drafter(pair) and not pair.tour]
     if not candidates:
         tour = next((pair for pair in fitting if pair.tour), None)
         reason = "the only pair that fits this machine as it is now"
@@ -54,7 +56,16 @@ def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True)
     return best, f"Recommended: {best.id}, by this rule: {RULE}."
 
 
+def _has_drafter(pair: Pair) -> bool:
+    if pair.draft is None and pair.drafter != MTP:
+        return False
+    architecture = pair.target.architecture
+    return architecture is None or can_run(pair.drafter, architecture)
+
+
 def _distance(pair: Pair) -> float:
-    """The distance of the draft's size from the best one; 0 if it is near."""
+    """The distance of the draft's size from the best one; 0 if it is near, and for heads."""
+    if pair.drafter != DRAFT:
+        return 0.0
     draft = (known_size(pair.draft) if pair.draft else None) or 1
     return max(0.0, draft_distance(draft, target_bytes(pair)) - _NEAR)

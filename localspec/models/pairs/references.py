@@ -24,12 +24,14 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A model file on this machine, with its header."""
+    """A model file on this machine or on the Hub, with its header."""
 
     model: ModelFile
     path: Path
     header: GgufHeader
     size_bytes: int
+    later_parts: tuple[GgufHeader, ...] = ()
+    """The headers of the other files of a split model on this machine."""
 
 
 def resolve_file(text: str, environ: Mapping[str, str] = os.environ) -> Resolved:
@@ -90,7 +92,7 @@ def _resolved(path: Path, of_hub: Found | None, text: str) -> Resolved:
         licence=header.licence,
         verified=True,
     )
-    return Resolved(model, path, header, size)
+    return Resolved(model, path, header, size, tuple(rest))
 
 
 def _commit(path: Path) -> str | None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.gguf import GgufHeader, read_header
+from localspec.gguf import GgufHeader, Vocabulary, read_header
+from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import judge_match
 from localspec.models.pairs.disk import real
 from localspec.models.pairs.draft_size import draft_distance, is_draft_size
@@ -21,6 +22,8 @@ from localspec.models.pairs.stores.found import in_folder
 
 DEADLINE_S = 30.0
 """The time limit for reading headers; later files are listed as not read."""
+_TOKENIZER = ("tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type", "tokenizer.ggml.merges")
+"""The long metadata, which nothing is judged by once the vocabulary is read."""
 FOLDER = "folder"
 """The name of the store for folders given on the command line."""
 
@@ -42,11 +45,13 @@ class ScannedModel:
     fingerprint: str | None = None
     group: int | None = None
     """The number of its group; models of a group have the same vocabulary."""
+    drafter: str = DRAFT
+    """The kind of drafter that it can be: a model of its own, or heads, which are no target."""
 
 
 @dataclass(frozen=True, slots=True)
 class PossiblePair:
-    """A target with a draft that fits by vocabulary and size, or the two files of a known pair."""
+    """A target with a draft that fits by vocabulary and size or a head for it, or the two files of a known pair."""
 
     target: ScannedModel
     draft: ScannedModel
@@ -101,39 +106,49 @@ def scan(
     groups = _Groups()
     models = tuple(_late(each) if clock() > end else _read(each, groups) for each in found)
     whole = [model for model in models if not model.problem]
+    targets = [model for model in whole if model.drafter == DRAFT]
     pairs = [
         PossiblePair(target, draft)
-        for target in whole
+        for target in targets
         for draft in _drafts(target, whole)
-        if groups.fit(target.group, draft.group)
+        if groups.fit(target, draft)
     ]
     return Scan(models, tuple(pairs))
 
 
 def _drafts(target: ScannedModel, models: Sequence[ScannedModel]) -> list[ScannedModel]:
-    right = [model for model in models if is_draft_size(model.size_bytes, target.size_bytes)]
-    return sorted(right, key=lambda draft: draft_distance(draft.size_bytes, target.size_bytes))
+    """Heads, then models of the size of a draft, the best first."""
+
+    def order(draft: ScannedModel) -> tuple[bool, float]:
+        return draft.drafter == DRAFT, draft_distance(draft.size_bytes, target.size_bytes)
+
+    right = (model for model in models if model.drafter != DRAFT or is_draft_size(model.size_bytes, target.size_bytes))
+    return sorted(right, key=order)
 
 
 class _Groups:
-    """One header for each vocabulary: those of all files would not fit in memory."""
+    """The headers of all files, one vocabulary for each group: those of all would not fit in memory."""
 
     def __init__(self) -> None:
         self._numbers: dict[object, int] = {}
-        self._headers: list[GgufHeader] = []
+        self._vocabularies: list[Vocabulary] = []
+        self._headers: dict[Path, GgufHeader] = {}
 
-    def number(self, header: GgufHeader, fingerprint: str) -> int:
+    def number(self, path: Path, header: GgufHeader, fingerprint: str) -> int:
+        """Keep a header, and return the number of its group."""
         own = header.vocabulary
         key = (fingerprint, own.add_bos and own.bos_id, own.add_eos and own.eos_id)
-        if key not in self._numbers:
-            self._numbers[key] = len(self._headers)
-            self._headers.append(header)
-        return self._numbers[key]
+        number = self._numbers.setdefault(key, len(self._vocabularies))
+        if number == len(self._vocabularies):
+            self._vocabularies.append(own)
+        small = {name: value for name, value in header.metadata.items() if not name.startswith(_TOKENIZER)}
+        self._headers[path] = replace(header, metadata=small, vocabulary=self._vocabularies[number])
+        return number
 
-    def fit(self, target: int | None, draft: int | None) -> bool:
-        if target is None or draft is None:
-            return False
-        return target == draft or judge_match(self._headers[target], self._headers[draft]).fits
+    def fit(self, target: ScannedModel, draft: ScannedModel) -> bool:
+        if target.group == draft.group and draft.drafter == DRAFT:
+            return True
+        return judge_match(self._headers[target.path], self._headers[draft.path]).fits
 
 
 def _late(found: Found) -> ScannedModel:
@@ -158,5 +173,6 @@ def _read(found: Found, groups: _Groups) -> ScannedModel:
         licence=header.licence,
         size_bytes=header.size_bytes + sum(part.size_bytes for part in rest),
         fingerprint=fingerprint,
-        group=groups.number(header, fingerprint),
+        group=groups.number(found.path, header, fingerprint),
+        drafter=drafter_kind(header),
     )

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError, NotFoundError
 from localspec.gguf import read_header
+from localspec.gguf.draft_heads import MTP
 from localspec.models.pairs.disk import is_file, is_folder, real
-from localspec.models.pairs.pair import DRAFTERS, ModelFile, Pair
+from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 HERE, PARTLY, NOT_HERE = "here", "partly", "not here"
 MISSING = "file missing"
 """The state of a pair whose local file is not at its path, perhaps for the moment only."""
-WAITS = "waits"
-"""The state of a pair whose drafter LocalSpec cannot run yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +54,13 @@ class PairState:
 def state_of(pair: Pair) -> PairState:
     """The current state of a pair."""
     files = tuple(_look(pair, model) for model in pair.models)
-    needed = files[:1] if pair.waits else files
-    problems = [file.problem for file in needed if file.problem]
+    problems = [file.problem for file in files if file.problem]
     reasons = [problem.message for problem in problems]
     hints = list(dict.fromkeys(problem.hint for problem in problems))
-    if pair.waits:
-        reasons.insert(0, f"It waits for its drafter: LocalSpec cannot run {DRAFTERS[pair.drafter]} yet.")
-        hints.insert(0, "Its target can be used without it.")
-    return PairState(_state(pair, files), files, " ".join(reasons), " ".join(hints))
+    return PairState(_state(files), files, " ".join(reasons), " ".join(hints))
 
 
-def _state(pair: Pair, files: tuple[FileState, ...]) -> str:
-    if pair.waits:
-        return WAITS
+def _state(files: tuple[FileState, ...]) -> str:
     if any(file.problem and file.model.path is not None for file in files):
         return MISSING
     found = sum(file.path is not None for file in files)
@@ -106,13 +99,14 @@ def disk_bytes(pairs: Iterable[Pair]) -> int:
 
 
 def pair_verdict(pair: Pair) -> Compatibility | None:
-    """The compatibility of target and draft; None unless both are here and readable."""
-    from localspec.models.compatibility import judge_match  # the list of pairs does without it
+    """The compatibility of the target and what drafts for it; None without a drafter, or unless all is readable."""
+    from localspec.models.compatibility import Compatibility, judge_match  # the list of pairs does without it
+    from localspec.models.heads import mtp_fault
 
     try:
         files = pair.files()
-        if files.draft is None:
-            return None
-        return judge_match(read_header(files.target), read_header(files.draft))
+        if files.draft is not None:
+            return judge_match(read_header(files.target), read_header(files.draft))
+        return Compatibility(mtp_fault(list(map(read_header, parts_of(files.target))))) if pair.drafter == MTP else None
     except LocalSpecError:
         return None

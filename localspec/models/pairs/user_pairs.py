@@ -14,6 +14,7 @@ from localspec.base.file_lock import folder_lock
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
 from localspec.base.toml_text import toml_string
+from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.schema import MOST_BYTES, read_pairs
 
@@ -81,7 +82,8 @@ def _separator(text: str) -> str:
 
 
 def _table(pair: Pair) -> str:
-    lines = ["[[pairs]]", *_entries({"id": pair.id, "title": pair.title, "family": pair.family})]
+    drafter = None if pair.drafter == DRAFT else pair.drafter
+    lines = ["[[pairs]]", *_entries({"id": pair.id, "title": pair.title, "family": pair.family, "drafter": drafter})]
     for name, model in (("target", pair.target), ("draft", pair.draft)):
         if model is not None:
             lines += ["", f"[pairs.{name}]", *_entries(_fields(model))]

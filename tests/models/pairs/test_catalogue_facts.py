@@ -12,6 +12,7 @@ import pytest
 from localspec.base.paths import shipped
 from localspec.gguf.draft_heads import DRAFT
 from localspec.gguf.tensors import TENSOR_TYPES
+from localspec.models.heads import can_run
 from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.draft_size import SMALLEST
 from localspec.models.pairs.estimate import known_size
@@ -72,12 +73,13 @@ def test_there_are_pairs_for_machines_from_1_to_48_gb() -> None:
     assert {1, 6, 8, 12, 16, 24, 32, 48} <= classes
 
 
-def test_pairs_that_wait_are_there_for_every_drafter_and_say_so() -> None:
-    waiting = [pair for pair in PAIRS if pair.waits]
+def test_pairs_are_there_for_every_drafter_and_llama_cpp_can_run_it() -> None:
+    with_heads = [pair for pair in PAIRS if pair.drafter != DRAFT]
 
-    assert {"mtp", "eagle3"} <= {pair.drafter for pair in waiting} <= DRAFTERS.keys()
-    for pair in waiting:
+    assert {"mtp", "eagle3"} <= {pair.drafter for pair in with_heads} <= DRAFTERS.keys()
+    for pair in with_heads:
         assert pair.draft is None or HEADS.search(pair.draft.file), pair.id
+        assert can_run(pair.drafter, pair.target.architecture or "qwen35"), pair.id
 
 
 @pytest.mark.parametrize("model", [file for file in FILES if not HEADS.search(file.file)], ids=labelled)
@@ -98,7 +100,7 @@ def test_a_size_is_what_parameters_and_type_make_of_it(model: ModelFile) -> None
 def test_a_draft_is_much_the_smaller(pair: Pair) -> None:
     """By what is read for every token; a share that gains little is said to."""
     if pair.draft is None:
-        assert pair.waits
+        assert pair.drafter == "mtp"
         return
     target, draft = known_size(pair.target), known_size(pair.draft)
     assert target is not None

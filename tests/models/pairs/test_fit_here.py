@@ -116,11 +116,14 @@ def test_files_that_are_here_are_counted_from_their_headers(tmp_path: Path) -> N
     assert need.weights == 4000 * 8 * 4
 
 
-def test_a_pair_that_waits_counts_its_target_alone() -> None:
+def test_heads_are_counted_beside_their_target() -> None:
     pair = pair_of("x", 4.0, 1.0)
-    waiting = Pair(id="x", title="x", target=pair.target, draft=pair.draft, drafter="mtp")
+    with_heads = dataclasses.replace(pair, drafter="eagle3")
+    alone, both = estimate(pair_of("x", 4.0)), estimate(with_heads)
 
-    assert estimate(waiting) == estimate(pair_of("x", 4.0))
+    assert alone is not None
+    assert both is not None
+    assert both.weights == alone.weights + GB
 
 
 # The recommendation
@@ -176,15 +179,36 @@ def test_what_does_not_fit_is_not_recommended(colour: str) -> None:
     assert recommend([(pair_of("x", 8, 0.8), Suitability(colour, 1, 2, ""))]) is None
 
 
-def test_what_gains_little_or_waits_is_not_recommended() -> None:
+@pytest.mark.parametrize(
+    ("drafter", "architecture", "recommended"),
+    [
+        ("eagle3", "qwen3", True),
+        ("dflash", "gpt-oss", True),
+        ("mtp", "glm4moe", True),
+        ("mtp", "gemma4", True),
+        ("eagle3", "gemma3", False),
+        ("dflash", "qwen2", False),
+        ("mtp", "llama", False),
+        ("draft", "gemma3", True),
+    ],
+)
+def test_heads_are_recommended_where_llama_cpp_can_run_them(drafter: str, architecture: str, recommended: bool) -> None:
     pair = pair_of("x", 8, 0.8)
-    little = Pair(id="x", title="x", target=pair.target, draft=pair.draft, recommended=False)
-    waiting = Pair(id="x", title="x", target=pair.target, draft=pair.draft, drafter="eagle3")
+    with_heads = dataclasses.replace(
+        pair, drafter=drafter, target=dataclasses.replace(pair.target, architecture=architecture)
+    )
 
-    assert recommend([(little, FITS), (waiting, FITS)]) is None
+    assert (recommend([(with_heads, FITS)]) is not None) is recommended
 
 
-@pytest.mark.parametrize(("gb", "best"), [(1, "builtin"), (6, "smollm2-1.7b"), (12, "qwen3-8b"), (64, "qwen3-8b")])
+def test_what_gains_little_or_has_no_drafter_is_not_recommended() -> None:
+    little = dataclasses.replace(pair_of("x", 8, 0.8), recommended=False)
+
+    assert recommend([(little, FITS), (pair_of("y", 8), FITS)]) is None
+    assert recommend([(dataclasses.replace(pair_of("z", 8), drafter="mtp"), FITS)]) is not None
+
+
+@pytest.mark.parametrize(("gb", "best"), [(1, "builtin"), (6, "qwen3.5-4b-mtp"), (12, "qwen3-8b"), (64, "qwen3-8b")])
 def test_what_a_machine_of_a_class_is_recommended(gb: int, best: str) -> None:
     described = describe_all(load_catalogue().pairs, ram(gb * GB, int(gb * GB * 0.85)))
 

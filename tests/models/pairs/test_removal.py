@@ -14,7 +14,7 @@ from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.leftovers import UNFINISHED, UNUSED, find_leftovers
 from localspec.models.pairs.removal import carry_out, plan_removal
-from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, WAITS, disk_bytes, state_of
+from localspec.models.pairs.state import HERE, MISSING, NOT_HERE, PARTLY, disk_bytes, state_of
 from localspec.models.pairs.unfinished import NOTE_SUFFIX, PART_SUFFIX
 from localspec.models.pairs.user_pairs import own_file
 from tests.gguf_files import write
@@ -185,24 +185,15 @@ def test_a_volume_that_is_gone_is_told_from_a_file_that_is() -> None:
     assert (state.state, "volume" in state.hint) == (MISSING, False)
 
 
-def test_a_pair_that_waits_says_for_what_and_its_target_can_be_used() -> None:
-    pair = load_catalogue().find("gemma-4-e2b-mtp")
-    state = state_of(pair)
-
-    assert state.state == WAITS
-    assert "MTP heads" in state.reason
-    assert "mtp-gemma" not in state.reason, "its absence changes nothing"
-    assert pair.draft is not None
-
-
-def test_a_pair_that_waits_loads_its_target_alone() -> None:
+def test_a_pair_with_heads_needs_both_of_its_files() -> None:
     write_own(hub_pair("w", "big.gguf", "head.gguf").replace('title = "w"', 'title = "w"\ndrafter = "eagle3"'))
     big = in_hub("Owner/Name", "big.gguf", BIG_BYTES)
-    in_hub("Owner/Name", "head.gguf", SMALL_BYTES)
+    assert state_of(load_catalogue().find("w")).state == PARTLY
+    head = in_hub("Owner/Name", "head.gguf", SMALL_BYTES)
 
     files = load_catalogue().find("w").files()
 
-    assert (files.target, files.draft) == (big, None)
+    assert (files.target, files.draft) == (big, head)
 
 
 def test_a_model_in_parts_is_here_when_all_its_parts_are() -> None:
