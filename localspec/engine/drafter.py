@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from localspec.base.errors import LocalSpecError
+from localspec.engine.block_head import BlockHeadInputs
 from localspec.engine.dist import Dist, Rng
 from localspec.engine.head import HeadInputs
 from localspec.engine.model import Model, Vocab
@@ -90,7 +91,7 @@ class BlockCursor(DraftCursor, Protocol):
     """A cursor whose drafter computes proposals of several places at once; ``lag`` is 0 as long as some are left."""
 
     def size_block(self, n: int) -> int:
-        """Have the next query compute the round's first ``n`` proposals; returns how many it will, at most as many."""
+        """Have the next query compute the round's first ``n`` proposals, if it can; returns how many it will."""
         ...
 
 
@@ -137,3 +138,5 @@ class DrafterInputs:
     """The EAGLE-3 head, if one is loaded."""
     mtp: HeadInputs | None = None
     """The target's MTP layers or assistant, if they are loaded."""
+    dflash: BlockHeadInputs | None = None
+    """The DFlash or DSpark head, if one is loaded."""

@@ -56,9 +56,7 @@ class _ModelCursor:
         self._ahead = list(context)
         self._reach = model.reach(context) if isinstance(model, HeadModel) else model.n_ctx
         self._unread_n = len(context) - model.held(context)
-        self._sampler = sampler
-        self._path: Sampler | None = None
-        self._steps: list[int] = []
+        self._path = SamplerPath(sampler)
 
     @property
     def lag(self) -> int:
@@ -67,12 +65,11 @@ class _ModelCursor:
     def peek(self) -> NextProposal | None:
         if len(self._ahead) >= self._model.n_ctx or len(self._ahead) > self._reach:
             return None
-        base, favourite = self._view(self._advanced())
+        base, favourite = self._view(self._path.sampler())
         self._unread_n = 0
-        certain = favourite.prob
         sharpening, dist = self._sharpening.of(base)
-        kind = min(_BINS - 1, int(certain * _BINS))
-        return NextProposal(self._name, dist, f"{sharpening} {kind}", 0.05 + 0.9 * certain, base, favourite)
+        evidence, prior = f"{sharpening} {tenth(favourite.prob)}", chance_of(favourite)
+        return NextProposal(self._name, dist, evidence, prior, base, favourite)
 
     def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
         """The distribution that ``sampler`` makes of the model's scores, and the favourite by the scores alone."""
@@ -85,17 +82,40 @@ class _ModelCursor:
 
     def step(self, token: int) -> None:
         self._ahead.append(token)
-        self._steps.append(token)
+        self._path.step(token)
         self._unread_n += 1
 
-    def _advanced(self) -> Sampler:
-        """The sampler, advanced along the proposals. It is forked only once it is needed, since some forks are dear."""
-        if self._path is None:
-            self._path = self._sampler.fork()
+
+class SamplerPath:
+    """The target's sampler, walked ahead along a round's proposals."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self._sampler = sampler
+        self._fork: Sampler | None = None
+        self._steps: list[int] = []
+
+    def step(self, token: int) -> None:
+        """Move on by ``token``."""
+        self._steps.append(token)
+
+    def sampler(self) -> Sampler:
+        """The sampler after the proposals. It is forked only once it is needed, since some forks are dear."""
+        if self._fork is None:
+            self._fork = self._sampler.fork()
         for token in self._steps:
-            self._path.accept(token)
+            self._fork.accept(token)
         self._steps.clear()
-        return self._path
+        return self._fork
+
+
+def tenth(share: float) -> int:
+    """The tenth that ``share``, from 0 to 1, lies in."""
+    return min(_BINS - 1, int(share * _BINS))
+
+
+def chance_of(favourite: Favourite) -> float:
+    """The chance of acceptance to assume of a model this certain, while nothing is learned."""
+    return 0.05 + 0.9 * favourite.prob
 
 
 def favourite_of(row: Logits) -> Favourite:

@@ -133,7 +133,7 @@ def test_it_is_declared_without_being_imported() -> None:
 def test_every_drafter_declares_a_sentence_and_a_mark_of_its_own() -> None:
     """The ones there are, too."""
     declarations = drafter_declarations()
-    assert set(declarations) == set(drafter_names()) == {"draft", NAME, "eagle3", "mtp", "suffix"}
+    assert set(declarations) == set(drafter_names()) == {"dflash", "draft", NAME, "eagle3", "mtp", "suffix"}
     assert all(each.about and each.mark in DRAFTER_MARKS for each in declarations.values())
     assert len({each.mark for each in declarations.values()}) == len(declarations)
 
@@ -186,7 +186,7 @@ def test_its_tokens_are_marked_as_its_own() -> None:
     for event in reply():
         shown.receive(event)
     assert shown.counts(MarkMode.DRAFTER)[NAME] == sum(token.origin is Origin.ACCEPTED for token in shown.tokens) > 0
-    assert kinds_of(MarkMode.DRAFTER) == ("draft", "eagle3", NAME, "mtp", "suffix", "other", "target")
+    assert kinds_of(MarkMode.DRAFTER) == ("dflash", "draft", "eagle3", NAME, "mtp", "suffix", "other", "target")
     background = Color.parse("#000000")
     mark = palette_for(background, dark=True, no_color=True).mark(MarkMode.DRAFTER, NAME)
     assert mark == DRAFTER_MARKS["orange"].cue

@@ -1,0 +1,169 @@
+"""A block head: a small network that guesses the tokens of several places in one pass, as DFlash does.
+
+DFlash (arXiv 2602.06036) writes the target's hidden rows into its cache, one a position. To guess it evaluates the
+last token of the text, which has no row yet, and a mask for each further place; the scores of a place depend on the
+text, not on what was guessed before it. DSpark (arXiv 2607.05147) adds what the likeliest guess before makes likelier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.engine.hidden import HiddenRows, HiddenStates, Rows
+from localspec.engine.model import Logits, Vocab, common_prefix
+
+_WINDOW_N = 256
+"""Rows that a head begins with where it could not follow the text: the latest ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """A block head's guesses."""
+
+    scores: Any
+    """For the tokens of the block's places: float32, shape (n, n_vocab); valid until the head evaluates again."""
+    confidence: NDArray[np.float32] | None = None
+    """The head's own word for how likely each place is accepted, if it has been trained to tell; shape (n,)."""
+
+
+class BlockHead(Protocol):
+    """The network itself, and its cache by position."""
+
+    @property
+    def vocab(self) -> Vocab: ...
+
+    @property
+    def n_ctx(self) -> int: ...
+
+    @property
+    def block_n(self) -> int:
+        """The most places that it was trained to guess at once."""
+        ...
+
+    @property
+    def threads(self) -> int: ...
+
+    def set_threads(self, n: int) -> None: ...
+
+    def inject(self, features: Rows, position: int) -> None:
+        """Hold rows of the target for ``position`` and after it, in place of what was held there and behind.
+
+        Raises ``Cancelled``.
+        """
+        ...
+
+    def guess(self, token: int, position: int, n: int) -> Block:
+        """Guesses for ``n`` places after ``token`` at ``position``, by the rows held before it; it holds none behind.
+
+        Raises ``Cancelled``.
+        """
+        ...
+
+    def forget(self) -> None:
+        """Hold nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BlockHeadInputs:
+    """A block head that is loaded, and the target's hidden states for it."""
+
+    head: BlockHead
+    hidden: HiddenStates
+
+
+class BlockModel:
+    """A block head behind the interface of a model, pure to its reader: ``block`` for guesses, ``logits`` for one.
+
+    Where the target's rows are gone, since the head was not asked for long, it begins anew with those that are left.
+    """
+
+    replay_n = 0
+    forgets_freely = True
+    singly_n = 1
+
+    def __init__(self, inputs: BlockHeadInputs) -> None:
+        self._head = inputs.head
+        self._hidden = inputs.hidden
+        self._injected: list[int] = []
+        """The text up to the last position with a row."""
+        self._first = 0
+        """The first position with a row."""
+
+    @property
+    def vocab(self) -> Vocab:
+        return self._head.vocab
+
+    @property
+    def n_ctx(self) -> int:
+        return self._head.n_ctx
+
+    @property
+    def block_n(self) -> int:
+        """The most places that one block has."""
+        return self._head.block_n
+
+    @property
+    def threads(self) -> int:
+        return self._head.threads
+
+    def set_threads(self, n: int) -> None:
+        """Evaluate with ``n`` CPU threads from now on."""
+        self._head.set_threads(n)
+
+    def held(self, context: Sequence[int]) -> int:
+        known_n = common_prefix(self._injected, list(context[:-1]))
+        return known_n if known_n > self._first else 0
+
+    def can_guess(self, context: Sequence[int]) -> bool:
+        """True if there are rows for the positions up to the last of ``context``, so that guesses have a ground."""
+        text = list(context[:-1])
+        known_n = self.held(context)
+        if known_n == len(text):
+            return bool(text)
+        found = self._hidden.rows(text, known_n)
+        return len(found.rows) > 0 and found.end == len(text)
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        """As ``Model.logits``, for at most one row."""
+        if not 0 <= last <= 1:
+            raise ValueError(f"{last} rows asked for, a head gives one")
+        if last:
+            row: Logits = self.block(context, 1).scores
+            return row
+        self._follow(list(context))
+        return np.empty((0, self.vocab.n_vocab), np.float32)
+
+    def block(self, context: Sequence[int], n: int) -> Block:
+        """Guesses for the ``n`` places after ``context``. Raises ``Cancelled``."""
+        text = list(context[:-1])
+        self._follow(text)
+        if len(self._injected) < len(text):
+            # A cache has no gaps, so what is held does not help; such guesses are as good as none.
+            self._forget()
+        return self._head.guess(context[-1], len(text), n)
+
+    def _follow(self, text: list[int]) -> None:
+        """Hold the target's rows for ``text`` as far as there are any, and none behind."""
+        known_n = common_prefix(self._injected, text)
+        if known_n <= self._first:
+            known_n = 0
+        found = self._hidden.rows(text, known_n)
+        if known_n < len(text) and len(found.rows):
+            if found.start > known_n or not known_n:
+                self._forget()
+                rows = found.rows[-_WINDOW_N:] if found.start else found.rows
+                found = HiddenRows(found.end - len(rows), rows)
+                self._first = found.start
+            self._head.inject(found.rows, found.start)
+            known_n = found.end
+        self._injected = text[:known_n]
+
+    def _forget(self) -> None:
+        self._head.forget()
+        self._injected, self._first = [], 0
