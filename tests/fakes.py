@@ -173,6 +173,8 @@ class ScriptedDrafter:
 
     def prefill(self, context: Sequence[int]) -> None:
         self.prefills.append(len(context))
+        if self.model is not None:
+            self.model.logits(context, 0)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> ScriptedCursor:
         return ScriptedCursor(self.name, list(self.script(context)))

@@ -17,6 +17,7 @@ from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
+from localspec.engine.reading import Reading, ReadingPolicy, Unread
 
 _RATE_MEMORY = 0.95
 """The factor by which a round's weight in the going rate shrinks with every further round."""
@@ -94,11 +95,19 @@ class AdaptiveDepth:
     costs: Costs
     deepest: int
     likelihoods: Likelihoods = field(default_factory=Likelihoods)
+    reading: ReadingPolicy = field(init=False)
     _values: dict[str, _DrafterValue] = field(default_factory=dict)
     _tokens: float = 0.0
     _seconds: float = 0.0
     _structure_change: StructureChange = field(default_factory=StructureChange)
     _plan: _AdaptivePlan | None = None
+    _first: bool = False
+    """True until the first round of a reply is over."""
+    _read_s: float = 0.0
+    """Time of the present round that drafters spent on reading the text."""
+
+    def __post_init__(self) -> None:
+        self.reading = ReadingPolicy(self.costs)
 
     @property
     def plain_per_second(self) -> float:
@@ -117,11 +126,22 @@ class AdaptiveDepth:
         """Start a reply. The last one's rate is forgotten; what was learned about costs and chances stays."""
         self._values.clear()
         self.likelihoods.begin()
+        self.reading.begin()
+        self._first = True
         self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
         self._structure_change = StructureChange()
 
+    def read(self, unread: Unread) -> Reading:
+        return self.reading.read(unread)
+
+    def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
+        self._read_s += spent_s
+        self.reading.have_read(drafter, tokens_n, spent_s)
+
     def plan(self, room: int) -> Plan:
-        self._plan = _AdaptivePlan(self, min(room, self.deepest))
+        self._plan = _AdaptivePlan(self, 0 if self._first else min(room, self.deepest))
+        if self._first:
+            self._plan.why = "no proposals: the first token waits for none"
         return self._plan
 
     def explain(self) -> str:
@@ -134,14 +154,21 @@ class AdaptiveDepth:
         spent_s = round_.total_s - round_.draft_s
         self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
         self.likelihoods.observe(proposals, accepted)
+        self._first = False
+        # What drafters spent on reading says nothing about how fast the reply goes.
+        total_s, self._read_s = round_.total_s - self._read_s, 0.0
+        self.reading.observe(self._plan.paid if self._plan else (), len(round_.tokens), total_s)
         self._tokens = self._tokens * _RATE_MEMORY + len(round_.tokens)
-        self._seconds = self._seconds * _RATE_MEMORY + round_.total_s
+        self._seconds = self._seconds * _RATE_MEMORY + total_s
         turned = self._structure_change.feed("".join(token.text for token in round_.tokens))
         for value in self._values.values():
             value.idle_n += len(round_.tokens)
             if turned:
                 value.pause_n = _FIRST_PAUSE_N
                 value.idle_n = max(value.idle_n, _FIRST_PAUSE_N)
+
+    def end(self, tokens_n: int, *, ended: bool) -> None:
+        self.reading.end(tokens_n, ended=ended)
 
 
 class _AdaptivePlan:
@@ -160,12 +187,18 @@ class _AdaptivePlan:
         """Drafters that computed a block of this round's proposals, with the number of places it covers."""
         self._refused = ""
         """The reason why a drafter was not queried for the proposal now in question."""
+        self.paid: set[str] = set()
+        """Drafters whose queries cost time."""
         self.limit = limit
         self.why = "no proposals: no drafter has any"
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         if not lag:
             return True
+        if put_off := self._policy.reading.put_off(drafter):
+            self._refused = put_off
+            self.why = f"{self._proposals_text()}: {put_off}"
+            return False
         value = self._policy.value(drafter)
         expected = value.later if self._proposed_n else value.first
         # By the price of a query without catching up, which costs the more the longer it is put off.
@@ -192,6 +225,7 @@ class _AdaptivePlan:
 
     def queried(self, query: DrafterQuery) -> None:
         self._paid = query.drafter
+        self.paid.add(query.drafter)
         self._costs.observe_query(query.drafter, query.lag, query.spent_s, query.proposals_n)
 
     def chance(self, proposal: NextProposal) -> float:

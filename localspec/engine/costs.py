@@ -6,6 +6,7 @@ four can be cheaper than one of two. So it is a table, never a formula.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,10 @@ class QueryCost:
         """Seconds for a query that reads ``lag`` tokens first and gives ``proposals_n`` proposals."""
         rows_s = (proposals_n - 1) * (self.row_s or 0.0)
         return rows_s + (lag * self.step_s if lag <= self.singly_n else self.step_s + (lag - 1) * self.catch_up_s)
+
+    def readable_n(self, spent_s: float) -> int:
+        """The most tokens that a query can read in this time."""
+        return 1 + int((spent_s - self.step_s) / self.catch_up_s) if spent_s >= self.step_s else 0
 
     def scaled(self, factor: float) -> QueryCost:
         """The same on a machine that takes ``factor`` times as long."""
@@ -141,6 +146,11 @@ class Costs:
         """Seconds for a proposal after the first; 0 for a drafter without a price."""
         cost = self.queries.get(drafter)
         return cost.further_s if cost else 0.0
+
+    def readable_n(self, drafter: str, spent_s: float) -> int:
+        """The most tokens that ``drafter`` can read in this time."""
+        cost = self.queries.get(drafter)
+        return cost.readable_n(spent_s) if cost else sys.maxsize
 
     def price(self, batch: int) -> float:
         """The next round's price, with ``batch`` tokens and drafting apart, in plain rounds."""

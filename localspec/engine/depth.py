@@ -10,6 +10,7 @@ from localspec.engine.costs import Costs
 from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
+from localspec.engine.reading import Reading, Unread
 
 
 class DepthPolicy(Protocol):
@@ -23,6 +24,14 @@ class DepthPolicy(Protocol):
         """Start a reply."""
         ...
 
+    def read(self, unread: Unread) -> Reading:
+        """Decide what a drafter's model reads now, after a piece of the prompt or before a round."""
+        ...
+
+    def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
+        """Learn what reading cost."""
+        ...
+
     def plan(self, room: int) -> Plan:
         """The plan of the next round, in which at most ``room`` proposals are of use."""
         ...
@@ -33,6 +42,10 @@ class DepthPolicy(Protocol):
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         """Learn from a round. Of the judged ``proposals`` the first ``accepted`` stayed; the next, if any, did not."""
+        ...
+
+    def end(self, tokens_n: int, *, ended: bool) -> None:
+        """The reply is over, with so many tokens; ``ended`` if it was not cut short."""
         ...
 
 
@@ -50,6 +63,13 @@ class FixedDepth:
     def begin(self) -> None:
         """Nothing to forget."""
 
+    def read(self, unread: Unread) -> Reading:
+        """All of the prompt, together with the target, if it is ever asked."""
+        return Reading(unread.tokens_n if self.value and not unread.written_n else 0)
+
+    def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
+        """Nothing to learn."""
+
     def plan(self, room: int) -> Plan:
         return _FixedPlan(min(self.value, room))
 
@@ -60,6 +80,9 @@ class FixedDepth:
         if self.costs:
             spent_s = round_.total_s - round_.draft_s
             self.costs.observe_round(round_.proposed_n + 1, spent_s, refused=bool(round_.rejected))
+
+    def end(self, tokens_n: int, *, ended: bool) -> None:
+        """Nothing to learn."""
 
 
 @dataclass(frozen=True, slots=True)

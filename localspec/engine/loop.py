@@ -26,9 +26,11 @@ from localspec.engine.events import (
     Token,
 )
 from localspec.engine.model import Model
+from localspec.engine.reading import Unread
 from localspec.engine.sampling import Sampler
 from localspec.engine.tally import Tally
 from localspec.engine.text import RoundRelease, StopStrings, Utf8Stream
+from localspec.engine.text_window import SkippingModel
 from localspec.engine.verify import Verdict, verify
 
 
@@ -111,7 +113,7 @@ class _Reply:
         self.release = RoundRelease()
 
     def read_prompt(self) -> Iterator[Event]:
-        """Evaluate all of the prompt but its last token, in both models, chunk by chunk."""
+        """Evaluate all of the prompt but its last token, chunk by chunk; drafters read along if the policy has them."""
         total_n = len(self.context) - 1
         done_n = self.tally.cache_n
         while done_n < total_n:
@@ -120,11 +122,7 @@ class _Reply:
             done_n = min(done_n + self.request.prompt_chunk, total_n)
             chunk = self.context[:done_n]
             self.target.logits(chunk, 0)
-            for drafter in self._drafters():
-                try:
-                    drafter.prefill(chunk)
-                except LocalSpecError as error:
-                    self.failures.append(DrafterFailure(drafter.name, error.message))
+            self._read_with_drafters(chunk)
             self.tally.prompt_s += time.perf_counter() - started
             yield PromptProgress(done_n, total_n)
 
@@ -148,6 +146,7 @@ class _Reply:
         """The rounds held back, and the last event."""
         yield from self.held_back()
         assert self.reason is not None
+        self.request.policy.end(self.tally.predicted_n, ended=self.reason is FinishReason.STOP)
         yield Finished(self.reason, self.release.text, self.tally.timings())
 
     def _check_cancel(self) -> None:
@@ -164,6 +163,7 @@ class _Reply:
     def _round(self, room: int) -> Round:
         started = time.perf_counter() - self.owed_s
         request, is_end = self.request, self.target.vocab.is_end
+        self._read_with_drafters(self.context[:-1])
         drafters = self._drafters()
         plan = request.policy.plan(room if drafters else 0)
         draft = draft_round(drafters, self.context, plan, request.sampler, request.rng, is_end)
@@ -183,6 +183,34 @@ class _Reply:
         request.policy.observe(round_, judged, verdict.accepted)
         self.owed_s = time.perf_counter() - ended
         return round_
+
+    def _read_with_drafters(self, text: Sequence[int]) -> None:
+        """Let drafters read what the policy wants of ``text``, which ends before the token that a query reads."""
+        for drafter in self._drafters():
+            model = drafter.model
+            if model is None or (unread_n := len(text) - model.held(text)) <= 0:
+                continue
+            reading = self.request.policy.read(self._unread(drafter.name, model, unread_n))
+            started = time.perf_counter()
+            if reading.latest_n is not None and isinstance(model, SkippingModel):
+                model.skip(text, reading.latest_n)
+            if not reading.tokens_n:
+                continue
+            try:
+                drafter.prefill(text[: model.held(text) + reading.tokens_n])
+            except LocalSpecError as error:
+                self.failures.append(DrafterFailure(drafter.name, error.message))
+            self.request.policy.have_read(drafter.name, reading.tokens_n, time.perf_counter() - started)
+
+    def _unread(self, drafter: str, model: Model, tokens_n: int) -> Unread:
+        return Unread(
+            drafter,
+            tokens_n,
+            can_skip=isinstance(model, SkippingModel),
+            written_n=self.tally.predicted_n,
+            room=self._room(),
+            so_far_s=self.tally.prompt_s + self.tally.predicted_s,
+        )
 
     def _record(
         self,

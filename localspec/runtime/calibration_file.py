@@ -9,17 +9,18 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from localspec.base.file_identity import sample_digest
 from localspec.base.shared_file import replace_file
 from localspec.engine.costs import Costs
 
 _FORMAT = 1
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> str:
@@ -36,6 +37,16 @@ def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> s
     return digest.hexdigest()[:32]
 
 
+class Learned(Protocol):
+    """What replies taught, beside prices."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    def remember(self, data: Mapping[str, Any]) -> None:
+        """Undo ``to_dict``. Raises KeyError, TypeError, ValueError or AttributeError if it is something else."""
+        ...
+
+
 class CalibrationFile:
     """The file with the costs of one key."""
 
@@ -45,19 +56,33 @@ class CalibrationFile:
     def load(self) -> tuple[Costs, dict[str, int]] | None:
         """The costs, and the best number of threads by model; None if the file is missing or damaged."""
         try:
-            data: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            data = self._data()
             return Costs.from_dict(data["costs"]), {str(k): int(n) for k, n in data["threads"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except _DAMAGED:
             return None
 
-    def save(self, costs: Costs, threads: dict[str, int]) -> None:
-        """Keep them; a disk that is full or read-only only means measuring again."""
-        text = json.dumps({"costs": costs.to_dict(), "threads": threads})
-        with suppress(OSError):
-            replace_file(self._path, text.encode(), private=True)
+    def save(self, costs: Costs, threads: dict[str, int], reading: Learned | None = None) -> None:
+        """Keep them, and what the file has of ``reading`` where none is given.
 
-    def refresh(self, costs: Costs) -> None:
-        """Replace the measured costs by those that rounds have taught, if the file was worth keeping."""
-        taught, kept = costs.taught(), self.load()
-        if taught is not None and kept is not None:
-            self.save(taught, kept[1])
+        A disk that is full or read-only only means measuring again.
+        """
+        data: dict[str, Any] = {"costs": costs.to_dict(), "threads": threads}
+        with suppress(*_DAMAGED):
+            data["reading"] = reading.to_dict() if reading else self._data()["reading"]
+        with suppress(OSError):
+            replace_file(self._path, json.dumps(data).encode(), private=True)
+
+    def recall(self, reading: Learned) -> None:
+        """Let ``reading`` go on from what is on disk, if anything is."""
+        with suppress(*_DAMAGED):
+            reading.remember(self._data()["reading"])
+
+    def refresh(self, costs: Costs, reading: Learned | None = None) -> None:
+        """Keep what replies taught, of costs and of ``reading``, if the file was worth keeping."""
+        if kept := self.load():
+            self.save(costs.taught() or kept[0], kept[1], reading)
+
+    def _data(self) -> dict[str, Any]:
+        """Raises one of ``_DAMAGED``."""
+        data: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+        return data

@@ -74,6 +74,7 @@ class LoadedPair:
         self._costs = costs
         self._calibration = calibration
         self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
+        calibration.recall(self._adaptive.reading)
         self._drafters = drafters
         self._cancel = cancel
         self._resources = resources
@@ -157,7 +158,7 @@ class LoadedPair:
     def close(self, cancel: Cancellation | None = None) -> None:
         """As ``load.OpenPair.close``."""
         with self._resources:
-            self._calibration.refresh(self._costs)
+            self._calibration.refresh(self._costs, self._adaptive.reading)
             if self._caches:
                 self._caches.keep(cancel)
 

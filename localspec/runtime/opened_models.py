@@ -11,6 +11,7 @@ from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.skipping import SkippingLlama
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.head import HeadInputs
@@ -63,7 +64,7 @@ def open_models(
         _open_head(opened, MTP, placement.mtp, cancel, resources, None)
     if placement.draft and draft_kind == DRAFT:
         report, n_vocab = loading("draft"), target.vocab.n_vocab
-        opened.draft = LlamaModel.open(placement.draft, cancel, report, n_vocab=n_vocab)
+        opened.draft = SkippingLlama.open(placement.draft, cancel, report, n_vocab=n_vocab)
         resources.callback(opened.draft.close)
     elif placement.draft:
         opened.head = _open_head(opened, draft_kind, placement.draft, cancel, resources, loading("draft"))

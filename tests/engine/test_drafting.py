@@ -23,7 +23,9 @@ from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.drafting import DrafterQuery, Plan, draft_round
 from localspec.engine.events import Origin, Round
+from localspec.engine.reading import Reading, Unread
 from localspec.engine.sampling import Greedy, Sampler
+from localspec.engine.text_window import TextWindow
 from localspec.engine.verify import verify
 from tests.engine.test_verify import PROMPT, Law, target_law
 from tests.fakes import (
@@ -48,6 +50,14 @@ class Whim:
     def begin(self) -> None:
         pass
 
+    def read(self, unread: Unread) -> Reading:
+        self.seed += 1
+        some_n = self.seed % (unread.tokens_n + 1)
+        return Reading(some_n, some_n) if unread.can_skip else Reading(some_n)
+
+    def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
+        self.seed += tokens_n
+
     def plan(self, room: int) -> Plan:
         return WhimPlan(self.seed, min(2, room))
 
@@ -59,6 +69,9 @@ class Whim:
 
     def observe(self, round_: Round, proposals: Sequence[NextProposal], accepted: int) -> None:
         self.seed += len(round_.tokens) + accepted
+
+    def end(self, tokens_n: int, *, ended: bool) -> None:
+        self.seed += tokens_n
 
 
 @dataclass
@@ -86,6 +99,40 @@ class WhimPlan:
 
     def queried(self, query: DrafterQuery) -> None:
         self.number += query.lag
+
+
+@dataclass(slots=True)
+class ForgetfulModel(ExactModel):
+    """Leaves out the middle of a text when it is told to."""
+
+    window: TextWindow = field(default_factory=TextWindow)
+    skipped: list[int] = field(default_factory=list)
+
+    def skip(self, context: Sequence[int], latest_n: int) -> None:
+        self.window.skip(context, latest_n)
+        self.skipped.append(latest_n)
+
+    def logits(self, context: Sequence[int], last: int) -> Any:
+        # Two arguments: a class with slots has no cell for the one without any.
+        return super(ForgetfulModel, self).logits(self.window.of(context), last)
+
+
+@given(seed=st.integers(0, 10_000), n_vocab=st.integers(2, 3))
+@settings(max_examples=20, deadline=None)
+def test_whatever_of_the_text_a_draft_has_read_the_reply_has_the_targets_law(seed: int, n_vocab: int) -> None:
+    """All, nothing, or its beginning and its latest tokens, which may change in the middle of a reply."""
+    vocab, prompt = letters(n_vocab), [0, 1, 0, 0, 1, 1, 0, 1]
+    model = ExactModel(vocab, seed=seed)
+    skipped: list[int] = []
+
+    def run(rng: Rng) -> tuple[int, ...]:
+        draft = ForgetfulModel(vocab, seed=seed, zeros=False, skipped=skipped)
+        request = loop.Request(prompt, ExactSampler(), rng, Whim(seed), max_tokens=3, prompt_chunk=3)
+        events = loop.generate(model, [SamplingDrafter(draft)], request, Cancellation())
+        return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
+
+    assert enumerate_law(run) == target_law(model, 3, prompt)
+    assert skipped
 
 
 def law_of(model: ExactModel, drafters: Sequence[Drafter], policy: DepthPolicy, length: int) -> Law:

@@ -235,9 +235,9 @@ def test_the_same_seed_gives_the_same_reply() -> None:
 
 
 def test_the_prompt_is_read_in_chunks_and_said_so() -> None:
-    """All but the last prompt token is read, in both models, in chunks of the size asked for."""
+    """All but the last prompt token is read, in both models at a fixed depth, in chunks of the size asked for."""
     vocab = letters(12)
-    target, drafter = TableModel(vocab), ScriptedDrafter(lambda context: [])
+    target, drafter = TableModel(vocab), ScriptedDrafter(lambda context: [], model=TableModel(vocab))
     events = reply(target, drafter, prompt=[1] * 11, prompt_chunk=4, max_tokens=1)
     assert [e for e in events if isinstance(e, PromptProgress)] == [
         PromptProgress(4, 10),
@@ -476,7 +476,7 @@ def test_a_draft_that_cannot_read_the_prompt_is_left_out_from_there_on() -> None
             if len(self.prefills) == 1:
                 raise EngineError("It broke.", "Try again.")
 
-    drafter = Stumbles(lambda context: [1, 1])
+    drafter = Stumbles(lambda context: [1, 1], model=TableModel(letters(6)))
     events = reply(TableModel(letters(6)), drafter, prompt=[1] * 9, prompt_chunk=2, max_tokens=4)
     assert drafter.prefills == [2]
     assert [round_.depth for round_ in rounds_of(events)] == [0] * 4

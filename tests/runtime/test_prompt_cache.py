@@ -236,7 +236,7 @@ def test_a_pair_is_closed_whatever_becomes_of_its_caches() -> None:
 
     pair: Any = open_pair(LoadOptions(TARGET, DRAFT, n_ctx=256), Cancellation())
     pair._resources.callback(done.append, "closed")
-    pair._calibration.refresh = lambda costs: done.append("refreshed")
+    pair._calibration.refresh = lambda costs, reading: done.append("refreshed")
     pair._caches = Broken()
     with pytest.raises(RuntimeError):
         pair.close()
