@@ -17,6 +17,7 @@ import words
 from phrasing import expand, question
 from topics import Topic
 from turns import Style, Turn
+from wordings import WORDINGS
 
 FACTS = Path(__file__).with_name("facts.json")
 MORE_KEYS = "F1 or `/help` lists all keys and commands, and Ctrl+P searches them."
@@ -1172,7 +1173,7 @@ def unknown(rng: Random) -> Turn:
 
 
 def _by_purpose(topic: Topic, goals: tuple[str, ...], rng: Random) -> str:
-    ways = [(goals, topic.goals)] * 4 + [(("{}",), topic.asks)]
+    ways = [(goals, topic.goals)] * 3 + [(("{}",), topic.asks)] + [(("{}",), WORDINGS.get(topic.key, ()))] * 3
     frames, fillings = rng.choice([way for way in ways if way[1]])
     return question(expand(rng.choice(frames), rng).replace("{}", expand(rng.choice(fillings), rng)), rng)
 
@@ -1180,7 +1181,7 @@ def _by_purpose(topic: Topic, goals: tuple[str, ...], rng: Random) -> str:
 def about_action(rng: Random, style: Style) -> tuple[Topic, Turn]:
     """A question about a slash command or a key of the chat, and the topic it is about."""
     topic = rng.choice((*(topics()[action.id] for action in ACTIONS), *GENERAL))
-    named = topic.key in facts()["actions"] and (rng.random() < 0.45 or not topic.goals)
+    named = topic.key in facts()["actions"] and rng.random() < 0.45
     ask = by_name(topic.key, rng) if named else _by_purpose(topic, GOALS, rng)
     return topic, Turn(ask, topic.brief if style.brief else topic.answer)
 
@@ -1188,7 +1189,7 @@ def about_action(rng: Random, style: Style) -> tuple[Topic, Turn]:
 def about_shell(rng: Random, style: Style) -> tuple[Topic, Turn]:
     """A question about a command or an option of the command line, and the topic it is about."""
     topic = topics()[rng.choice(SHELL).name]
-    if rng.random() < 0.45 or not topic.goals:
+    if rng.random() < 0.45 or not (topic.goals or topic.asks or WORDINGS.get(topic.key)):
         name = rng.choice(("{}", "{}", "`{}`", "the command {}" if " " in topic.key else "the option {}"))
         ask = _asked_by_name(name.format(topic.key), SLASH_FRAMES, rng)
     else:

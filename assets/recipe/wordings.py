@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import wordings_app
+import wordings_commands
 import wordings_origins
 import wordings_pairs
 import wordings_speculation
@@ -10,7 +11,14 @@ import wordings_use
 
 WORDINGS: dict[str, tuple[str, ...]] = {
     key: patterns
-    for module in (wordings_app, wordings_use, wordings_speculation, wordings_origins, wordings_pairs)
+    for module in (
+        wordings_app,
+        wordings_use,
+        wordings_speculation,
+        wordings_origins,
+        wordings_pairs,
+        wordings_commands,
+    )
     for key, patterns in module.WORDINGS.items()
 }
 """Patterns by the topic's key, as in `topics.py`."""
