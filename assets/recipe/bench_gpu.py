@@ -17,7 +17,7 @@ from pathlib import Path
 
 import gguf
 import numpy as np
-from bench_pair import ASSETS, Large, Small, overrides, padded, shapes
+from bench_pair import ASSETS, Large, Small, overrides, padded
 from gguf import GGMLQuantizationType, quants
 
 VOCABULARY = 151_936
@@ -31,6 +31,15 @@ SHAPES = {
 _CONSTANT, _NEVER = 0.05, -20_000.0
 """In the unused dimension: of every token that is read, and of those that are never said."""
 _UNUSED_TYPE = 5
+
+
+def shapes(large: Large, vocabulary: int) -> dict[str, tuple[int, ...]]:
+    """Every kind of tensor, as rows and columns."""
+    square, up, down = (large.width, large.width), (large.ffn, large.width), (large.width, large.ffn)
+    attention = {f"attn_{part}.weight": square for part in ("q", "k", "v", "output")}
+    feed_forward = {"ffn_gate.weight": up, "ffn_up.weight": up, "ffn_down.weight": down}
+    norms = dict.fromkeys(("attn_norm.weight", "ffn_norm.weight", "output_norm.weight"), (large.width,))
+    return {"token_embd.weight": (vocabulary, large.width), **attention, **feed_forward, **norms}
 
 
 def quantized(weight: np.ndarray) -> np.ndarray:

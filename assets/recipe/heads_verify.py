@@ -26,9 +26,9 @@ LONGEST = 120
 def opened(target: Path, head: Path, folder: Path) -> HeadEvaluator:
     """The pair; for an MTP layer in a file that is made in ``folder``."""
     if gguf.GGUFReader(str(head)).fields["general.architecture"].contents() != ARCHITECTURE:
-        return HeadEvaluator(target, head)
+        return HeadEvaluator(target, head, threads=1)
     combine(target, head, folder / "mtp.gguf")
-    return HeadEvaluator(folder / "mtp.gguf", None)
+    return HeadEvaluator(folder / "mtp.gguf", None, threads=1)
 
 
 def farthest(evaluator: HeadEvaluator, weights: Path, target: Path, tokens: Sequence[int], depth: int) -> float:
