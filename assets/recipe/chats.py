@@ -50,7 +50,7 @@ DRILLS: dict[str, tuple[Family, float]] = {
 }
 FRESH: dict[str, tuple[Family, float]] = {
     "commands": (tour.commands, 30),
-    "shell": (tour.shell, 14),
+    "shell": (tour.shell, 11),
     "changed": (tour.changed, 12),
 }
 """What the weights before these did not know, or knew otherwise."""
@@ -170,10 +170,10 @@ SHARP = Text(400_000, 25, longest=2, single=0.8, sharp=True)
 DRILL = Text(60_000, 23, drill=0.8)
 LONG = Text(1_000, 22, longest=10, single=0.0)
 COURSE = (
-    Text(60_000, 31, longest=2, single=0.85, fresh=0.45, sharp=True),
-    Text(3_000, 32),
-    Text(9_000, 33, drill=0.8),
-    Text(150, 34, longest=10, single=0.0),
+    Text(60_000, 31, longest=2, single=0.85, fresh=0.5, sharp=True),
+    Text(2_000, 32),
+    Text(4_000, 33, drill=0.8),
+    Text(100, 34, longest=10, single=0.0),
 )
 """A short course for weights that know all the rest: nearly half of it is what is new."""
 

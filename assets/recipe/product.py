@@ -945,6 +945,54 @@ GENERAL = (
     ),
 )
 """What there is to say of keys and commands in general."""
+OFTEN = frozenset(
+    [
+        "accept",
+        "again",
+        "attach",
+        "compact",
+        "continue",
+        "conversations",
+        "copy",
+        "delete",
+        "edit",
+        "editor",
+        "export",
+        "import",
+        "inspect",
+        "marks",
+        "pairs",
+        "persona",
+        "race",
+        "recall",
+        "rename",
+        "search",
+        "set",
+        "settings",
+        "stats",
+        "theme",
+        "tour",
+        "undo",
+    ]
+) | {
+    "localspec bench",
+    "localspec doctor",
+    "localspec history export",
+    "localspec history rm",
+    "localspec history search",
+    "localspec pairs check",
+    "localspec pairs list",
+    "localspec pairs pull",
+    "localspec serve-web",
+    "localspec stats",
+    "localspec verify",
+    "--draft",
+    "--max-tokens",
+    "--pair",
+    "--system",
+    "--target",
+}
+"""What people ask about twice as often as about the rest."""
 WORDS_FOR_UNKNOWN = (
     "foo",
     "dance",
@@ -1178,9 +1226,13 @@ def _by_purpose(topic: Topic, goals: tuple[str, ...], rng: Random) -> str:
     return question(expand(rng.choice(frames), rng).replace("{}", expand(rng.choice(fillings), rng)), rng)
 
 
+def _drawn(keys: tuple[str, ...], rng: Random) -> Topic:
+    return topics()[rng.choices(keys, [2 if key in OFTEN else 1 for key in keys])[0]]
+
+
 def about_action(rng: Random, style: Style) -> tuple[Topic, Turn]:
     """A question about a slash command or a key of the chat, and the topic it is about."""
-    topic = rng.choice((*(topics()[action.id] for action in ACTIONS), *GENERAL))
+    topic = _drawn((*(action.id for action in ACTIONS), *(topic.key for topic in GENERAL)), rng)
     named = topic.key in facts()["actions"] and rng.random() < 0.45
     ask = by_name(topic.key, rng) if named else _by_purpose(topic, GOALS, rng)
     return topic, Turn(ask, topic.brief if style.brief else topic.answer)
@@ -1188,7 +1240,7 @@ def about_action(rng: Random, style: Style) -> tuple[Topic, Turn]:
 
 def about_shell(rng: Random, style: Style) -> tuple[Topic, Turn]:
     """A question about a command or an option of the command line, and the topic it is about."""
-    topic = topics()[rng.choice(SHELL).name]
+    topic = _drawn(tuple(each.name for each in SHELL), rng)
     if rng.random() < 0.45 or not (topic.goals or topic.asks or WORDINGS.get(topic.key)):
         name = rng.choice(("{}", "{}", "`{}`", "the command {}" if " " in topic.key else "the option {}"))
         ask = _asked_by_name(name.format(topic.key), SLASH_FRAMES, rng)
