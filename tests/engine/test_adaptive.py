@@ -48,6 +48,8 @@ class World:
         costs, chance = Costs(self.rounds_s), random.Random(self.seed)
         if policy:
             policy.begin()
+            # The first token waits for no proposals.
+            policy.observe(made(0, 0, 0, 0.0, costs.round_s(1)), [], 0)
         done_n, clock_s, index = 0, 0.0, 0
         while done_n < tokens_n:
             drafted_s = 0.0

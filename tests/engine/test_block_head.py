@@ -77,8 +77,8 @@ def test_an_adaptive_depth_keeps_the_law(seed: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.perf_counter", lambda: 0.0)
-        law = law_of(target, [dflash(target, head)], policy)
-    assert law == target_law(target.inner, 3, PROMPT)
+        law = law_of(target, [dflash(target, head)], policy, length=4)
+    assert law == target_law(target.inner, 4, PROMPT)
     assert len(set(head.guessed)) > 1
 
 
@@ -317,11 +317,13 @@ def test_without_a_head_there_is_no_such_drafter() -> None:
         make(DrafterInputs(VOCAB, None))
 
 
-def law_of(target: HiddenTarget, drafters: Sequence[Drafter], policy: Callable[[], DepthPolicy]) -> Law:
-    """The exact law of replies of three tokens, all by the same drafters."""
+def law_of(
+    target: HiddenTarget, drafters: Sequence[Drafter], policy: Callable[[], DepthPolicy], length: int = 3
+) -> Law:
+    """The exact law of replies of ``length`` tokens, all by the same drafters."""
 
     def run(rng: Rng) -> tuple[int, ...]:
-        request = loop.Request(PROMPT, ExactSampler(), rng, policy(), max_tokens=3)
+        request = loop.Request(PROMPT, ExactSampler(), rng, policy(), max_tokens=length)
         events = loop.generate(target, drafters, request, Cancellation())
         return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
 

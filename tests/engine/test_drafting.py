@@ -51,12 +51,12 @@ class Whim:
         pass
 
     def read(self, unread: Unread) -> Reading:
-        self.seed += 1
-        some_n = self.seed % (unread.tokens_n + 1)
+        # By nothing that is left of other replies: a model may hold more of the text than the last time.
+        some_n = min((self.seed + unread.written_n) % 7, unread.tokens_n)
         return Reading(some_n, some_n) if unread.can_skip else Reading(some_n)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
-        self.seed += tokens_n
+        pass
 
     def plan(self, room: int) -> Plan:
         return WhimPlan(self.seed, min(2, room))
