@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 
 from localspec.gguf import GgufHeader
+from localspec.gguf.draft_heads import announced_mtp_layers
 
 _RECURRENT = {"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"}
 """Architectures without attention."""
@@ -24,6 +25,8 @@ _SNAPSHOTS = {
 """Architectures whose recurrent state llama.cpp can roll back by a few tokens."""
 _WINDOW_PERIOD = {"gemma2": 2, "gemma3": 6, "gpt-oss": 2, "cohere2": 4, "olmo2": 4, "gemma3n": 5}
 """Every n-th layer has full attention and the others a sliding window; a file may override n."""
+_SHARES_CACHE = {"gemma4-assistant"}
+"""Heads that attend to the cache of their target."""
 _BLOCK_WIDTH = 32
 """Elements in a block of the quantised types that a cache can have."""
 
@@ -35,6 +38,8 @@ class Hyperparameters:
         self._header = header
         self._prefix = header.architecture
         self.n_layers = header.block_count or 0
+        """All layers, the MTP layers at their end included."""
+        self.n_mtp = min(self.n_layers, announced_mtp_layers(header))
         self.width = self._number("embedding_length")
         self.n_vocab = len(header.vocabulary.tokens)
         self._heads = self._per_layer("attention.head_count", [0] * self.n_layers)
@@ -63,6 +68,8 @@ class Hyperparameters:
 
     def key_value_widths(self, layer: int) -> tuple[int, int]:
         """Numbers cached for a token by the attention of a layer: of its key and its value."""
+        if self._prefix in _SHARES_CACHE:
+            return 0, 0
         if not self._attends(layer):
             return 0, 0
         heads = self._kv_heads[layer]
@@ -107,6 +114,8 @@ class Hyperparameters:
         return self._prefix not in _RECURRENT and (self._prefix in _PARALLEL or not self._recurs(layer))
 
     def _recurs(self, layer: int) -> bool:
+        if layer >= self.n_layers - self.n_mtp:
+            return False
         if self._prefix in _RECURRENT | _PARALLEL:
             return True
         if self._prefix in _RECURRENT_WITHOUT_HEADS:

@@ -6,6 +6,7 @@ A file is recognised by llama.cpp's architecture and tensor names. The layers of
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 from localspec.gguf.header import GgufHeader
@@ -56,6 +57,14 @@ def mtp_layers(parts: Sequence[GgufHeader]) -> int:
     names = {tensor.name for part in parts for tensor in part.tensors}
     wanted = (f"blk.{n}.nextn.{name}.weight" for n in range(blocks - announced, blocks) for name in _MTP_TENSORS)
     return announced if all(name in names for name in wanted) else 0
+
+
+def read_layers(head: GgufHeader) -> int:
+    """The number of layers of its target whose hidden states a draft head reads; 0 for a model of its own."""
+    if drafter_kind(head) == MTP:
+        return 1
+    layers = head.metadata.get(f"{head.architecture}.target_layers")
+    return len(layers) if isinstance(layers, array) else 0
 
 
 def target_sha256(head: GgufHeader) -> str | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localspec.gguf import GgufHeader
 from localspec.gguf.dimensions import Hyperparameters
+from localspec.gguf.draft_heads import DFLASH, DRAFT, DRAFT_TOKENS, EAGLE3, MTP, drafter_kind
 from localspec.gguf.tensors import TENSOR_TYPES
 
 BATCH_TOKENS, UNFUSED_BATCH_TOKENS = 512, 128
@@ -23,6 +24,8 @@ _TYPE_BYTES = {name.lower(): size / elements for name, elements, size in TENSOR_
 _STATE_COPIES = 2
 """Copies of the recurrent states that the backend keeps to roll back."""
 _F32_BYTES, _F16_BYTES = 4, 2
+_HIDDEN_ROWS = 2 * BATCH_TOKENS + BATCH_TOKENS
+"""Rows of hidden states for a head: those that the backend keeps, and the buffer that llama.cpp gives a batch in."""
 _BLOCK = re.compile(r"blk\.(\d+)\.")
 
 
@@ -39,6 +42,10 @@ class ContextShape:
     snapshots: int = 0
     """Earlier recurrent states that are kept."""
     max_outputs: int = 1
+    mtp: bool = False
+    """True if the MTP layers of the model are loaded, which have a context of their own."""
+    hidden_layers: int = 0
+    """Layers whose states are kept for a head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,14 @@ def footprint(parts: Sequence[GgufHeader], shape: ContextShape, gpu_layers: int 
     first_on_device = max(0, model.n_layers + 1 - gpu_layers)
     weights = layer_weights(parts, model.n_layers)
     caches = [cache_bytes(model, layer, shape) for layer in range(model.n_layers)]
-    computed = compute_bytes(model, shape)
+    kind, trunk = drafter_kind(parts[0]), model.n_layers - model.n_mtp
+    if kind == MTP:
+        caches[:trunk] = [0] * trunk
+    elif not shape.mtp:
+        weights.layers[trunk : model.n_layers] = caches[trunk:] = [0] * model.n_mtp
+    computed = _all_compute_bytes(parts[0], model, shape)
     outputs = shape.max_outputs * model.n_vocab * _F32_BYTES
+    outputs += shape.hidden_layers * _HIDDEN_ROWS * model.width * _F32_BYTES
     copies = _STATE_COPIES * sum(map(model.state_width, range(model.n_layers))) * _F32_BYTES
     all_on_device = first_on_device == 0
     return Footprint(
@@ -123,6 +136,19 @@ def cache_bytes(model: Hyperparameters, layer: int, shape: ContextShape) -> int:
     cells = _window_cells(model, shape) if model.sees_window(layer) else _cells(shape.n_ctx)
     states = (1 + shape.snapshots) * model.state_width(layer) * _F32_BYTES
     return int(cells * (k * _TYPE_BYTES[shape.type_k] + v * _TYPE_BYTES[shape.type_v])) + states
+
+
+def _all_compute_bytes(header: GgufHeader, model: Hyperparameters, shape: ContextShape) -> int:
+    """Bytes of the compute buffers of all contexts of a file: a head that encodes gives scores for a whole batch."""
+    kind = drafter_kind(header)
+    if kind == DRAFT and shape.mtp:
+        return compute_bytes(model, shape) + compute_bytes(model, replace(shape, max_outputs=1))
+    if kind not in (EAGLE3, DFLASH):
+        return compute_bytes(model, shape)
+    if not any(tensor.name == DRAFT_TOKENS for tensor in header.tensors):
+        return compute_bytes(model, replace(shape, max_outputs=_batch(shape)))
+    # Scores of all tokens are laid out first, for those that it can propose to be written into.
+    return compute_bytes(model, replace(shape, max_outputs=0)) + _batch(shape) * model.n_vocab * _F32_BYTES
 
 
 def compute_bytes(model: Hyperparameters, shape: ContextShape) -> int:

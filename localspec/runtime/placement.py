@@ -20,8 +20,9 @@ from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import EAGLE3, MTP, drafter_kind, mtp_layers
+from localspec.gguf.draft_heads import EAGLE3, MTP, drafter_kind, read_layers
 from localspec.models.fit import Room, Wanted, check_fits, fits
+from localspec.models.heads import mtp_fault
 from localspec.models.memory_estimate import ContextShape
 from localspec.runtime.options import NO_DEVICE, LoadOptions
 
@@ -111,7 +112,7 @@ def _target(options: LoadOptions, header: GgufHeader, present: Sequence[Device])
         mmap=options.mmap,
         mlock=options.mlock,
         snapshots=_snapshots(header),
-        mtp=mtp_layers(_parts(options.target, header)) > 0 and header.architecture in FINAL_ARCHITECTURES,
+        mtp=not mtp_fault(_parts(options.target, header)),
     )
 
 
@@ -164,8 +165,8 @@ def _fitting(plan: Placement, options: LoadOptions, target: GgufHeader, draft: G
 
     def wanted(plan: Placement) -> list[Wanted]:
         return [
-            _wanted(settings, header, may_fuse=options.flash_attn != "off")
-            for settings, header in ((plan.target, target), (plan.draft, draft))
+            _wanted(settings, header, head, may_fuse=options.flash_attn != "off")
+            for settings, header, head in ((plan.target, target, draft), (plan.draft, draft, None))
             if settings and header
         ]
 
@@ -191,7 +192,8 @@ def _without_copies(plan: Placement) -> Placement:
     return Placement(replace(plan.target, repack=False), replace(plan.draft, repack=False) if plan.draft else None)
 
 
-def _wanted(settings: LoadSettings, header: GgufHeader, *, may_fuse: bool) -> Wanted:
+def _wanted(settings: LoadSettings, header: GgufHeader, head: GgufHeader | None, *, may_fuse: bool) -> Wanted:
+    """``head`` is what drafts for the model, if that has a file."""
     layers = 0
     if settings.devices:
         most = (header.block_count or 0) + 1
@@ -204,6 +206,8 @@ def _wanted(settings: LoadSettings, header: GgufHeader, *, may_fuse: bool) -> Wa
         swa_full=settings.swa_full,
         snapshots=settings.snapshots,
         max_outputs=settings.max_outputs,
+        mtp=settings.mtp,
+        hidden_layers=settings.mtp + (read_layers(head) if head else 0),
     )
     return Wanted(_parts(settings.path, header), shape, layers, may_fuse)
 

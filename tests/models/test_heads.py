@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import ModelFileError, PairMismatchError
+from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES, LAYER_ARCHITECTURES
 from localspec.gguf import GgufHeader, parse_header, read_header
 from localspec.models.compatibility import check_match, check_target, judge_match
-from localspec.models.heads import file_drafters, mtp_fault
+from localspec.models.heads import can_run, file_drafters, mtp_fault
 from tests import gguf_files as gf
 from tests.tiny_heads import TinyHead, cut_short, write_head, write_mtp_target
 from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
 
 EAGLE3 = TinyHead()
 DFLASH = TinyHead("dflash")
+ALL_ARCHITECTURES = LAYER_ARCHITECTURES | FINAL_ARCHITECTURES | {"qwen2", "gemma3", "glm4", "deepseek2-ocr"}
 DSPARK = TinyHead("dflash", markov_rank=4)
 
 
@@ -123,6 +125,12 @@ def test_a_target_that_gives_no_hidden_states_is_refused(architecture: str, tmp_
     assert judge_match(other, head_file(tmp_path, EAGLE3)).reason == (
         f"llama.cpp cannot give the hidden states of a target of the architecture {architecture!r}"
     )
+
+
+def test_the_backend_asks_the_same_architectures() -> None:
+    """Neither may import the other, and both were read from the same source."""
+    assert {each for each in ALL_ARCHITECTURES if can_run("eagle3", each)} == LAYER_ARCHITECTURES
+    assert {each for each in ALL_ARCHITECTURES if can_run("mtp", each)} <= FINAL_ARCHITECTURES
 
 
 def test_a_head_that_is_cut_short_is_refused_as_a_file(tmp_path: Path) -> None:
