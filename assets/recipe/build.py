@@ -1,6 +1,7 @@
 """The one command that makes the built-in pair: text, tokenizer, target, draft, two GGUF files.
 
     python assets/recipe/build.py --out DIR
+    python assets/recipe/build.py --out DIR --course    # only the short text for weights that know all but what is new
 
 Each stage leaves its result in DIR and is skipped when the result is there, so an interrupted build goes on where it was.
 """
@@ -19,7 +20,7 @@ import template
 import tokenizer as tokens
 import torch
 import train
-from chats import DRILL, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
+from chats import COURSE, DRILL, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
 from corpus import Corpus
 from heldout import held_out_keys, untouched
 from induction import rows_to_repeat
@@ -57,7 +58,7 @@ def encoded(tokenizer: Tokenizer, text: Text) -> Corpus:
 
 
 def make_corpus(path: Path, tokenizer: Tokenizer, texts: Sequence[Text] = (SHARP, SHORT, LONG, DRILL)) -> None:
-    """Encode the texts one after the other. `COURSE` in place of them is for weights that know all but what is new."""
+    """The texts as tokens, one after the other."""
     corpus = reduce(Corpus.__add__, (encoded(tokenizer, text) for text in texts))
     corpus.save(path)
     print(
@@ -83,9 +84,12 @@ def make_draft(path: Path, corpus: Path, target: Path) -> None:
     )
 
 
-def build(out: Path) -> None:
-    """All stages in order."""
+def build(out: Path, course: bool) -> None:
+    """All stages in order; for a course no more than its text."""
     tokenizer = Tokenizer.from_file(str(stage(out / "tokenizer.json", make_tokenizer)))
+    if course:
+        stage(out / "course.npz", lambda path: make_corpus(path, tokenizer, COURSE))
+        return
     corpus = stage(out / "corpus.npz", lambda path: make_corpus(path, tokenizer))
     copier = stage(out / "copier.pt", lambda path: make_copier(path, tokenizer))
     target = stage(out / "target.pt", lambda path: make_target(path, corpus, copier))
@@ -97,10 +101,11 @@ def build(out: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    out = parser.parse_args().out
-    out.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--course", action="store_true")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(2)
-    build(out)
+    build(options.out, options.course)
 
 
 if __name__ == "__main__":
