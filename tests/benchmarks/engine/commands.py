@@ -19,6 +19,7 @@ from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.cancel import Cancellation
 from localspec.engine.settings import Sampling
 from localspec.gguf import read_header
+from localspec.gguf.draft_heads import drafter_kind, is_dspark
 from localspec.runtime.messages import Message
 from localspec.runtime.prompting import Prompter
 from tests.benchmarks.engine import counts, machine, memory, prices, replayed, report, suite
@@ -28,7 +29,7 @@ from tests.benchmarks.engine.own import PREFIX, Own, OwnEngine, default_own, par
 from tests.benchmarks.engine.prepare import Answer, prepared, vocabulary
 from tests.benchmarks.engine.replay import MakePolicy
 from tests.benchmarks.engine.server import PREFIX as SERVER_PREFIX
-from tests.benchmarks.engine.server import SPEC_TYPES, ServerContestant, ServerPool, default_servers, parse_server
+from tests.benchmarks.engine.server import ServerContestant, ServerPool, default_servers, parse_server
 from tests.benchmarks.engine.traces import DEEPEST, Trace, record
 
 
@@ -123,11 +124,11 @@ def _pair(options: argparse.Namespace) -> Pair:
 
 
 def _drafter(options: argparse.Namespace) -> str:
-    """The drafter that these files are for: a head's architecture is its name."""
+    """The drafter that these files are for."""
     if options.draft is None:
         return "mtp"
-    architecture = read_header(options.draft).architecture
-    return architecture if architecture in SPEC_TYPES else "draft"
+    header = read_header(options.draft)
+    return "dspark" if is_dspark(header) else drafter_kind(header)
 
 
 def _names(patterns: Sequence[str], drafter: str) -> list[str]:

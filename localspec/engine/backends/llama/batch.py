@@ -70,12 +70,11 @@ class PairBatch:
         self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
 
     def fill(self, tokens: NDArray[np.int32] | None, rows: NDArray[np.float32], at: int, *, scored: bool) -> None:
-        """Put in ``rows``, shape (n, width), from position ``at`` on, with scores wanted for the last if ``scored``."""
+        """Put in ``rows``, shape (n, width), from position ``at`` on, with scores wanted of all or of none."""
         n = self.used = self.native.n_tokens = len(rows)
         self._rows[:n] = rows
         self._positions[:n] = np.arange(at, at + n)
-        self._wanted[:n] = 0
-        self._wanted[n - 1] = scored
+        self._wanted[:n] = scored
         self.native.token = None
         if tokens is not None:
             self._tokens[:n] = tokens

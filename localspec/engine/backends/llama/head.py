@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.batch import PairBatch
@@ -139,11 +140,16 @@ class LlamaHead:
             self._functions.set_mtp_layer(self._context, layer)
         known = np.array(tokens, np.int32)
         known[known >= self.vocab.n_vocab] = 0  # as for a draft model, whose vocabulary may lack the target's padding
-        for at in range(0, len(known), self._pairs.capacity):
-            end = min(at + self._pairs.capacity, len(known))
-            self._pairs.fill(known[at:end], rows[at:end], position + at, scored=scored and end == len(known))
-            self._check(self._c.llama_decode(self._context, self._pairs.native))
-        return self._step() if scored else None
+        # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
+        # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
+        before_n = max(0, len(known) - self._loaded.max_outputs) if scored else len(known)
+        for at in range(0, before_n, self._pairs.capacity):
+            end = min(at + self._pairs.capacity, before_n)
+            self._decode(known[at:end], rows[at:end], position + at, scored=False)
+        if not scored:
+            return None
+        self._decode(known[before_n:], rows[before_n:], position + before_n, scored=True)
+        return self._step()
 
     def forget(self) -> None:
         if not self.shares_cache:
@@ -153,6 +159,10 @@ class LlamaHead:
         """Free the native memory."""
         self._loaded.free()
 
+    def _decode(self, tokens: NDArray[np.int32], rows: Rows, position: int, *, scored: bool) -> None:
+        self._pairs.fill(tokens, rows, position, scored=scored)
+        self._check(self._c.llama_decode(self._context, self._pairs.native))
+
     def _step(self) -> HeadStep:
         first = self._c.llama_get_logits_ith(self._context, self._pairs.used - 1)
         if not first:
@@ -161,7 +171,7 @@ class LlamaHead:
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not isfinite(scores.max()):
             raise not_numbers()
-        return HeadStep(scores, self._own_rows(1))
+        return HeadStep(scores, self._own_rows(self._pairs.used)[-1:])
 
     def _own_rows(self, n: int) -> Rows:
         """The first ``n`` rows that the last evaluation gave."""
