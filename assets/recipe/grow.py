@@ -32,12 +32,12 @@ def grown(small: Network, shape: Shape, seed: int = 4) -> Network:
     with torch.no_grad():
         _put(large.embed.weight, small.embed.weight, fresh=0.0)
         _grow_norm(large.norm, small.norm, share)
-        for old, block in zip(_places(before.layers, shape.layers), large.blocks, strict=True):
+        for old, block in zip(places(before.layers, shape.layers), large.blocks, strict=True):
             _grow_block(block, small.blocks[old] if old is not None else None, share)
     return large
 
 
-def _places(before: int, after: int) -> list[int | None]:
+def places(before: int, after: int) -> list[int | None]:
     """For each layer of the large network the small one's that it begins as, spread evenly; None for a new layer."""
     at = {round((number + 1) * after / before) - 1: number for number in range(before)}
     return [at.get(number) for number in range(after)]

@@ -96,6 +96,11 @@ LOSSES: dict[str, Callable[[Head, Network, Batch, Tensor, Tensor], Tensor]] = {
 }
 
 
+def target_from(path: Path) -> Network:
+    """A target to be read only: a checkpoint, or a GGUF file, whose quantized weights are then the ones learned from."""
+    return (load(str(path)) if path.suffix == ".pt" else read(path)).eval().requires_grad_(False)
+
+
 def observed(target: Network, batch: Batch) -> tuple[list[Tensor], Tensor, Tensor]:
     """The target's stream layer by layer, its normalised last state, and its logits."""
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
@@ -143,8 +148,7 @@ def main() -> None:
     given = options()
     torch.set_num_threads(given.threads)
     torch.manual_seed(given.seed)
-    target = load(str(given.target)) if given.target.suffix == ".pt" else read(given.target)
-    target = target.eval().requires_grad_(False)
+    target = target_from(given.target)
     learners = [
         heads.load(str(given.resume / f"{kind}.pt"))
         if given.resume
