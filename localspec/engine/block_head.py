@@ -117,13 +117,13 @@ class BlockModel:
         self._head.set_threads(n)
 
     def held(self, context: Sequence[int]) -> int:
-        known_n = common_prefix(self._injected, list(context[:-1]))
+        known_n = common_prefix(self._injected, list(context))
         return known_n if known_n > self._first else 0
 
     def can_guess(self, context: Sequence[int]) -> bool:
         """True if there are rows for the positions up to the last of ``context``, so that guesses have a ground."""
-        text = list(context[:-1])
-        known_n = self.held(context)
+        text = context[:-1]
+        known_n = self.held(text)
         if known_n == len(text):
             return bool(text)
         found = self._hidden.rows(text, known_n)
@@ -150,9 +150,7 @@ class BlockModel:
 
     def _follow(self, text: list[int]) -> None:
         """Hold the target's rows for ``text`` as far as there are any, and none behind."""
-        known_n = common_prefix(self._injected, text)
-        if known_n <= self._first:
-            known_n = 0
+        known_n = self.held(text)
         found = self._hidden.rows(text, known_n)
         if known_n < len(text) and len(found.rows):
             if found.start > known_n or not known_n:
@@ -160,6 +158,7 @@ class BlockModel:
                 rows = found.rows[-_WINDOW_N:] if found.start else found.rows
                 found = HiddenRows(found.end - len(rows), rows)
                 self._first = found.start
+            self._injected = text[: found.start]  # should reading be cancelled
             self._head.inject(found.rows, found.start)
             known_n = found.end
         self._injected = text[:known_n]

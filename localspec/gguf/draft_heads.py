@@ -20,6 +20,7 @@ DRAFT_TOKENS = "d2t"
 _BY_ARCHITECTURE = {"eagle3": EAGLE3, "dflash": DFLASH, "gemma4-assistant": MTP}
 _WORDS = {DRAFT: "a model of its own", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
 _DSPARK_TENSOR = "markov_w1.weight"
+_CONFIDENCE_TENSOR = "conf_proj.weight"
 _MTP_TENSORS = ("eh_proj", "enorm", "hnorm")
 """The tensors, of those below ``blk.N.nextn.``, that llama.cpp requires of each MTP layer."""
 
@@ -43,6 +44,11 @@ def drafter_in_words(header: GgufHeader) -> str:
 def is_dspark(header: GgufHeader) -> bool:
     """True for a DFlash head with the Markov head of DSpark, which drafts each token knowing the one before."""
     return drafter_kind(header) == DFLASH and any(tensor.name == _DSPARK_TENSOR for tensor in header.tensors)
+
+
+def has_confidence(header: GgufHeader) -> bool:
+    """True for a DSpark head that tells how likely its proposals are accepted."""
+    return is_dspark(header) and any(tensor.name == _CONFIDENCE_TENSOR for tensor in header.tensors)
 
 
 def mtp_layers(parts: Sequence[GgufHeader]) -> int:

@@ -42,6 +42,8 @@ class ContextShape:
     snapshots: int = 0
     """Earlier recurrent states that are kept."""
     max_outputs: int = 1
+    batch_tokens: int = BATCH_TOKENS
+    """The most tokens that are evaluated at once; without flash attention there is another limit."""
     mtp: bool = False
     """True if the MTP layers of the model are loaded, which have a context of their own."""
     hidden_layers: int = 0
@@ -184,7 +186,8 @@ def _window_cells(model: Hyperparameters, shape: ContextShape) -> int:
 
 
 def _batch(shape: ContextShape) -> int:
-    return min(BATCH_TOKENS if shape.flash_attn else UNFUSED_BATCH_TOKENS, shape.n_ctx)
+    most = BATCH_TOKENS if shape.flash_attn else UNFUSED_BATCH_TOKENS
+    return min(most, shape.batch_tokens, shape.n_ctx)
 
 
 def _cells(n_ctx: int) -> int:

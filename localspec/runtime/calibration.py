@@ -18,6 +18,7 @@ from functools import partial
 from itertools import pairwise
 from statistics import fmean, median
 
+from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import FixedDepth
@@ -197,7 +198,17 @@ def _query_cost(model: TunableModel, prompt: Sequence[int]) -> QueryCost:
     step_s = _evaluation_s(model, prompt, 1)
     catch_up_n = min(_CATCH_UP_N, len(prompt) - 1)
     all_s = _catch_up_s(model, prompt, catch_up_n)
-    return QueryCost(step_s, max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1))
+    catch_up_s = max(all_s - step_s, 0.02 * step_s) / max(1, catch_up_n - 1)
+    return QueryCost(step_s, catch_up_s, row_s=_row_s(model, prompt, step_s))
+
+
+def _row_s(model: TunableModel, prompt: Sequence[int], step_s: float) -> float | None:
+    """Seconds for each proposal after the first of a block; None for a model that gives one at a time."""
+    if not isinstance(model, BlockModel):
+        return None
+    n = model.block_n
+    whole_s = min(_times_s(lambda: _timed(lambda: model.block(prompt, n))))
+    return max(0.0, whole_s - step_s) / max(1, n - 1)
 
 
 def _batches_weight(batches: Sequence[int], plain_s: float) -> float:

@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.backends.llama.block_head import LlamaBlockHead
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.skipping import SkippingLlama
+from localspec.engine.block_head import BlockHeadInputs
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.head import HeadInputs
 from localspec.engine.suffix_automaton import SuffixAutomaton
-from localspec.gguf.draft_heads import DRAFT, EAGLE3, MTP
+from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.placement import Placement
 
 _HEADS = {EAGLE3: LlamaHead.open_eagle3, MTP: LlamaHead.open_mtp}
-"""The openers of heads by kind, which is also the name of their drafter."""
+"""The openers of heads that draft token by token, by kind, which is also the name of their drafter."""
 
 
 @dataclass(slots=True)
@@ -32,17 +34,23 @@ class OpenedModels:
     target: LlamaModel
     draft: LlamaModel | None = None
     """A draft model."""
-    head: LlamaHead | None = None
+    head: LlamaHead | LlamaBlockHead | None = None
     """A head of the target from a file of its own."""
     heads: dict[str, HeadInputs] = field(default_factory=dict)
     """By drafter."""
+    block_head: BlockHeadInputs | None = None
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """Heads that there are files for, and that cannot be used, by drafter."""
 
     def drafters(self, past: SuffixAutomaton | None) -> PairDrafters:
         """The drafters; ``past`` are the replies of other conversations."""
         inputs = DrafterInputs(
-            self.target.vocab, self.draft, past, eagle3=self.heads.get(EAGLE3), mtp=self.heads.get(MTP)
+            self.target.vocab,
+            self.draft,
+            past,
+            eagle3=self.heads.get(EAGLE3),
+            mtp=self.heads.get(MTP),
+            dflash=self.block_head,
         )
         return PairDrafters(inputs, self.unavailable)
 
@@ -78,13 +86,16 @@ def _open_head(
     cancel: Cancellation,
     resources: ExitStack,
     progress: Callable[[float], None] | None,
-) -> LlamaHead | None:
+) -> LlamaHead | LlamaBlockHead | None:
     """The head, or None if llama.cpp or the target cannot serve it, which is noted."""
+    head: LlamaHead | LlamaBlockHead
     try:
-        head, inputs = _HEADS[kind](settings, opened.target, cancel, progress)
+        if kind == DFLASH:
+            head, opened.block_head = LlamaBlockHead.open(settings, opened.target, cancel, progress)
+        else:
+            head, opened.heads[kind] = _HEADS[kind](settings, opened.target, cancel, progress)
     except DrafterUnavailableError as error:
         opened.unavailable[kind] = error
         return None
     resources.callback(head.close)
-    opened.heads[kind] = inputs
     return head

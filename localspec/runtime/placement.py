@@ -13,6 +13,7 @@ from pathlib import Path
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.base.machine import MachineMemory, memory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
+from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS
 from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
 from localspec.engine.backends.llama.head import ENCODED_N
 from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES
@@ -20,7 +21,7 @@ from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import EAGLE3, MTP, drafter_kind, read_layers
+from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP, drafter_kind, has_confidence, is_dspark, read_layers
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.heads import mtp_fault
 from localspec.models.memory_estimate import ContextShape
@@ -29,7 +30,7 @@ from localspec.runtime.options import NO_DEVICE, LoadOptions
 SNAPSHOTS_N = 8
 """Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a
 large model is some hundred megabytes; deeper drafts, which are seldom worth it, are read again in part."""
-OUTPUTS_N = {EAGLE3: ENCODED_N}
+OUTPUTS_N = {EAGLE3: ENCODED_N, DFLASH: MAX_DEPTH + 1}
 """Rows of scores to prepare for, by the kind of a head; one where it is not there."""
 _UNQUANTISED = ("f32", "f16", "bf16")
 _SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
@@ -124,6 +125,9 @@ def _draft(
         return None
     settings = _target(options, target, present)
     devices = choose(present, options.draft_device or options.device)
+    if drafter_kind(header) == DFLASH:
+        confidence = has_confidence(header)
+        settings = replace(settings, batch_tokens=BLOCK_BATCH_TOKENS, dspark=is_dspark(header), confidence=confidence)
     return replace(
         settings,
         path=options.draft,
@@ -206,6 +210,7 @@ def _wanted(settings: LoadSettings, header: GgufHeader, head: GgufHeader | None,
         swa_full=settings.swa_full,
         snapshots=settings.snapshots,
         max_outputs=settings.max_outputs,
+        batch_tokens=settings.batch_tokens,
         mtp=settings.mtp,
         hidden_layers=settings.mtp + (read_layers(head) if head else 0),
     )

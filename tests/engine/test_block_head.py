@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import localspec.engine.loop as loop
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.block_head import BlockHeadInputs, BlockModel
-from localspec.engine.cancel import Cancellation
+from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import Dist, Rng, SeededRng
@@ -23,6 +24,7 @@ from localspec.engine.drafter import BlockCursor, DraftCursor, Drafter, DrafterI
 from localspec.engine.drafters.dflash import DFlashDrafter, make
 from localspec.engine.drafting import DrafterQuery, draft_round
 from localspec.engine.events import Round
+from localspec.engine.hidden import Rows
 from tests.engine.test_drafting import Whim, WhimPlan
 from tests.engine.test_verify import Law, target_law
 from tests.fake_heads import FakeBlockHead, HiddenTarget, block_scores, hidden_row
@@ -47,9 +49,8 @@ def opened(target: HiddenTarget, head: FakeBlockHead) -> BlockModel:
 def test_a_reply_with_it_has_the_targets_law(seed: int, depth: int, confident: bool) -> None:
     """Blocks of every size, and turns that end."""
     vocab = letters(2 + seed % 2, ends=frozenset({1}) if seed % 3 else frozenset())
-    target, head = HiddenTarget(ExactModel(vocab, seed=seed)), FakeBlockHead(vocab, block_n=2, confident=confident)
-    law = law_of(target, [dflash(target, head)], lambda: FixedDepth(depth))
-    assert law == target_law(target.inner, 3, PROMPT)
+    target, head = ExactModel(vocab, seed=seed), FakeBlockHead(vocab, block_n=2, confident=confident)
+    assert law_of(target, head, lambda: FixedDepth(depth)) == target_law(target, 3, PROMPT)
     assert max(head.guessed) == min(depth, 2)
 
 
@@ -58,27 +59,24 @@ def test_a_reply_with_it_has_the_targets_law(seed: int, depth: int, confident: b
 def test_beside_another_drafter_under_any_plan_the_law_is_the_same(seed: int) -> None:
     """Tokens of another in front of the block's, between them, and in their place."""
     vocab = letters(2, ends=frozenset({1}) if seed % 2 else frozenset())
-    target = HiddenTarget(ExactModel(vocab, seed=seed))
+    target = ExactModel(vocab, seed=seed)
     other = ScriptedDrafter(lambda context: [(context[-1] + 1) % 2, sum(context) % 2])
-
-    law = law_of(target, [other, dflash(target)], lambda: Whim(seed))
-    assert law == target_law(target.inner, 3, PROMPT)
+    assert law_of(target, FakeBlockHead(vocab), lambda: Whim(seed), 3, other) == target_law(target, 3, PROMPT)
 
 
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
 def test_an_adaptive_depth_keeps_the_law(seed: int) -> None:
     """It decides how large a block is, by what it learned."""
-    target = HiddenTarget(ExactModel(VOCAB, seed=seed))
-    head = FakeBlockHead(VOCAB)
+    target, head = ExactModel(VOCAB, seed=seed), FakeBlockHead(VOCAB)
 
     def policy() -> AdaptiveDepth:
         return AdaptiveDepth(Costs({1: 1.0, 2: 1.05, 3: 1.1}, {"dflash": QueryCost(0.1, 0.01, row_s=0.3)}), 2)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.perf_counter", lambda: 0.0)
-        law = law_of(target, [dflash(target, head)], policy, length=4)
-    assert law == target_law(target.inner, 4, PROMPT)
+        law = law_of(target, head, policy, 4)
+    assert law == target_law(target, 4, PROMPT)
     assert len(set(head.guessed)) > 1
 
 
@@ -306,6 +304,30 @@ def test_a_prompt_is_read_with_the_rows_there_are() -> None:
     assert head.injected_n == 19
 
 
+def test_a_cancelled_reading_leaves_nothing_to_believe_in() -> None:
+    """Whatever part of it was done: what is read next is as true as ever."""
+    chance = random.Random(12)
+
+    class Interrupted(FakeBlockHead):
+        def inject(self, features: Rows, position: int) -> None:
+            done_n = chance.randint(0, len(features))
+            if done_n < len(features) and chance.random() < 0.5:
+                if done_n:
+                    FakeBlockHead.inject(self, features[:done_n], position)
+                raise Cancelled
+            FakeBlockHead.inject(self, features, position)
+
+    target = HiddenTarget(ExactModel(VOCAB, n_ctx=200))
+    model, text, read_n = opened(target, Interrupted(VOCAB, n_ctx=200)), tokens(chance, 30), 0
+    for _ in range(400):
+        target.logits(text[:-1], 0)
+        with suppress(Cancelled):
+            assert_same(model.block(text, 2).scores, block_scores(VOCAB, LAYERS, text, 2))
+            read_n += 1
+        text = text[: chance.randint(5, len(text))] + tokens(chance, chance.randint(0, 150 - len(text)))
+    assert read_n > 20
+
+
 def test_a_head_gives_one_row_at_most() -> None:
     target = HiddenTarget(ExactModel(VOCAB))
     with pytest.raises(ValueError, match="2 rows"):
@@ -318,13 +340,15 @@ def test_without_a_head_there_is_no_such_drafter() -> None:
 
 
 def law_of(
-    target: HiddenTarget, drafters: Sequence[Drafter], policy: Callable[[], DepthPolicy], length: int = 3
+    target: ExactModel, head: FakeBlockHead, policy: Callable[[], DepthPolicy], length: int = 3, *others: Drafter
 ) -> Law:
-    """The exact law of replies of ``length`` tokens, all by the same drafters."""
+    """The exact law of replies of so many tokens; each reads the text anew, so that the same draws lead to the same."""
 
     def run(rng: Rng) -> tuple[int, ...]:
+        head.forget()
+        hidden = HiddenTarget(target)
         request = loop.Request(PROMPT, ExactSampler(), rng, policy(), max_tokens=length)
-        events = loop.generate(target, drafters, request, Cancellation())
+        events = loop.generate(hidden, [*others, dflash(hidden, head)], request, Cancellation())
         return tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
 
     return enumerate_law(run)

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from localspec.engine.block_head import Block, BlockHeadInputs, BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
+from localspec.engine.hidden import Rows
 from localspec.engine.model import Logits
 from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
@@ -23,7 +25,8 @@ from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.tuning import Tuning
 from tests.builtin import DRAFT, TARGET
-from tests.fakes import TableModel, letters
+from tests.fake_heads import FakeBlockHead, HiddenTarget
+from tests.fakes import ExactModel, TableModel, letters
 
 PROMPT = list(range(24))
 
@@ -98,6 +101,28 @@ def test_every_batch_has_the_price_the_model_takes(clock: Clock) -> None:
     )
     assert costs.query_s("draft", 1) == pytest.approx(1.1e-4)
     assert costs.query_s("draft", 11) == pytest.approx(2.1e-4, rel=0.05)
+
+
+def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clock) -> None:
+    """And catching up that of the target's rows it reads."""
+
+    class Head(FakeBlockHead):
+        def inject(self, features: Rows, position: int) -> None:
+            FakeBlockHead.inject(self, features, position)
+            clock.now_s += 1e-5 * len(features)
+
+        def guess(self, token: int, position: int, n: int) -> Block:
+            clock.now_s += 1e-4 * (1 + n / 10)
+            return FakeBlockHead.guess(self, token, position, n)
+
+    target = HiddenTarget(ExactModel(letters(40)))
+    target.logits(PROMPT, 0)
+    head = BlockModel(BlockHeadInputs(Head(letters(40)), target.keep_hidden([0])))
+    slow, plain = model(clock, stairs), PlainRound(stairs(1, 4), 0.0)
+    costs = measure_costs(slow, {"dflash": head}, PROMPT, plain, 17, MeasuringProgress())
+    assert costs.query_s("dflash", 1) == pytest.approx(1.1e-4)
+    assert costs.query_s("dflash", 1, 4) == pytest.approx(1.4e-4)
+    assert costs.query_s("dflash", 11) == pytest.approx(2.1e-4, rel=0.05)
 
 
 def test_interruptions_change_no_price(clock: Clock) -> None:

@@ -73,7 +73,7 @@ class _DFlashCursor:
     def lag(self) -> int:
         if self._block or self._place >= self._size:
             return 0
-        return len(self._context) - self._model.held(self._context)
+        return max(1, len(self._context) - self._model.held(self._context))
 
     def size_block(self, n: int) -> int:
         self._size = min(self._size, max(n, self._place + 1))

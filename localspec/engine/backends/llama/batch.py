@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SEQUENCE = 0
+_POSITIONS_N = 4
 
 
 class Batch:
@@ -56,7 +57,7 @@ class PairBatch:
         self.used = 0
         self._tokens = np.zeros(capacity, np.int32)
         self._rows = np.zeros((capacity, width), np.float32)
-        self._positions = np.zeros(capacity, np.int32)
+        self._positions = np.zeros(_POSITIONS_N * capacity, np.int32)
         self._wanted = np.zeros(capacity, np.int8)
         self._sequences_n = np.ones(capacity, np.int32)
         self._sequence = (ctypes.c_int32 * 1)(_SEQUENCE)
@@ -73,7 +74,9 @@ class PairBatch:
         """Put in ``rows``, shape (n, width), from position ``at`` on, with scores wanted of all or of none."""
         n = self.used = self.native.n_tokens = len(rows)
         self._rows[:n] = rows
-        self._positions[:n] = np.arange(at, at + n)
+        # Without tokens, an architecture with multimodal positions reads four a row; for text three are the same.
+        self._positions[: 3 * n] = np.tile(np.arange(at, at + n), 3)
+        self._positions[3 * n : _POSITIONS_N * n] = 0
         self._wanted[:n] = scored
         self.native.token = None
         if tokens is not None:

@@ -175,7 +175,7 @@ class HiddenKeeper:
         self._held = held
         self._batch_n = batch_n
         c = loaded.native.c
-        self._architecture = architecture_of(c, loaded.model)
+        self._architecture = loaded.metadata("general.architecture")
         self._layers_n = int(c.llama_model_n_layer(loaded.model))
         self._widths = int(c.llama_model_n_embd(loaded.model)), int(c.llama_model_n_embd_out(loaded.model))
         self._at: dict[int, int] = {}
@@ -253,10 +253,3 @@ class LayerStates:
         found = self._keeper.rows(context, start)
         parts: list[Rows] = [found.rows[:, columns] for columns in self._columns]
         return HiddenRows(found.start, parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
-
-
-def architecture_of(c: Any, model: Any) -> str:
-    """The architecture that a loaded model's file names."""
-    room = ctypes.create_string_buffer(64)
-    c.llama_model_meta_val_str(model, b"general.architecture", room, len(room))
-    return room.value.decode(errors="replace")

@@ -88,6 +88,12 @@ class LoadSettings:
     """True to read a few tokens one by one; None does so where it pays."""
     snapshots: int = 0
     """The number of tokens that a recurrent state can be taken back by, where the architecture can at all."""
+    batch_tokens: int = _BATCH_TOKENS
+    """The most tokens that are evaluated at once."""
+    dspark: bool = False
+    """True for a DFlash head with the Markov head of DSpark."""
+    confidence: bool = False
+    """True for a DSpark head that tells how likely its proposals are accepted."""
     mtp: bool = False
     """True to load the layers that predict several tokens ahead too; of a head, to evaluate those of its file."""
 
@@ -117,6 +123,12 @@ class LoadedModel:
     def device(self, threads: int) -> str:
         """The device that evaluates the model, in words: "CPU, 2 threads" or "CUDA0 (...), 33/33 layers"."""
         return describe_device(self.log_lines, threads)
+
+    def metadata(self, key: str) -> str:
+        """An entry of the file's metadata as text; empty if it is not there."""
+        room = ctypes.create_string_buffer(64)
+        self.native.c.llama_model_meta_val_str(self.model, key.encode(), room, len(room))
+        return room.value.decode(errors="replace")
 
     def free(self) -> None:
         self.native.c.llama_free(self.context)
@@ -251,8 +263,9 @@ def _make_context(
     c = native.c
     params = c.llama_context_default_params()
     params.n_ctx = n_ctx
-    params.n_batch = _BATCH_TOKENS
-    params.n_ubatch = _UNFUSED_BATCH_TOKENS if _wanted_flash_attn(settings) is False else _BATCH_TOKENS
+    params.n_batch = settings.batch_tokens
+    unfused = _wanted_flash_attn(settings) is False
+    params.n_ubatch = min(settings.batch_tokens, _UNFUSED_BATCH_TOKENS) if unfused else settings.batch_tokens
     # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
     params.n_outputs_max = settings.max_outputs
     # A batch of more than one token, hence every verification, uses n_threads_batch.
