@@ -27,6 +27,7 @@ from localspec.engine.backends.llama.report import (
     only_cuda,
 )
 from localspec.engine.backends.llama.sampler import make_sampler
+from localspec.engine.backends.llama.skipping import SkippingLlama
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.dist import Dist
 from localspec.engine.model import Model, common_prefix
@@ -71,9 +72,18 @@ def padded(cancel: Cancellation) -> Iterator[LlamaModel]:
     model.close()
 
 
-@pytest.fixture(params=["table", "llama", "padded"])
-def model(request: pytest.FixtureRequest, llama: LlamaModel, padded: LlamaModel) -> Model:
-    models: dict[str, Model] = {"table": TableModel(letters(20)), "llama": llama, "padded": padded}
+@pytest.fixture(scope="module")
+def skipping(cancel: Cancellation) -> Iterator[SkippingLlama]:
+    model = SkippingLlama.open(LoadSettings(TARGET, 17), cancel)
+    yield model
+    model.close()
+
+
+@pytest.fixture(params=["table", "llama", "padded", "skipping"])
+def model(request: pytest.FixtureRequest, llama: LlamaModel, padded: LlamaModel, skipping: SkippingLlama) -> Model:
+    models: dict[str, Model] = {
+        "table": TableModel(letters(20)), "llama": llama, "padded": padded, "skipping": skipping
+    }  # fmt: skip
     return models[request.param]
 
 
@@ -85,6 +95,47 @@ def fresh(model: LlamaModel) -> LlamaModel:
     """The same model holding nothing: an unrelated context has pushed out all else."""
     model.logits([1], 0)
     return model
+
+
+class TestSkipping:
+    """A model that was told to leave out the middle of a text."""
+
+    @pytest.fixture
+    def text(self, skipping: SkippingLlama) -> list[int]:
+        """200 tokens, of which it has read the first and the latest."""
+        chance = random.Random(7)
+        text = [chance.randrange(4, 20) for _ in range(200)]
+        fresh(skipping)
+        skipping.skip(text, 50)
+        skipping.logits(text, 0)
+        return text
+
+    def test_its_scores_are_those_of_what_is_left(
+        self, skipping: SkippingLlama, llama: LlamaModel, text: list[int]
+    ) -> None:
+        """Of the text as it was and as it grows."""
+        for context in (text, [*text, 5, 6, 7]):
+            left = [*context[:4], *context[150:]]
+            for last in (1, 3):
+                assert np.allclose(skipping.logits(context, last), llama.logits(left, last), atol=NOISE)
+
+    def test_what_is_left_out_need_not_be_read(self, skipping: SkippingLlama, text: list[int]) -> None:
+        assert skipping.held(text) == 200
+        assert len(skipping.held_tokens) == 54
+        assert skipping.held([*text, 5, 6]) == 200
+        assert skipping.held([*text[:180], 4, 5]) >= 180
+
+    def test_going_back_it_keeps_the_latest_as_well(self, skipping: SkippingLlama, text: list[int]) -> None:
+        """As after a reply, whose refused proposals are forgotten."""
+        skipping.logits([*text, 5, 6, 7], 1)
+        skipping.go_back([*text, 5])
+        assert list(skipping.held_tokens) == [*text[:4], *text[150:], 5]
+
+    def test_another_text_is_read_whole(self, skipping: SkippingLlama, llama: LlamaModel, text: list[int]) -> None:
+        """An edit before the window moves it; a shorter text has no place for it."""
+        for other in ([9, *text], text[:100], tokens(220, seed=3)):
+            assert skipping.held(other) <= 5
+            assert np.allclose(skipping.logits(other, 1), llama.logits(other, 1), atol=NOISE)
 
 
 class TestEveryModel:
