@@ -184,6 +184,8 @@ class HeadModel:
     def _plan(self, tokens: list[int], last: int) -> _Plan:
         known_n = common_prefix(self._read, tokens)
         true_n = min(known_n, self._true_n, len(tokens) - last)
+        if last and len(self._chain) < 2 and not self._hidden.rows(tokens[:-1], true_n - 1).rows.size:
+            true_n -= 1  # the last pair's answer was not asked for, and is needed to go on
         anew = true_n <= self._first
         found = self._hidden.rows(tokens[:-1], 0 if anew else true_n - 1)
         if not len(found.rows):

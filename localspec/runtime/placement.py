@@ -15,13 +15,13 @@ from localspec.base.machine import MachineMemory, memory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS
 from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
-from localspec.engine.backends.llama.head import ENCODED_N
+from localspec.engine.backends.llama.head import OUTPUTS_N
 from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.dimensions import Hyperparameters
-from localspec.gguf.draft_heads import DFLASH, EAGLE3, MTP, drafter_kind, has_confidence, is_dspark, read_layers
+from localspec.gguf.draft_heads import DFLASH, MTP, drafter_kind, has_confidence, is_dspark, read_layers
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.heads import mtp_fault
 from localspec.models.memory_estimate import ContextShape
@@ -30,7 +30,7 @@ from localspec.runtime.options import NO_DEVICE, LoadOptions
 SNAPSHOTS_N = 8
 """Recurrent states kept of a verification, so that fewer rejected tokens than that cost nothing. A state of a
 large model is some hundred megabytes; deeper drafts, which are seldom worth it, are read again in part."""
-OUTPUTS_N = {EAGLE3: ENCODED_N, DFLASH: MAX_DEPTH + 1}
+_OUTPUTS_N = {**OUTPUTS_N, DFLASH: MAX_DEPTH + 1}
 """Rows of scores to prepare for, by the kind of a head; one where it is not there."""
 _UNQUANTISED = ("f32", "f16", "bf16")
 _SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
@@ -51,7 +51,7 @@ class Placement:
             return None
         like = self.draft or self.target
         path, layers = self.target.path, self.target.gpu_layers
-        return replace(like, path=path, gpu_layers=layers, max_outputs=1, mtp=True, snapshots=0)
+        return replace(like, path=path, gpu_layers=layers, max_outputs=OUTPUTS_N[MTP], mtp=True, snapshots=0)
 
 
 def place_models(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
@@ -131,7 +131,7 @@ def _draft(
     return replace(
         settings,
         path=options.draft,
-        max_outputs=OUTPUTS_N.get(drafter_kind(header), 1),
+        max_outputs=_OUTPUTS_N.get(drafter_kind(header), 1),
         mtp=drafter_kind(header) == MTP and header.architecture in FINAL_ARCHITECTURES,
         threads=options.draft_threads or options.threads,
         gpu_layers=options.draft_gpu_layers,

@@ -1,69 +1,271 @@
-"""Heads that llama.cpp evaluates: however many pairs are read at once, the answer is that to the last one."""
+"""Heads that llama.cpp evaluates, on tiny files with random weights: hidden rows, drafts, and texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import ctypes
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from localspec.engine.backends.llama.head import ENCODED_N, LlamaHead
+from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
+from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
-from localspec.engine.head import HeadInputs, HeadStep
-from tests.tiny_heads import TinyHead, write_head, write_mtp_target
-from tests.tiny_models import write_tiny
+from localspec.engine.depth import FixedDepth
+from localspec.engine.dist import SeededRng
+from localspec.engine.drafting import draft_round
+from localspec.engine.events import Origin, Round
+from localspec.engine.head import HeadModel, HeadStep
+from localspec.engine.loop import Request, generate
+from localspec.engine.model_drafter import ModelDrafter
+from localspec.engine.sampling import Greedy
+from tests.tiny_heads import FAVOURED, TARGET_LAYERS, TinyHead, favour_few, write_head, write_mtp_target
+from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
 
-TEXT = [3 + (7 * n) % 90 for n in range(60)]
-N_CTX = 128
-
-
-def settings_of(path: Path, outputs_n: int = 1, *, mtp: bool = False) -> LoadSettings:
-    return LoadSettings(path, outputs_n, n_ctx=N_CTX, threads=1, mtp=mtp)
-
-
-def open_eagle3(folder: Path) -> tuple[LlamaModel, LlamaHead, HeadInputs]:
-    target = LlamaModel.open(settings_of(write_tiny(folder / "target.gguf", "llama")), Cancellation())
-    head = write_head(folder / "head.gguf", TinyHead())
-    return target, *LlamaHead.open_eagle3(settings_of(head, ENCODED_N), target, Cancellation(), None)
-
-
-def open_mtp(folder: Path) -> tuple[LlamaModel, LlamaHead, HeadInputs]:
-    settings = settings_of(write_mtp_target(folder / "target.gguf"), mtp=True)
-    target = LlamaModel.open(settings, Cancellation())
-    return target, *LlamaHead.open_mtp(settings, target, Cancellation())
+NOISE = 0.3
+"""How far scores may differ between a wide batch and a narrow one."""
+KINDS = ("eagle3", "part", "glm4moe", "qwen35")
+"""An EAGLE-3 head, one with a part of the vocabulary, MTP layers, and those of a hybrid."""
+PART = (*range(0, 40, 3), *FAVOURED[:3])
 
 
-@pytest.fixture(params=[open_eagle3, open_mtp], ids=["eagle3", "mtp"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[LlamaModel, LlamaHead, HeadInputs]]:
-    opener: Callable[[Path], tuple[LlamaModel, LlamaHead, HeadInputs]] = request.param
-    target, head, inputs = opener(tmp_path)
-    yield target, head, inputs
-    head.close()
-    target.close()
+@dataclass(frozen=True)
+class Files:
+    """A target, and a head in a file of its own or in the target's."""
+
+    target: Path
+    head: Path
+
+    @property
+    def mtp(self) -> bool:
+        return self.head == self.target
 
 
-def read_in(head: LlamaHead, rows: np.ndarray[tuple[int, ...], np.dtype[np.float32]], sizes: Sequence[int]) -> HeadStep:
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    folder = tmp_path_factory.mktemp("heads")
+    target = write_tiny(folder / "target.gguf", "llama", spoil=favour_few)
+    part = TinyHead(part=PART, own_output=True)
+    mtp = {kind: write_mtp_target(folder / f"{kind}.gguf", kind) for kind in ("glm4moe", "qwen35")}
+    return {
+        "eagle3": Files(target, write_head(folder / "eagle3.gguf", TinyHead())),
+        "part": Files(target, write_head(folder / "part.gguf", part)),
+        **{kind: Files(path, path) for kind, path in mtp.items()},
+    }
+
+
+class Opened:
+    """A target with its head."""
+
+    def __init__(self, files: Files, **options: Any) -> None:
+        cancel = Cancellation()
+
+        def settings(path: Path, max_outputs: int) -> LoadSettings:
+            return LoadSettings(path, max_outputs, n_ctx=1024, threads=1, mtp=files.mtp, **options)
+
+        name = "mtp" if files.mtp else "eagle3"
+        self.target = LlamaModel.open(settings(files.target, 17), cancel)
+        opener = LlamaHead.open_mtp if files.mtp else LlamaHead.open_eagle3
+        self.head, self.inputs = opener(settings(files.head, OUTPUTS_N[name]), self.target, cancel, None)
+        self.model = HeadModel(self.inputs, shift=0 if files.mtp else 1)
+        self.drafter = ModelDrafter(name, self.model)
+
+    def scores(self, context: Sequence[int]) -> NDArray[np.float32]:
+        """The head's, after the target has read what it has read when a round begins."""
+        self.target.logits(context[:-1], 1)
+        return self.model.logits(context, 1)[0].copy()
+
+    def reply(self, prompt: Sequence[int], depth: int, max_tokens: int = 12) -> list[Round]:
+        request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=max_tokens)
+        events = generate(self.target, [self.drafter] if depth else [], request, Cancellation())
+        return [event for event in events if isinstance(event, Round)]
+
+    def close(self) -> None:
+        self.head.close()
+        self.target.close()
+
+
+@pytest.fixture(params=KINDS)
+def opened(files: dict[str, Files], request: pytest.FixtureRequest) -> Iterator[Opened]:
+    opened = Opened(files[request.param])
+    yield opened
+    opened.close()
+
+
+def tokens_of(rounds: Sequence[Round]) -> list[int]:
+    assert not any(round_.failures for round_ in rounds)
+    return [token.id for round_ in rounds for token in round_.tokens]
+
+
+def prompts(n: int, seed: int = 0) -> list[list[int]]:
+    source = random.Random(seed)
+    return [[source.randrange(3, 90) for _ in range(source.randint(1, 60))] for _ in range(n)]
+
+
+def test_replies_are_what_the_target_says_alone(opened: Opened) -> None:
+    """Greedily, over 100 prompts, with proposals that are accepted and others that are not."""
+    origins: set[Origin] = set()
+    for depth, prompt in enumerate(prompts(100)):
+        rounds = opened.reply(prompt, 1 + depth % 6)
+        assert tokens_of(rounds) == tokens_of(opened.reply(prompt, 0))
+        origins |= {token.origin for round_ in rounds for token in round_.tokens}
+    assert origins >= {Origin.ACCEPTED, Origin.CORRECTED}
+
+
+def test_edits_stops_and_follow_ups_leave_nothing_stale(files: dict[str, Files], opened: Opened) -> None:
+    """After each of 60 turns of a conversation that is cut, edited and gone on with, as if begun anew."""
+    source, text = random.Random(1), [5, 17, 33]
+    for turn in range(60):
+        text = text[: source.randint(1, len(text))] if turn % 3 else text
+        text = [*text, *(source.randrange(3, 90) for _ in range(source.randint(1, 30)))]
+        rounds = opened.reply(text, source.choice([0, 1, 3, 5]), max_tokens=source.randint(1, 12))
+        text = [*text, *tokens_of(rounds)]
+        if len(text) > 600:
+            text = text[:40]
+        if turn % 6 == 5:
+            (kind,) = [kind for kind, each in files.items() if each.head == opened.head.path]
+            fresh = Opened(files[kind])
+            assert np.nanmax(np.abs(finite(opened.scores(text)) - finite(fresh.scores(text)))) < NOISE
+            fresh.close()
+
+
+def finite(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """With 0 for what cannot be proposed."""
+    return np.where(np.isfinite(scores), scores, 0)
+
+
+@pytest.mark.parametrize("sizes", [[1] * 39 + [2], [30, 8, 3], [41]])
+def test_pairs_read_at_once_are_answered_as_one_by_one(opened: Opened, sizes: list[int]) -> None:
+    """As after a draft of which all was accepted, when several pairs are read before the next proposal."""
+    text = prompts(1, seed=3)[0][:1] * 2 + [3 + (7 * n) % 87 for n in range(40)]
+    opened.target.logits(text, 0)
+    rows = opened.head.encode(opened.inputs.hidden.rows(text).rows)
+    alone, together = read_in(opened.head, text, rows, [1] * 41), read_in(opened.head, text, rows, sizes)
+    assert np.allclose(finite(alone.scores), finite(together.scores), atol=NOISE)
+    assert np.allclose(alone.hidden, together.hidden, atol=NOISE)
+
+
+def read_in(head: LlamaHead, text: Sequence[int], rows: NDArray[np.float32], sizes: Sequence[int]) -> HeadStep:
     """The answer after reading pairs in groups of these sizes, each with an answer."""
     head.forget()
     at, step = 0, None
     for size in sizes:
-        step = head.read(TEXT[at + 1 : at + size + 1], rows[at : at + size], at, scored=True)
+        step = head.read(text[at + 1 : at + size + 1], rows[at : at + size], at, scored=True)
         at += size
     assert step is not None
     return HeadStep(step.scores.copy(), step.hidden)
 
 
-@pytest.mark.parametrize("sizes", [[1] * 39 + [2], [30, 8, 3], [41]])
-def test_pairs_read_at_once_are_answered_as_one_by_one(
-    opened: tuple[LlamaModel, LlamaHead, HeadInputs], sizes: list[int]
-) -> None:
-    """As after a draft of which all was accepted, when several pairs are read before the next proposal."""
-    target, head, inputs = opened
-    target.logits(TEXT[:41], 0)
-    rows = head.encode(inputs.hidden.rows(TEXT[:41]).rows)
-    alone, together = read_in(head, rows, [1] * 41), read_in(head, rows, sizes)
-    assert np.allclose(alone.scores, together.scores, atol=1e-3)
-    assert np.allclose(alone.hidden, together.hidden, atol=1e-3)
+class Plainly:
+    """The control flow of llama.cpp's own drafting, on contexts of its own, call by call."""
+
+    def __init__(self, files: Files) -> None:
+        self.c, self.functions = native().c, hidden_functions()
+        self.mtp = files.mtp
+        self.models = [self._model(files.target)] if files.mtp else [*map(self._model, (files.target, files.head))]
+        self.target = self._context(self.models[0], None)
+        self.head = self._context(self.models[-1], self.target)
+        self.functions.set_final(self.head, True, True)
+        for layer in () if files.mtp else TARGET_LAYERS:
+            self.functions.set_layer(self.target, layer, True)
+        if files.mtp:
+            self.functions.set_final(self.target, True, False)
+
+    def drafts(self, tokens: Sequence[int], n: int) -> list[int]:
+        """The likeliest proposals after ``tokens``, of which the target reads all but the last."""
+        *text, token = tokens
+        rows, pairs_at = self._rows(text), len(text) - (not self.mtp)
+        hidden, found = rows[-1:], []
+        if self.mtp:
+            self._decode(self.head, text, np.vstack([np.zeros_like(rows[:1]), rows[:-1]]), 0, last=False)
+        elif len(text) > 1:
+            self._decode(self.head, text[1:], rows[:-1], 0, last=False)
+        for position in range(pairs_at, pairs_at + n):
+            self._decode(self.head, [token], hidden, position)
+            scores = np.ctypeslib.as_array(self.c.llama_get_logits_ith(self.head, 0), (N_VOCAB,))
+            token, hidden = int(scores.argmax()), self._floats(self.functions.get_final(self.head), 1)
+            found.append(token)
+        for context in (self.target, self.head):
+            self.c.llama_memory_clear(self.c.llama_get_memory(context), True)
+        return found
+
+    def close(self) -> None:
+        for context in (self.head, self.target):
+            self.c.llama_free(context)
+        for model in self.models:
+            self.c.llama_model_free(model)
+
+    def _model(self, path: Path) -> Any:
+        params = self.c.llama_model_default_params()
+        params.load_mtp = self.mtp
+        return self.c.llama_model_load_from_file(str(path).encode(), params)
+
+    def _context(self, model: Any, other: Any) -> Any:
+        params = self.c.llama_context_default_params()
+        params.n_ctx = params.n_batch = params.n_ubatch = 128
+        params.n_outputs_max, params.n_threads, params.n_threads_batch = 128, 1, 1
+        if other is not None:
+            params.ctx_other = other
+            params.ctx_type = self.c.LLAMA_CONTEXT_TYPE_MTP if self.mtp else 0
+        return self.c.llama_init_from_model(model, params)
+
+    def _rows(self, text: Sequence[int]) -> NDArray[np.float32]:
+        """What the head pairs with tokens, of the target's states."""
+        self._decode(self.target, text, None, 0)
+        if self.mtp:
+            return self._floats(self.functions.get_final(self.target), len(text))
+        parts = [self._floats(self.functions.get_layer(self.target, layer), len(text)) for layer in TARGET_LAYERS]
+        self._decode(self.head, None, np.concatenate(parts, axis=1), 0, evaluate=self.c.llama_encode)
+        return self._floats(self.functions.get_final(self.head), len(text))
+
+    def _floats(self, first: Any, n: int) -> NDArray[np.float32]:
+        return np.ctypeslib.as_array(first, (n, WIDTH)).copy()
+
+    def _decode(
+        self,
+        context: Any,
+        tokens: Sequence[int] | None,
+        rows: NDArray[np.float32] | None,
+        position: int,
+        *,
+        last: bool = True,
+        evaluate: Any = None,
+    ) -> None:
+        n = len(rows if tokens is None else tokens)  # type: ignore[arg-type]
+        batch = self.c.llama_batch()
+        batch.n_tokens = n
+        ints = ctypes.c_int32 * n
+        if tokens is not None:
+            batch.token = ints(*tokens)
+        if rows is not None:
+            floats = np.ascontiguousarray(rows, np.float32)
+            batch.embd = floats.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        positions = ints(*range(position, position + n))
+        wanted = (ctypes.c_int8 * n)(*[0] * (n - 1), int(last)) if evaluate is None else (ctypes.c_int8 * n)(*[1] * n)
+        batch.pos, batch.logits = positions, wanted
+        assert (evaluate or self.c.llama_decode)(context, batch) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_drafts_are_those_of_llama_cpps_own_control_flow(files: dict[str, Files], kind: str) -> None:
+    """At a fixed depth, greedily: the same proposals, also after a round whose proposals were taken in part."""
+    opened, plainly = Opened(files[kind]), Plainly(files[kind])
+    for prompt in prompts(25, seed=2):
+        text = [*prompt, 7]
+        for _ in range(3):
+            opened.target.logits(text[:-1], 1)
+            plan = FixedDepth(4).plan(4)
+            draft = draft_round([opened.drafter], text, plan, Greedy(), SeededRng(0), lambda token: False)
+            assert draft.tokens == plainly.drafts(text, 4)
+            opened.target.logits([*text, *draft.tokens], 5)
+            text = [*text, *draft.tokens[:2], 9]
+    plainly.close()
+    opened.close()

@@ -5,8 +5,9 @@ Each has a context of its own that knows the target's, whose embeddings or cache
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,12 @@ from localspec.engine.hidden import FINAL, Rows
 
 _SEQUENCE = 0
 _ABORTED = 2
-ENCODED_N = 32
-"""Rows that are encoded at once. llama.cpp prepares scores for each, and ends the process past ``max_outputs``."""
+OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
+"""Answers to prepare a head for, as ``LoadSettings.max_outputs``, by the name of its drafter.
+
+llama.cpp prepares scores for every row that is encoded at once, and ends the process past their number. Of pairs that
+are more than that, the last is read apart: scoring many of them costs more than one evaluation.
+"""
 
 
 class LlamaHead:
@@ -105,6 +110,11 @@ class LlamaHead:
         self._c.llama_set_n_threads(self._context, n, n)
 
     @property
+    def path(self) -> Path:
+        """Its file; that of the target for MTP layers."""
+        return self._loaded.path
+
+    @property
     def device(self) -> str:
         """The device that evaluates the head, in words."""
         return self._loaded.device(self.threads)
@@ -118,10 +128,10 @@ class LlamaHead:
         if not self._encodes:
             return features
         if self._features is None:
-            self._features = PairBatch(self._c, ENCODED_N, features.shape[1])
+            self._features = PairBatch(self._c, self._loaded.max_outputs, features.shape[1])
         encoded = np.empty((len(features), self.width), np.float32)
-        for at in range(0, len(features), ENCODED_N):
-            part = features[at : at + ENCODED_N]
+        for at in range(0, len(features), self._features.capacity):
+            part = features[at : at + self._features.capacity]
             # llama.cpp looks at no position here, but that it follows the last one.
             after = int(self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE)) + 1
             self._features.fill(None, part, after, scored=True)
@@ -142,7 +152,8 @@ class LlamaHead:
         known[known >= self.vocab.n_vocab] = 0  # as for a draft model, whose vocabulary may lack the target's padding
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
-        before_n = max(0, len(known) - self._loaded.max_outputs) if scored else len(known)
+        together = scored and len(known) <= self._loaded.max_outputs
+        before_n = 0 if together else len(known) - scored
         for at in range(0, before_n, self._pairs.capacity):
             end = min(at + self._pairs.capacity, before_n)
             self._decode(known[at:end], rows[at:end], position + at, scored=False)
