@@ -24,7 +24,7 @@ from localspec.engine.model import common_prefix
 from localspec.engine.model_drafter import ModelDrafter
 from localspec.engine.sampling import Greedy
 from tests.fake_heads import Entry, FakeHead, HiddenTarget, encoded, head_step, hidden_row
-from tests.fakes import ExactModel, ExactSampler, TableModel, enumerate_law, letters
+from tests.fakes import ExactModel, ExactSampler, enumerate_law, letters
 
 LAYERS = (1, 5, 3)
 VOCAB = letters(3)
@@ -66,7 +66,7 @@ def test_its_scores_are_those_of_a_head_that_begins_anew(
     shift: int, kind: str, walk: list[tuple[list[int], list[int], list[int], bool]]
 ) -> None:
     """Whatever was evaluated, refused and edited before: over texts that share beginnings, with guesses ahead."""
-    layers_n, shared, target = 4 if kind == "layers" else 1, kind == "shared", HiddenTarget(TableModel(VOCAB))
+    layers_n, shared, target = 4 if kind == "layers" else 1, kind == "shared", HiddenTarget(ExactModel(VOCAB))
     model, _ = head_over(target, shift, layers_n=layers_n, shares_cache=shared)
     for text, refused, guesses, prefilled in walk:
         target.logits(verified := [*text[:-1], *refused], 1)
@@ -85,7 +85,7 @@ def test_its_scores_are_those_of_a_head_that_begins_anew(
 @pytest.mark.parametrize("shift", [EAGLE3, MTP])
 def test_it_reads_each_pair_once(shift: int) -> None:
     """A text that grows is read as it grows; of refused guesses, no more than the guesses are read again."""
-    target = HiddenTarget(TableModel(VOCAB))
+    target = HiddenTarget(ExactModel(VOCAB))
     model, head = head_over(target, shift)
     text = [0, 1, 2, 0, 1, 1, 2]
     target.logits(text[:-1], 0)
@@ -101,7 +101,7 @@ def test_it_reads_each_pair_once(shift: int) -> None:
 @given(shift=st.sampled_from([EAGLE3, MTP]), kept_n=st.integers(1, 4), restored=st.booleans())
 def test_where_rows_are_gone_it_begins_with_those_that_are_left(shift: int, kept_n: int, restored: bool) -> None:
     """Every pair that it holds is a true one, and they follow each other."""
-    target = HiddenTarget(TableModel(VOCAB), kept_n=kept_n)
+    target = HiddenTarget(ExactModel(VOCAB), kept_n=kept_n)
     model, head = head_over(target, shift)
     source, text = random.Random(kept_n), [0, 1]
     for _ in range(8):
@@ -119,7 +119,7 @@ def test_where_rows_are_gone_it_begins_with_those_that_are_left(shift: int, kept
 
 def test_without_any_row_it_proposes_nothing() -> None:
     """A target whose cache came from a file has none; its next evaluation brings some."""
-    target = HiddenTarget(TableModel(VOCAB), rows_from=5)
+    target = HiddenTarget(ExactModel(VOCAB), rows_from=5)
     model, head = head_over(target, EAGLE3)
     drafter, text = ModelDrafter("eagle3", model), [0, 1, 2, 0, 1, 1]
     target.logits(text[:-1], 0)
@@ -135,7 +135,7 @@ def test_without_any_row_it_proposes_nothing() -> None:
 
 def test_it_is_priced_without_rows_too() -> None:
     """Measuring asks for scores whatever the target holds; what was read blindly is forgotten."""
-    target = HiddenTarget(TableModel(VOCAB))
+    target = HiddenTarget(ExactModel(VOCAB))
     model, head = head_over(target, EAGLE3)
     assert model.logits([0, 1, 2], 1).shape == (1, 3)
     assert model.logits([0, 1, 2, 1], 1).shape == (1, 3)
@@ -146,7 +146,7 @@ def test_it_is_priced_without_rows_too() -> None:
 
 
 def test_past_the_layers_that_were_trained_it_proposes_nothing() -> None:
-    target = HiddenTarget(TableModel(VOCAB))
+    target = HiddenTarget(ExactModel(VOCAB))
     drafter = ModelDrafter("mtp", head_over(target, MTP, layers_n=2)[0])
     target.logits([0, 1], 0)
     cursor = drafter.begin([0, 1, 2], Greedy())
@@ -157,13 +157,14 @@ def test_past_the_layers_that_were_trained_it_proposes_nothing() -> None:
 
 
 def test_a_reading_that_was_stopped_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    target = HiddenTarget(TableModel(VOCAB))
+    target = HiddenTarget(ExactModel(VOCAB))
     model, _ = head_over(target, EAGLE3)
     target.logits([0, 1, 2, 0], 0)
     model.logits([0, 1, 2], 1)
-    with monkeypatch.context() as patch, pytest.raises(Cancelled):
+    with monkeypatch.context() as patch:
         patch.setattr(FakeHead, "encode", stopped)
-        model.logits([0, 1, 2, 0], 1)
+        with pytest.raises(Cancelled):
+            model.logits([0, 1, 2, 0], 1)
     assert model.logits([0, 1, 2, 0], 1)[0].tolist() == expected([0, 1, 2, 0], 4, EAGLE3).tolist()
 
 
@@ -172,7 +173,7 @@ def stopped(*_: object) -> None:
 
 
 def test_it_gives_one_row() -> None:
-    model, _ = head_over(HiddenTarget(TableModel(VOCAB)), EAGLE3)
+    model, _ = head_over(HiddenTarget(ExactModel(VOCAB)), EAGLE3)
     with pytest.raises(ValueError, match="a head gives one"):
         model.logits([0, 1, 2], 2)
 

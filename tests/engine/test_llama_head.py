@@ -81,7 +81,8 @@ class Opened:
     def scores(self, context: Sequence[int]) -> NDArray[np.float32]:
         """The head's, after the target has read what it has read when a round begins."""
         self.target.logits(context[:-1], 1)
-        return self.model.logits(context, 1)[0].copy()
+        scores: NDArray[np.float32] = self.model.logits(context, 1)[0].copy()
+        return scores
 
     def reply(self, prompt: Sequence[int], depth: int, max_tokens: int = 12) -> list[Round]:
         request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=max_tokens)

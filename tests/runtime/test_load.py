@@ -18,10 +18,12 @@ from localspec.base.errors import (
 from localspec.base.file_identity import FileIdentity, identify
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.block_head import BlockHeadInputs
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import drafter_names, make_drafter
 from localspec.engine.events import Event, Finished, Origin, Round, Started
+from localspec.engine.head import HeadInputs
 from localspec.engine.settings import Sampling
 from localspec.runtime.calibration import plain_round
 from localspec.runtime.load import OpenPair, open_pair
@@ -29,7 +31,8 @@ from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from tests.builtin import DRAFT, TARGET
-from tests.fakes import TableModel, letters
+from tests.fake_heads import FakeBlockHead, FakeHead, HiddenTarget
+from tests.fakes import ExactModel, TableModel, letters
 from tests.gguf_files import model as gguf_model
 from tests.gguf_files import write
 from tests.tiny_models import write_tiny
@@ -239,8 +242,11 @@ class TestDrafters:
 
     @pytest.mark.parametrize("name", drafter_names())
     def test_each_bears_the_name_of_its_file(self, name: str) -> None:
-        model = TableModel(letters(5))
-        assert make_drafter(name, DrafterInputs(model.vocab, model)).name == name
+        model, target = TableModel(letters(5)), HiddenTarget(ExactModel(letters(5)))
+        head = HeadInputs(FakeHead(model.vocab), target.keep_hidden([1]))
+        block = BlockHeadInputs(FakeBlockHead(model.vocab), target.keep_hidden([1]))
+        inputs = DrafterInputs(model.vocab, model, eagle3=head, mtp=head, dflash=block)
+        assert make_drafter(name, inputs).name == name
 
 
 class TestPlainSpeed:
