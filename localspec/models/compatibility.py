@@ -27,7 +27,7 @@ FIRST_COMPARED_ID = 5
 _CHOOSE_ANOTHER = (
     "As the draft, choose a smaller model of the target's family; `localspec pairs list` shows pairs that fit."
 )
-_CHOOSE_HEAD = "Choose the head that was made for this target; `localspec pairs list` shows pairs that fit."
+_CHOOSE_HEAD = "Choose a head that was made for this target, or a draft; `localspec pairs list` shows pairs that fit."
 
 
 @dataclass(frozen=True, slots=True)

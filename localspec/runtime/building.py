@@ -113,9 +113,13 @@ def _check_brought(values: Values, target: Path, draft: Path | None) -> None:
     brought = _brought(target, draft)
     for name in wanted:
         if brought is not None and name not in brought:
-            lack = f"--spec {name} needs {DRAFTERS[name]}, and there {'are' if name == MTP else 'is'} none."
-            hint = "Name a target that has them." if name == MTP else "Name one with --target and --draft."
-            raise UsageError(lack, hint)
+            raise UsageError(*_lack(name))
+
+
+def _lack(drafter: str) -> tuple[str, str]:
+    if drafter == MTP:
+        return "--spec mtp needs MTP layers, and there are none.", "`localspec pairs check TARGET` says why."
+    return f"--spec {drafter} needs {DRAFTERS[drafter]}, and there is none.", "Name one with --target and --draft."
 
 
 def _brought(target: Path, draft: Path | None) -> tuple[str, ...] | None:

@@ -7,11 +7,12 @@ context is a quarter of that, and compute buffers are 3 % of it and 30 MB.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError
 from localspec.gguf import read_header
+from localspec.gguf.draft_heads import DRAFT, MTP
 from localspec.models.memory_estimate import ContextShape, footprint
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
@@ -20,6 +21,8 @@ N_CTX = 8192
 """The context of an estimate, in tokens: the default one."""
 _OUTPUTS = 17
 """Rows of logits of a target: one for each proposal of the deepest draft, and one before."""
+_READ_LAYERS = 3
+"""Layers of its target that an EAGLE-3 or a DFlash head reads, or nearly so many."""
 _CACHE_SHARE = 0.25
 _COMPUTE_SHARE, _COMPUTE_BYTES = 0.03, 30_000_000
 
@@ -42,9 +45,17 @@ class Estimate:
 def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
     """The memory of all models of a pair; None if the size of a file is unknown."""
     n_ctx = min(n_ctx, pair.target.context_length or n_ctx)
-    shares = [_of_model(model, n_ctx, _OUTPUTS if model is pair.target else 1) for model in pair.models]
+    shares = [_of_model(model, _shape(pair, model, n_ctx)) for model in pair.models]
     known = [share for share in shares if share is not None]
     return _sum(known) if len(known) == len(shares) else None
+
+
+def _shape(pair: Pair, model: ModelFile, n_ctx: int) -> ContextShape:
+    if model is not pair.target:
+        return ContextShape(n_ctx, flash_attn=False)
+    mtp = pair.drafter == MTP and pair.draft is None
+    hidden = {DRAFT: 0, MTP: 1}.get(pair.drafter, _READ_LAYERS)
+    return ContextShape(n_ctx, flash_attn=False, max_outputs=_OUTPUTS, mtp=mtp, hidden_layers=hidden)
 
 
 def target_bytes(pair: Pair) -> int:
@@ -70,17 +81,17 @@ def _sum(shares: Sequence[Estimate]) -> Estimate:
     )
 
 
-def _of_model(model: ModelFile, n_ctx: int, outputs: int) -> Estimate | None:
-    return _from_headers(model, n_ctx, outputs) or _from_size(model, n_ctx)
+def _of_model(model: ModelFile, shape: ContextShape) -> Estimate | None:
+    return _from_headers(model, shape) or _from_size(model, shape.n_ctx)
 
 
-def _from_headers(model: ModelFile, n_ctx: int, outputs: int) -> Estimate | None:
+def _from_headers(model: ModelFile, shape: ContextShape) -> Estimate | None:
     try:
         headers = [read_header(path) for path in parts_of(model.locate())]
     except LocalSpecError:
         return None
-    trained = headers[0].context_length or n_ctx
-    ram = footprint(headers, ContextShape(min(n_ctx, trained), flash_attn=False, max_outputs=outputs)).ram
+    trained = headers[0].context_length or shape.n_ctx
+    ram = footprint(headers, replace(shape, n_ctx=min(shape.n_ctx, trained))).ram
     return Estimate(ram.weights, ram.cache, ram.compute, from_headers=True)
 
 

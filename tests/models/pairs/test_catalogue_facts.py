@@ -38,12 +38,15 @@ FAMILIES = {
     "Qwen3.5": r"qwen3\.5",
     "Qwen3.6": r"qwen3\.6",
     "gpt-oss": "gpt-oss",
+    "GLM-4.5": r"glm-4\.5",
 }
 """How the files of a family are called: of one family, of one vocabulary."""
 
 
 def parameters(model: ModelFile) -> float:
     """As the name of the file tells, in units."""
+    if "GLM-4.5-Air" in model.file:
+        return 110e9
     found = re.search(r"(?i)(?<![a-z\d.])e?(\d+(?:\.\d+)?)([bm])(?![a-z\d])", model.file)
     assert found, f"{model.label} does not tell how large it is"
     return float(found[1]) * (1e9 if found[2] in "bB" else 1e6)
@@ -51,7 +54,7 @@ def parameters(model: ModelFile) -> float:
 
 def bits(model: ModelFile) -> float:
     """Of a parameter, as the name of the file tells."""
-    found = re.search(r"(?i)[-.](Q4_K_M|UD-Q4_K_XL|MXFP4|Q\d_\d|BF16|F16)\.gguf$", model.file)
+    found = re.search(r"(?i)[-.](Q4_K_M|UD-Q4_K_XL|MXFP4|Q\d_\d|BF16|F16)(-00001-of-\d{5})?\.gguf$", model.file)
     assert found, f"{model.label} does not tell its type"
     name = found[1].upper().removeprefix("UD-")
     if name in MIXES:
@@ -76,10 +79,11 @@ def test_there_are_pairs_for_machines_from_1_to_48_gb() -> None:
 def test_pairs_are_there_for_every_drafter_and_llama_cpp_can_run_it() -> None:
     with_heads = [pair for pair in PAIRS if pair.drafter != DRAFT]
 
-    assert {"mtp", "eagle3"} <= {pair.drafter for pair in with_heads} <= DRAFTERS.keys()
+    assert {DRAFT, *(pair.drafter for pair in with_heads)} == DRAFTERS.keys()
     for pair in with_heads:
         assert pair.draft is None or HEADS.search(pair.draft.file), pair.id
-        assert can_run(pair.drafter, pair.target.architecture or "qwen35"), pair.id
+        assert pair.target.architecture, pair.id
+        assert can_run(pair.drafter, pair.target.architecture), pair.id
 
 
 @pytest.mark.parametrize("model", [file for file in FILES if not HEADS.search(file.file)], ids=labelled)

@@ -216,8 +216,8 @@ def test_what_a_machine_of_a_class_is_recommended(gb: int, best: str) -> None:
 
 
 def test_every_shipped_pair_can_be_judged() -> None:
-    """There is a size for every file, so that no fit is unknown; and a class of machine from 1 to 64 GB."""
-    described = describe_all(load_catalogue().pairs, ram(64 * GB, 64 * GB))
+    """There is a size for every file, so that no fit is unknown; and a class of machine from 1 to 96 GB."""
+    described = describe_all(load_catalogue().pairs, ram(128 * GB, 128 * GB))
 
     assert len(described) >= 14
     for pair in described:
