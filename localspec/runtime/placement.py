@@ -47,11 +47,7 @@ class Placement:
     @property
     def mtp(self) -> LoadSettings | None:
         """For the context of the target's own MTP layers; None if it has none."""
-        if not self.target.mtp:
-            return None
-        like = self.draft or self.target
-        path, layers = self.target.path, self.target.gpu_layers
-        return replace(like, path=path, gpu_layers=layers, max_outputs=OUTPUTS_N[MTP], mtp=True, snapshots=0)
+        return replace(self.target, max_outputs=OUTPUTS_N[MTP], snapshots=0) if self.target.mtp else None
 
 
 def place_models(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:

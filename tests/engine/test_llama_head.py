@@ -13,20 +13,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.backends.llama import hidden
 from localspec.engine.backends.llama.head import OUTPUTS_N, LlamaHead
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Origin, Round
 from localspec.engine.head import HeadModel, HeadStep
+from localspec.engine.hidden import FINAL, KEPT_N
 from localspec.engine.loop import Request, generate
 from localspec.engine.model_drafter import ModelDrafter
 from localspec.engine.sampling import Greedy
+from localspec.engine.settings import Sampling
+from tests.engine.reference import briefly
 from tests.tiny_heads import FAVOURED, TARGET_LAYERS, TinyHead, favour_few, write_head, write_mtp_target
 from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
 
@@ -270,3 +276,103 @@ def test_drafts_are_those_of_llama_cpps_own_control_flow(files: dict[str, Files]
             text = [*text, *draft.tokens[:2], 9]
     plainly.close()
     opened.close()
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=0.8),
+        Sampling(temperature=0.8, top_k=0, top_p=0.5),
+        Sampling(temperature=0.8, top_k=0, min_p=0.2),
+        Sampling(temperature=0.8, typical_p=0.5),
+        Sampling(temperature=0.8, top_n_sigma=1.0),
+        Sampling(temperature=0.8, xtc_probability=0.5, xtc_threshold=0.05),
+        Sampling(temperature=0.8, repeat_penalty=1.3, dry_multiplier=0.8),
+        Sampling(temperature=0.8, mirostat=2),
+        Sampling(temperature=0.8, grammar='root ::= "p"+'),
+        Sampling(temperature=0.0, logit_bias=((40, float("-inf")),)),
+    ],
+    ids=briefly,
+)
+def test_a_part_of_the_vocabulary_suffices_for_every_sampler(files: dict[str, Files], sampling: Sampling) -> None:
+    """What the head cannot propose has a score of minus infinity; no proposal comes from outside, and none fails."""
+    opened = Opened(files["part"])
+    vocab, proposed = opened.target.vocab, set[int]()
+    for seed, prompt in enumerate(prompts(4, seed=4)):
+        sampler = make_sampler(sampling, vocab.n_vocab, vocab, prompt)
+        request = Request(prompt, sampler, SeededRng(seed), FixedDepth(3), max_tokens=20)
+        rounds = [
+            event
+            for event in generate(opened.target, [opened.drafter], request, Cancellation())
+            if isinstance(event, Round)
+        ]
+        assert tokens_of(rounds)
+        proposed |= {proposal.id for round_ in rounds for proposal in round_.rejected}
+    if sampling.grammar is None:
+        assert proposed
+        assert proposed <= set(PART)
+    opened.close()
+
+
+def test_rows_belong_to_positions_whose_prefix_is_the_same(files: dict[str, Files]) -> None:
+    """Also where batches are padded, where more was read than is kept, and where the cache comes from a file."""
+    opened = Opened(files["eagle3"])
+    target, states = opened.target, opened.inputs.hidden
+    text = [3 + (11 * n) % 87 for n in range(900)]
+    target.logits(text[:300], 0)
+    rows = states.rows(text).rows.copy()
+    assert rows.shape == (300, 3 * WIDTH)
+    target.pad({3: 4})
+    target.logits([*text[:299], 5, 6, 7], 3)
+    assert np.array_equal(states.rows(text).rows, rows[:299])
+    assert states.rows([*text[:299], 5, 6, 8]).end == 301
+    assert len(states.rows([4, *text]).rows) == 0
+    assert np.array_equal(target.keep_hidden([2]).rows(text).rows, rows[:299, WIDTH : 2 * WIDTH])
+    target.logits(text, 0)
+    found = states.rows(text)
+    assert (found.end, found.end - found.start >= KEPT_N) == (900, True)
+    assert (states.rows(text, 890).start, len(states.rows(text, 890).rows)) == (890, 10)
+    opened.close()
+
+
+def test_a_cache_from_a_file_has_no_rows(files: dict[str, Files], tmp_path: Path) -> None:
+    """The head begins with those of the next evaluation; the reply is what the target says alone."""
+    opened = Opened(files["eagle3"])
+    prompt = prompts(1, seed=5)[0] * 3
+    alone = tokens_of(opened.reply(prompt, 0))
+    opened.target.logits(prompt[:-1], 0)
+    opened.target.save(tmp_path / "kept")
+    opened.target.logits([9, 8, 7], 0)
+    assert not opened.target.restore(tmp_path / "kept").reason
+    assert len(opened.inputs.hidden.rows(prompt).rows) == 0
+    assert opened.model.reach(prompt) == 0
+    rounds = opened.reply(prompt, 4)
+    assert tokens_of(rounds) == alone
+    assert any(round_.depth for round_ in rounds)
+    opened.close()
+
+
+@pytest.mark.parametrize(("architecture", "layers"), [("llama", [FINAL]), ("llama", [1, 4]), ("mamba", [1])])
+def test_states_that_a_target_does_not_hand_over_are_refused(
+    tmp_path: Path, architecture: str, layers: list[int]
+) -> None:
+    """llama.cpp would end the process."""
+    model = LlamaModel.open(LoadSettings(write_tiny(tmp_path / "m.gguf", architecture), 1), Cancellation())
+    with pytest.raises(DrafterUnavailableError, match=rf"of this target \({architecture}\)"):
+        model.keep_hidden(layers)
+    model.logits([1, 2, 3], 1)
+    model.close()
+
+
+def test_a_llama_cpp_without_the_functions_says_so(files: dict[str, Files], monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden_functions.cache_clear()
+    monkeypatch.setitem(hidden._FUNCTIONS, "get_layer", ("no_such", "none", None, []))
+    for kind in ("eagle3", "glm4moe"):
+        with pytest.raises(DrafterUnavailableError, match="does not hand over hidden states"):
+            Opened(files[kind])
+    hidden_functions.cache_clear()
+
+
+def test_its_threads_can_be_chosen(opened: Opened) -> None:
+    opened.model.set_threads(2)
+    assert opened.model.threads == opened.head.threads == 2
