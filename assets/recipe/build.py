@@ -1,4 +1,4 @@
-"""The one command that makes the built-in pair: text, tokenizer, target, draft, two GGUF files.
+"""The one command that makes the built-in pair and its heads: text, tokenizer, target, draft, heads, five GGUF files.
 
     python assets/recipe/build.py --out DIR
     python assets/recipe/build.py --out DIR --course    # only the short text for weights that know all but what is new
@@ -16,12 +16,15 @@ from pathlib import Path
 
 import distill
 import export
+import heads_train
 import template
 import tokenizer as tokens
 import torch
 import train
 from chats import COURSE, DRILL, LONG, SHARP, SHORT, VOCABULARY_TEXT, Text, chats, known_replies
 from corpus import Corpus
+from heads import KINDS, fresh, shape_for
+from heads_export import export_head
 from heldout import held_out_keys, untouched
 from induction import rows_to_repeat
 from network import Network, load
@@ -31,6 +34,9 @@ from train import Schedule
 COPIER = Schedule(steps=500, seed=3, cool_down=0.0)
 TARGET = Schedule(steps=6_000, seed=1, cool_down=0.7)
 DRAFT = Schedule(steps=1_500, seed=2, cool_down=0.7)
+HEADS = Schedule(steps=3_000, budget=4_096, seed=4, cool_down=0.6)
+HEAD_FFN = 576
+"""Narrower than the target's, so that three heads at four bits take four megabytes."""
 
 
 def stage(result: Path, make: Callable[[Path], None]) -> Path:
@@ -84,6 +90,15 @@ def make_draft(path: Path, corpus: Path, target: Path) -> None:
     )
 
 
+def make_heads(folder: Path, corpus: Path, target: Path) -> None:
+    """EAGLE-3, DFlash and MTP for the target as its file has it."""
+    torch.manual_seed(HEADS.seed)
+    network = heads_train.target_from(target)
+    shapes = (shape_for(kind, network.shape, heads_train.MASK, HEAD_FFN) for kind in KINDS)
+    folder.mkdir(exist_ok=True)
+    heads_train.train(Corpus.load(corpus), network, [fresh(shape, network) for shape in shapes], HEADS, folder)
+
+
 def build(out: Path, course: bool) -> None:
     """All stages in order; for a course no more than its text."""
     tokenizer = Tokenizer.from_file(str(stage(out / "tokenizer.json", make_tokenizer)))
@@ -94,8 +109,11 @@ def build(out: Path, course: bool) -> None:
     copier = stage(out / "copier.pt", lambda path: make_copier(path, tokenizer))
     target = stage(out / "target.pt", lambda path: make_target(path, corpus, copier))
     draft = stage(out / "draft.pt", lambda path: make_draft(path, corpus, target))
-    stage(out / "builtin-target.gguf", lambda path: export.export(load(str(target)), tokenizer, "target", path))
+    final = stage(out / "builtin-target.gguf", lambda path: export.export(load(str(target)), tokenizer, "target", path))
     stage(out / "builtin-draft.gguf", lambda path: export.export(load(str(draft)), tokenizer, "draft", path))
+    folder = stage(out / "heads", lambda path: make_heads(path, corpus, final))
+    for kind in KINDS:
+        stage(out / f"builtin-{kind}.gguf", lambda path, kind=kind: export_head(folder / f"{kind}.pt", final, path))
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Write a trained head as a GGUF file that llama.cpp loads beside its target.
 
-    python heads_export.py HEAD.pt TARGET.gguf OUT.gguf [--type q8_0]
+    python heads_export.py HEAD.pt TARGET.gguf OUT.gguf [--type q4_0]
 
 The tokenizer is copied from the target, whose hash is kept in `localspec.target.sha256`. An MTP layer is written with the names that it has in
 a model of the architecture `glm4moe`; `mtp_target.py` puts it into one.
@@ -124,8 +124,11 @@ def add_tokenizer(writer: gguf.GGUFWriter, target: gguf.GGUFReader) -> None:
             )
 
 
-def export(head: Head, target: Path, out: Path, quantization: GGMLQuantizationType) -> None:
+def export_head(
+    weights: Path, target: Path, out: Path, quantization: GGMLQuantizationType = GGMLQuantizationType.Q4_0
+) -> None:
     """Norms and single rows as float32, matrices quantized."""
+    head = load(str(weights))
     reader = gguf.GGUFReader(str(target))
     layers = int(reader.fields["llama.block_count"].contents())
     writer = gguf.GGUFWriter(str(out), ARCHITECTURES[head.shape.kind])
@@ -145,9 +148,9 @@ def main() -> None:
     parser.add_argument("head", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--type", choices=("f16", "q8_0", "q5_0", "q4_0"), default="q8_0")
+    parser.add_argument("--type", choices=("f16", "q8_0", "q5_0", "q4_0"), default="q4_0")
     options = parser.parse_args()
-    export(load(str(options.head)), options.target, options.out, GGMLQuantizationType[options.type.upper()])
+    export_head(options.head, options.target, options.out, GGMLQuantizationType[options.type.upper()])
     print(f"{options.out} {options.out.stat().st_size / 1e6:.2f} MB")
 
 
