@@ -117,13 +117,21 @@ class BlockModel:
         self._head.set_threads(n)
 
     def held(self, context: Sequence[int]) -> int:
+        """As ``Model.held``; where it would begin anew, all that it would leave out counts, which costs nothing."""
+        known_n = self._known_n(context)
+        found = self._hidden.rows(context, known_n)
+        anew = len(found.rows) and found.start > known_n
+        return max(found.start, found.end - _WINDOW_N) if anew else known_n
+
+    def _known_n(self, context: Sequence[int]) -> int:
+        """The number of leading tokens of ``context`` whose rows it holds."""
         known_n = common_prefix(self._injected, list(context))
         return known_n if known_n > self._first else 0
 
     def can_guess(self, context: Sequence[int]) -> bool:
         """True if there are rows for the positions up to the last of ``context``, so that guesses have a ground."""
         text = context[:-1]
-        known_n = self.held(text)
+        known_n = self._known_n(text)
         if known_n == len(text):
             return bool(text)
         found = self._hidden.rows(text, known_n)
@@ -150,7 +158,7 @@ class BlockModel:
 
     def _follow(self, text: list[int]) -> None:
         """Hold the target's rows for ``text`` as far as there are any, and none behind."""
-        known_n = self.held(text)
+        known_n = self._known_n(text)
         found = self._hidden.rows(text, known_n)
         if known_n < len(text) and len(found.rows):
             if found.start > known_n or not known_n:

@@ -180,7 +180,8 @@ class ReadingPolicy:
         if not goal_n:
             self._behind[name] = self._too_dear(unread, outlook)
             return Reading()
-        n = min(goal_n, self._piece_n(name))
+        # A head, which cannot skip, reads the rows that its target still has, and they are few.
+        n = min(goal_n, self._piece_n(name)) if unread.can_skip else goal_n
         if n == goal_n:
             self._behind.pop(name, None)
             self._ready.add(name)
