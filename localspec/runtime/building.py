@@ -84,7 +84,7 @@ def _for_files(values: Values, target: Path, draft: Path | None) -> ChatConfig:
 
 def _for_pair(values: Values) -> ChatConfig:
     pair = load_catalogue().find(values.get("pair") or BUILTIN_ID)
-    files = pair.files()
+    files = pair.files(values.get("spec") or ())
     _check_brought(values, files.target, files.draft)
     return ChatConfig(
         load=_load_options(values, files.target, files.draft),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from localspec.base.errors import NotFoundError
+from localspec.base.errors import NotFoundError, UsageError
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
 from localspec.models.heads import file_drafters
@@ -141,6 +142,8 @@ class Pair:
     """A smaller model or a head; None if there is none, or if the target has MTP layers."""
     drafter: str = DRAFT
     """The kind of drafter, out of ``DRAFTERS``."""
+    heads: Mapping[str, ModelFile] = field(default_factory=dict)
+    """Other local files to draft with, by kind, each in place of ``draft`` where it is asked for."""
     family: str = ""
     """The family of models that share its vocabulary: "Qwen3"."""
     memory_gb: int | None = None
@@ -172,9 +175,18 @@ class Pair:
         """True if all of its files are verified."""
         return all(model.verified for model in self.models)
 
-    def files(self) -> PairFiles:
-        """The paths of its files. Raises NotFoundError for the first missing one, with how to get it."""
-        return PairFiles(self.locate(self.target), None if self.draft is None else self.locate(self.draft))
+    def files(self, spec: Sequence[str] = ()) -> PairFiles:
+        """The paths of its files, with the one to draft with that the drafters in ``spec`` need.
+
+        Raises NotFoundError for the first missing one, with how to get it, and UsageError for two at once.
+        """
+        files = dict(self.heads) if self.draft is None else {**self.heads, self.drafter: self.draft}
+        wanted = [name for name in dict.fromkeys(spec) if name in files]
+        if len(wanted) > 1:
+            both = f"{DRAFTERS[wanted[0]]} and {DRAFTERS[wanted[1]]}"
+            raise UsageError(f"{self.title} drafts with one file at a time, and --spec names {both}.", "Name one.")
+        chosen = files[wanted[0]] if wanted else self.draft
+        return PairFiles(self.locate(self.target), None if chosen is None else self.locate(chosen))
 
     def locate(self, model: ModelFile) -> Path:
         """The path of one of its files. Raises NotFoundError, with how to get it."""

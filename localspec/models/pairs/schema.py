@@ -71,6 +71,7 @@ def _pair(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Pair
     if target is None:
         fields.refuse("target", "a pair needs a [pairs.target] table")
     draft = fields.table("draft")
+    heads = fields.table("heads")
     sampling = fields.table("sampling")
     pair = Pair(
         id=fields.needed_text("id", _ID, "lower-case letters, digits, '.', '-' and '_'"),
@@ -78,6 +79,7 @@ def _pair(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Pair
         target=_model(target, locate, shipped),
         draft=None if draft is None else _model(draft, locate, shipped),
         drafter=_drafter(fields),
+        heads={} if heads is None else _heads(heads, locate, shipped),
         family=fields.text("family") or "",
         memory_gb=fields.whole("memory_gb", least=1),
         recommended=fields.flag("recommended", default=True),
@@ -102,6 +104,15 @@ def _drafter(fields: _Fields) -> str:
     if name not in DRAFTERS:
         fields.refuse("drafter", f"it should be one of {', '.join(DRAFTERS)}")
     return name
+
+
+def _heads(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> dict[str, ModelFile]:
+    tables = {name: table for name in DRAFTERS if (table := fields.table(name)) is not None}
+    fields.end()
+    for table in tables.values():
+        if table.text("repo") is not None:
+            table.refuse("repo", "it should be left out: a file of [pairs.heads] lies on this machine")
+    return {name: _model(table, locate, shipped) for name, table in tables.items()}
 
 
 def _model(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> ModelFile:

@@ -104,9 +104,11 @@ def pair_verdict(pair: Pair) -> Compatibility | None:
     from localspec.models.heads import mtp_fault
 
     try:
-        files = pair.files()
-        if files.draft is not None:
-            return judge_match(read_header(files.target), read_header(files.draft))
-        return Compatibility(mtp_fault(list(map(read_header, parts_of(files.target))))) if pair.drafter == MTP else None
+        all_files = [pair.files(), *(pair.files([name]) for name in pair.heads)]
+        target = read_header(all_files[0].target)
+        verdicts = [judge_match(target, read_header(files.draft)) for files in all_files if files.draft is not None]
+        if pair.drafter == MTP:
+            verdicts.append(Compatibility(mtp_fault(list(map(read_header, parts_of(all_files[0].target))))))
     except LocalSpecError:
         return None
+    return next((verdict for verdict in verdicts if not verdict.fits), verdicts[0] if verdicts else None)
