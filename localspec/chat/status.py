@@ -30,7 +30,7 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
     if progress is not None and progress.total_n:
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
-    why_off = session.chat_config.why_no_speculation or _why_fallen_back(turn.reply)
+    why_off = _why_off(session) or _why_fallen_back(turn.reply)
     return _figures(turn, mode, why_off, toy=session.chat_config.tour)
 
 
@@ -48,7 +48,7 @@ def pause_note(session: ChatSession) -> str:
     turn = session.current
     if turn is not None and (failed := failure_of(turn.reply)):
         return "" if _why_fallen_back(turn.reply) else failed
-    if turn is None or session.chat_config.why_no_speculation or not paused(turn.reply.rounds):
+    if turn is None or _why_off(session) or not paused(turn.reply.rounds):
         return ""
     accepted = turn.reply.timings.draft_acceptance_rate or 0.0
     why = "most were right, but checking costs more than it saves" if accepted >= _MOSTLY else "too few were right"
@@ -58,6 +58,13 @@ def pause_note(session: ChatSession) -> str:
 def failure_of(reply: Reply) -> str:
     """The drafter that failed in the middle of the reply, and why; empty if none did."""
     return figures.failure_note(reply.rounds[-1]) if reply.rounds else ""
+
+
+def _why_off(session: ChatSession) -> str | None:
+    """The reason why nothing speculates, or little; None if a model drafts."""
+    chat_config, info = session.chat_config, session.info
+    alone = chat_config.load.draft is None and chat_config.reply.spec is None and not (info and info.drafters)
+    return chat_config.why_no_speculation or ("no draft model" if alone else None)
 
 
 def _why_fallen_back(reply: Reply) -> str | None:

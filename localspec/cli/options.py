@@ -25,7 +25,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 FILES: Mapping[str, str] = {
     "target": "Use this GGUF file as the target, instead of a pair.",
-    "draft": "Use this GGUF file as the draft of --target (default: none).",
+    "draft": "Draft for --target with this GGUF file, a smaller model or a head (default: the target's MTP layers).",
 }
 """Options that are no settings, with their help: a file by its name belongs on a command line, or into a pair."""
 _SECTIONS_FIRST = ("speculation", "sampling", "reply")

@@ -71,7 +71,7 @@ def _engine(native: NativeReport) -> list[Finding]:
         return []  # reported by the advice on the build
     threads = f"{native.threads} CPU thread{'' if native.threads == 1 else 's'}"
     used = [device for device in native.devices if device.used]
-    findings = [Finding("engine", OK, f"llama.cpp loads: {native.library}.")]
+    findings = [Finding("engine", OK, f"llama.cpp loads: {native.library}."), _heads(native)]
     if used:
         names = " and ".join(f"{each.name} ({each.description}, {size(each.free_bytes)} free)" for each in used)
         return [*findings, Finding("engine", OK, f"It would evaluate on {names}, and on {threads} what does not fit.")]
@@ -79,6 +79,13 @@ def _engine(native: NativeReport) -> list[Finding]:
         text = f"It was built for a GPU, and sees none: it would use {threads}."
         return [*findings, Finding("engine", NOTE, text, "Check the GPU's driver.")]
     return [*findings, Finding("engine", OK, f"It would use {threads}, and no GPU.")]
+
+
+def _heads(native: NativeReport) -> Finding:
+    if native.heads:
+        return Finding("engine", OK, "It can run draft heads: MTP layers, EAGLE-3 and DFlash.")
+    text = "It lacks functions that draft heads need: replies go on without MTP layers, EAGLE-3 and DFlash."
+    return Finding("engine", NOTE, text, "Install the version of llama-cpp-python that LocalSpec names.")
 
 
 def _evaluation(evaluation: Evaluation) -> list[Finding]:

@@ -43,6 +43,8 @@ class NativeReport:
     """llama.cpp's own line on its build and the instruction sets in use."""
     offloads: bool = False
     """True if it was built for a GPU."""
+    heads: bool = True
+    """True if it has the functions that MTP layers, EAGLE-3 and DFlash heads need."""
     threads: int | None = None
     devices: tuple[ProbedDevice, ...] = ()
 

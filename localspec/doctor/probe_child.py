@@ -10,8 +10,10 @@ import sys
 from importlib.metadata import version
 from typing import Any
 
+from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.backends.llama.cores import physical_cores
 from localspec.engine.backends.llama.devices import choose, list_devices
+from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.native import native
 
 
@@ -24,6 +26,7 @@ def report() -> dict[str, Any]:
         "library": str(library.c._lib._name),
         "system_info": library.c.llama_print_system_info().decode(errors="replace"),
         "offloads": bool(library.c.llama_supports_gpu_offload()),
+        "heads": _has_heads(),
         "threads": physical_cores(),
         "devices": [
             {
@@ -36,6 +39,14 @@ def report() -> dict[str, Any]:
             for device in devices
         ],
     }
+
+
+def _has_heads() -> bool:
+    try:
+        hidden_functions()
+    except DrafterUnavailableError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -118,11 +118,9 @@ class ChatConfig:
 
     @property
     def why_no_speculation(self) -> str | None:
-        """The reason in a few words; None while speculation is on."""
+        """The setting that turns speculation off, in a few words; None while it is on."""
         if self.reply.spec == ():
             return "turned off with --spec off"
         if self.reply.depth == 0:
             return "turned off with --depth 0"
-        if self.load.draft is None and self.reply.spec is None:
-            return "no draft model"
         return None

@@ -100,7 +100,8 @@ class LoadedPair:
             if target.can_pad:
                 target.pad(costs.pad())
             info = _describe(options, headers, target, draft or opened.head)
-            info = replace(info, plain_per_second=1 / costs.plain_s, load_s=time.perf_counter() - started)
+            info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models))
+            info = replace(info, load_s=time.perf_counter() - started)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
             kept = calibration, memory, caches
             return LoadedPair(info, target, draft, drafters, costs, *kept, cancel, resources.pop_all())

@@ -39,5 +39,7 @@ class PairInfo:
     target_sha256: str | None = None
     draft_sample: str | None = None
     draft_sha256: str | None = None
+    drafters: tuple[str, ...] = ()
+    """The drafters that evaluate a model: of a draft file, of the target's MTP layers, or of both."""
     template_digest: str | None = None
     """The digest of the target's chat template, in 16 hexadecimal digits."""

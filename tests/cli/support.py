@@ -111,6 +111,7 @@ def info_of(options: LoadOptions) -> PairInfo:
         target_size_bytes=1000,
         draft_size_bytes=100 if options.draft else 0,
         n_vocab=len(PIECES),
+        drafters=("draft",) if options.draft else (),
         n_ctx=options.n_ctx or 512,
         threads=options.threads or 1,
         device="CPU, 1 thread",

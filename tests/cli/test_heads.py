@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,13 @@ from pathlib import Path
 import gguf
 import pytest
 
+from localspec.engine.cancel import Cancellation
+from localspec.insight.bench.measure import _forget
 from localspec.models.pairs import load_catalogue
+from localspec.runtime.load import open_pair
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.worker.codec import decode_answer, encode
+from localspec.runtime.worker.messages import Loaded
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.tiny_heads import TinyHead, cut_short, write_head, write_mtp_target
@@ -184,3 +191,17 @@ def test_threads_of_a_drafter_are_for_mtp_layers_too(
     done = localspec("run", "hello", "--target", folder / f"{target}.gguf", "--draft-threads", "1")
 
     assert done.code == code
+
+
+@pytest.mark.parametrize(
+    ("files", "drafters"), [(("target", "eagle3"), ("eagle3",)), (("mtp", "target"), ("draft", "mtp"))]
+)
+def test_a_loaded_pair_tells_what_drafts_and_is_measured_with_it(
+    folder: Path, files: Sequence[str], drafters: tuple[str, ...]
+) -> None:
+    """Before each trial of a benchmark each of them reads another text."""
+    target, draft = (folder / f"{name}.gguf" for name in files)
+    with closing(open_pair(LoadOptions(target, draft, n_ctx=256, threads=1), Cancellation())) as pair:
+        assert set(pair.info.drafters) == set(drafters)
+        assert decode_answer(encode(Loaded(pair.info))) == Loaded(pair.info)
+        _forget(pair)

@@ -178,3 +178,17 @@ def test_all_of_it_is_json_and_says_whether_it_is_healthy(monkeypatch: pytest.Mo
     assert {"versions", "native", "evaluation", "hardware", "room", "findings"} == record.keys()
     assert {finding["area"] for finding in record["findings"]} >= {"engine", "build", "memory", "folders", "network"}
     assert not examine(lambda: NativeReport("llama.cpp cannot be loaded: x."), Evaluation).healthy
+
+
+@pytest.mark.parametrize(("heads", "level"), [(True, OK), (False, NOTE)])
+def test_a_build_without_the_functions_of_heads_is_told(
+    monkeypatch: pytest.MonkeyPatch, heads: bool, level: str
+) -> None:
+    """Everything else works with it."""
+    monkeypatch.setenv("HF_ENDPOINT", NOBODY)
+
+    found = examine(lambda: dataclasses.replace(BUILT, heads=heads), Evaluation)
+
+    (finding,) = [finding for finding in found.findings if "draft heads" in finding.text]
+    assert finding.level == level
+    assert found.healthy

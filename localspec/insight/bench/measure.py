@@ -91,10 +91,11 @@ def _measured(pair: OpenPair, trial: BenchTrial, setup: Setup) -> Sample | None:
 
 
 def _forget(pair: OpenPair) -> None:
-    """Replace the cached text of both models."""
-    spec = ("draft",) if pair.info.draft else ()
-    for _ in pair.reply(_FORGETTING, ReplyOptions(Sampling(temperature=0), spec, len(spec), 0, 2)):
-        pass
+    """Replace the cached text of the target and of all that drafts for it."""
+    specs: list[tuple[str, ...]] = [(name,) for name in pair.info.drafters]
+    for spec in specs or [()]:
+        for _ in pair.reply(_FORGETTING, ReplyOptions(Sampling(temperature=0), spec, len(spec), 0, 2)):
+            pass
 
 
 def _options(condition: Condition, setup: Setup, repetition: int) -> ReplyOptions:

@@ -6,9 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from localspec.base.errors import LocalSpecError
 from localspec.config import Value, find_setting, read_config, setting
 from localspec.config.file import write_value
 from localspec.config.kinds import AUTO, shown
+from localspec.gguf import read_header
+from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.insight.trials.trial import Change, PromotedSetting, Trial
 from localspec.models.pairs import BUILTIN_ID, load_catalogue
 from localspec.models.pairs.pair import ModelFile, Pair
@@ -124,6 +127,14 @@ def _value(recorded: object) -> Value | None:
     return value
 
 
+def _drafter(draft: Path) -> str:
+    """The kind of a draft file; loading says what is wrong with one that cannot be read."""
+    try:
+        return drafter_kind(read_header(draft))
+    except LocalSpecError:
+        return DRAFT
+
+
 def _add_pair(trial: Trial) -> str:
     """Add a pair of the trial's target and the candidate's draft; returns its id."""
     draft = next(Path(change.after) for change in trial.changes if change.name == "draft")
@@ -141,6 +152,7 @@ def _add_pair(trial: Trial) -> str:
             title=f"{pair.title}, with {draft.stem}",
             target=target,
             draft=ModelFile(file=str(draft), path=draft),
+            drafter=_drafter(draft),
             family=pair.family,
         )
     )

@@ -143,6 +143,10 @@ def _with_paths(data: Data) -> dict[str, Any]:
     return {**data, "target": Path(data["target"]), "draft": None if draft is None else Path(draft)}
 
 
+def _info(data: Data) -> PairInfo:
+    return PairInfo(**{**_with_paths(data), "drafters": tuple(data["drafters"])})
+
+
 def _inspection(data: Data) -> Inspection:
     draft = data["draft"]
     return Inspection(**{**data, "target": _opinion(data["target"]), "draft": _opinion(draft) if draft else None})
@@ -165,7 +169,7 @@ _DECODERS: dict[str, Callable[[Data], Request | Answer]] = {
     "Cancel": lambda data: Cancel(),
     "Unload": lambda data: Unload(),
     "LoadProgress": lambda data: LoadProgress(data["what"], data["fraction"]),
-    "Loaded": lambda data: Loaded(PairInfo(**_with_paths(data["info"]))),
+    "Loaded": lambda data: Loaded(_info(data["info"])),
     "Unloaded": lambda data: Unloaded(),
     "Emitted": lambda data: Emitted(data["request_id"], event_from_dict(data["event"])),
     "TokensCounted": lambda data: TokensCounted(data["token_n"]),

@@ -38,7 +38,7 @@ def describe_pair(chat_config: ChatConfig) -> str:
         )
     name = chat_config.title or chat_config.pair_id or chat_config.load.target.name
     if chat_config.load.draft is None:
-        return f"You are talking to {name}, without a draft model."
+        return f"You are talking to {name}, without a draft file."
     return f"You are talking to {name}."
 
 
