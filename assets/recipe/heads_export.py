@@ -2,7 +2,7 @@
 
     python heads_export.py HEAD.pt TARGET.gguf OUT.gguf [--type q4_0]
 
-The tokenizer is copied from the target, whose hash is kept in `localspec.target.sha256`. An MTP layer is written with the names that it has in
+The tokenizer is copied from the target, whose hash is kept in `localspec.target_sha256`. An MTP layer is written with the names that it has in
 a model of the architecture `glm4moe`; `mtp_target.py` puts it into one.
 """
 
@@ -89,7 +89,7 @@ def add_metadata(writer: gguf.GGUFWriter, shape: HeadShape, target: Path) -> Non
     writer.add_name(f"LocalSpec tour {NAMES[shape.kind]}")
     writer.add_description("It proposes tokens for the LocalSpec tour target and is of no use without it.")
     writer.add_license("MIT")
-    writer.add_string("localspec.target.sha256", hashlib.sha256(target.read_bytes()).hexdigest())
+    writer.add_string("localspec.target_sha256", hashlib.sha256(target.read_bytes()).hexdigest())
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.width)
     writer.add_block_count(shape.layers)
