@@ -58,7 +58,7 @@ class BlockHead(Protocol):
         ...
 
     def guess(self, token: int, position: int, n: int) -> Block:
-        """Guesses for ``n`` places after ``token`` at ``position``, by the rows held before it; it holds none behind.
+        """Guesses for ``n`` places after ``token`` at ``position``, by the rows held before it and none behind.
 
         Raises ``Cancelled``.
         """

@@ -121,6 +121,18 @@ def test_where_rows_are_gone_it_begins_anew_with_those_that_are_left(kept_n: int
     assert model.held(text) == 39
 
 
+def test_an_edit_before_the_first_row_leaves_nothing_of_them() -> None:
+    """What a head holds of the latest part of a text is of no use to a text that ends before it."""
+    target, text = HiddenTarget(ExactModel(VOCAB), kept_n=5), tokens(random.Random(13), 40)
+    model = opened(target, FakeBlockHead(VOCAB))
+    target.logits(text[:-1], 0)
+    assert_same(model.block(text, 1).scores, block_scores(VOCAB, LAYERS, text, 1, 34))
+    edited = text[:21]
+    target.logits(edited[:-1], 0)
+    assert model.held(edited) == 0
+    assert_same(model.block(edited, 1).scores, block_scores(VOCAB, LAYERS, edited, 1, 15))
+
+
 def test_a_window_is_no_longer_than_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long text that it did not follow it reads the end alone; a text that begins here, all of."""
     monkeypatch.setattr(block_head, "_WINDOW_N", 4)

@@ -186,6 +186,16 @@ def test_a_block_is_the_same_as_after_a_fresh_start(pair: Pair) -> None:
             pair.target.logits(text[:-1], 0)
 
 
+def test_rows_of_another_text_are_none_of_this_one(pair: Pair) -> None:
+    """Without rows of the text the head has no ground for guesses, whatever the target has read last."""
+    chance, model = random.Random(6), BlockModel(pair.inputs)
+    text = tokens(chance, 30)
+    pair.target.logits(text[:-1], 0)
+    other = [*text[:10], (text[10] + 1) % N_VOCAB, *tokens(chance, 5)]
+    assert (model.can_guess(text), model.can_guess(other)) == (True, False)
+    assert pair.inputs.hidden.rows(other).end == 10
+
+
 @pytest.mark.parametrize("depth", [1, 3, 7])
 def test_greedy_replies_are_those_without_it(pair: Pair, depth: int) -> None:
     """Alone and beside the suffix drafter, one conversation after another; some of its proposals are right."""

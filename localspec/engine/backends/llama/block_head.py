@@ -84,9 +84,7 @@ class LlamaBlockHead(HeadContext):
         # DSpark's chain runs over the scores of the whole block, so all are asked for.
         self._tokens.fill([token, *[self._mask] * (size - 1)], position, size, self.vocab.n_vocab)
         self._check(self._c.llama_decode(self._context, self._tokens.native))
-        block = self._block(size)
-        self._cut(position)
-        return block
+        return self._block(size)
 
     def close(self) -> None:
         self._tokens.free()
