@@ -107,7 +107,7 @@ def pair_verdict(pair: Pair) -> Compatibility | None:
         all_files = [pair.files(), *(pair.files([name]) for name in pair.heads)]
         target = read_header(all_files[0].target)
         verdicts = [judge_match(target, read_header(files.draft)) for files in all_files if files.draft is not None]
-        if pair.drafter == MTP:
+        if pair.drafter == MTP and pair.draft is None:
             verdicts.append(Compatibility(mtp_fault(list(map(read_header, parts_of(all_files[0].target))))))
     except LocalSpecError:
         return None

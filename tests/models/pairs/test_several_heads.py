@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import ConfigError, UsageError
-from localspec.models.pairs import Pair, load_catalogue
+from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.state import pair_verdict
 from localspec.runtime.building import build_chat_config
+from tests.builtin import DRAFT, TARGET
 from tests.models.pairs.support import write_own
 from tests.tiny_heads import TinyHead, write_head
 from tests.tiny_models import write_tiny
@@ -82,3 +83,13 @@ def test_a_table_of_heads_has_local_files_of_known_kinds(heads: str, said: str) 
     write_own(f'[[pairs]]\nid = "x"\ntitle = "X"\ntarget = {{ file = "t.gguf" }}\n{heads}\n')
     with pytest.raises(ConfigError, match=said):
         load_catalogue()
+
+
+def test_heads_in_a_file_beside_their_target_are_judged_as_that_file(tmp_path: Path) -> None:
+    """The target has no MTP layers of its own then."""
+    target, draft = (ModelFile(file=file.name, path=file) for file in (TARGET, DRAFT))
+
+    verdict = pair_verdict(Pair(id="x", title="x", target=target, draft=draft, drafter="mtp"))
+
+    assert verdict is not None
+    assert verdict.fits
