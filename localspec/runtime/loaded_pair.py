@@ -17,8 +17,7 @@ from localspec.base.file_identity import identify, text_digest
 from localspec.base.paths import user_paths
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.backends.llama.block_head import LlamaBlockHead
-from localspec.engine.backends.llama.head import LlamaHead
+from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.sampler import make_sampler
@@ -222,7 +221,7 @@ def _check_speaks(header: GgufHeader) -> None:
 
 
 def _describe(
-    options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | LlamaHead | LlamaBlockHead | None
+    options: LoadOptions, headers: _Headers, target: LlamaModel, draft: LlamaModel | HeadContext | None
 ) -> PairInfo:
     """All there is to say before anything is measured."""
     draft_name = (headers.draft.name or headers.draft.source) if headers.draft else None

@@ -10,6 +10,7 @@ from functools import partial
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.backends.llama.block_head import LlamaBlockHead
 from localspec.engine.backends.llama.head import LlamaHead
+from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.skipping import SkippingLlama
@@ -34,7 +35,7 @@ class OpenedModels:
     target: LlamaModel
     draft: LlamaModel | None = None
     """A draft model."""
-    head: LlamaHead | LlamaBlockHead | None = None
+    head: HeadContext | None = None
     """A head of the target from a file of its own."""
     heads: dict[str, HeadInputs] = field(default_factory=dict)
     """By drafter."""
@@ -86,9 +87,9 @@ def _open_head(
     cancel: Cancellation,
     resources: ExitStack,
     progress: Callable[[float], None] | None,
-) -> LlamaHead | LlamaBlockHead | None:
+) -> HeadContext | None:
     """The head, or None if llama.cpp or the target cannot serve it, which is noted."""
-    head: LlamaHead | LlamaBlockHead
+    head: HeadContext
     try:
         if kind == DFLASH:
             head, opened.block_head = LlamaBlockHead.open(settings, opened.target, cancel, progress)

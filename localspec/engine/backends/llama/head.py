@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from numpy.typing import NDArray
 from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.batch import PairBatch
 from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load, load_mtp
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.backends.llama.vocab import LlamaVocab
-from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.cancel import Cancellation
 from localspec.engine.head import HeadInputs, HeadStep
 from localspec.engine.hidden import FINAL, Rows
 
@@ -35,19 +34,14 @@ are more than that, the last is read apart: scoring many of them costs more than
 """
 
 
-class LlamaHead:
+class LlamaHead(HeadContext):
     """A head behind the engine's ``Head``. It must be closed before its target is."""
 
     def __init__(self, loaded: LoadedModel, target: LlamaModel, *, encodes: bool) -> None:
-        self._loaded = loaded
+        super().__init__(loaded)
         self._target = target
         self._encodes = encodes
-        self._c = loaded.native.c
-        self._functions = hidden_functions()
-        self._context = loaded.context
-        self._memory = self._c.llama_get_memory(loaded.context)
         self._functions.set_final(self._context, True, True)
-        self.vocab = LlamaVocab(loaded.native, loaded.model)
         self._n_scores = min(self.vocab.n_vocab, target.vocab.n_vocab)
         width = self._c.llama_model_n_embd if encodes else self._c.llama_model_n_embd_out
         self.width = int(width(loaded.model))
@@ -97,33 +91,6 @@ class LlamaHead:
             loaded.free()
             raise
 
-    @property
-    def n_ctx(self) -> int:
-        return self._loaded.n_ctx
-
-    @property
-    def threads(self) -> int:
-        return int(self._c.llama_n_threads(self._context))
-
-    def set_threads(self, n: int) -> None:
-        """Evaluate with ``n`` CPU threads from now on."""
-        self._c.llama_set_n_threads(self._context, n, n)
-
-    @property
-    def path(self) -> Path:
-        """Its file; that of the target for MTP layers."""
-        return self._loaded.path
-
-    @property
-    def device(self) -> str:
-        """The device that evaluates the head, in words."""
-        return self._loaded.device(self.threads)
-
-    @property
-    def size_bytes(self) -> int:
-        """Its own tensors together: none of MTP layers, which are the target's."""
-        return int(self._c.llama_model_size(self._loaded.model)) if self._loaded.owns_model else 0
-
     def encode(self, features: Rows) -> Rows:
         if not self._encodes:
             return features
@@ -145,7 +112,7 @@ class LlamaHead:
         if self.shares_cache:
             self._target.hold_at_most(position)
         else:
-            self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, position, -1)
+            self._cut(position)
         if self.layers_n > 1:
             self._functions.set_mtp_layer(self._context, layer)
         known = np.array(tokens, np.int32)
@@ -164,11 +131,7 @@ class LlamaHead:
 
     def forget(self) -> None:
         if not self.shares_cache:
-            self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, 0, -1)
-
-    def close(self) -> None:
-        """Free the native memory."""
-        self._loaded.free()
+            super().forget()
 
     def _decode(self, tokens: NDArray[np.int32], rows: Rows, position: int, *, scored: bool) -> None:
         self._pairs.fill(tokens, rows, position, scored=scored)
@@ -188,14 +151,6 @@ class LlamaHead:
         """The first ``n`` rows that the last evaluation gave."""
         rows: Rows = np.ctypeslib.as_array(self._functions.get_final(self._context), (n, self.width)).copy()
         return rows
-
-    def _check(self, code: int) -> None:
-        """Raise for a failure."""
-        if code == _ABORTED:
-            raise Cancelled
-        if code:
-            why = self._loaded.native.log.last_error() or "it does not say why"
-            raise EngineError(f"llama.cpp failed (code {code}): {why}.", "Try the prompt again.")
 
 
 def _target_layers(loaded: LoadedModel, target: LlamaModel) -> list[int]:

@@ -15,7 +15,7 @@ _ABORTED = 2
 
 
 class HeadContext:
-    """What all heads have in common; each must be closed before its target is."""
+    """The members that all heads share. It must be closed before its target is."""
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._loaded = loaded
