@@ -36,6 +36,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     # Never slower.
     "engine/costs": ("engine/test_adaptive.py", "runtime/test_tuning.py"),
     "engine/adaptive": ("engine/test_adaptive.py",),
+    "engine/reading": ("engine/test_reading.py",),
+    "engine/text_window": ("engine/test_reading.py",),
     # Honest.
     "engine/tally": ("engine/test_tally.py", "engine/test_loop.py", "engine/test_wire.py", "engine/test_divergence.py"),
     "engine/wire": ("engine/test_wire.py", "runtime/worker/test_codec.py"),

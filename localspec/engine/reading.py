@@ -207,7 +207,7 @@ class ReadingPolicy:
     def _goal_n(self, unread: Unread, outlook: Outlook) -> int:
         """The number of tokens worth reading: all, as many of the latest as may be paid for, or 0."""
         gain = self._gain(unread.drafter)
-        free_s = max(0.0, _FREE * unread.so_far_s - self._spent_s)
+        free_s = _FREE * unread.so_far_s - self._spent_s
         paid_s = affordable_s(outlook, gain.share, max(gain.share, gain.prior), self.costs.plain_s, free_s)
         if self.costs.query_s(unread.drafter, unread.tokens_n) <= paid_s:
             return unread.tokens_n

@@ -27,7 +27,7 @@ from localspec.engine.events import Finished, Round
 from localspec.engine.settings import Sampling
 from localspec.gguf import read_header
 from localspec.runtime.load import OpenPair, open_pair
-from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 
 SENTENCES = (
@@ -36,6 +36,10 @@ SENTENCES = (
     "Nobody in the village could read it.", "The old owl looked at it for a long time.",
     "Then she said that it was a map of the sea.", "So they built a boat and went to see.",
 )  # fmt: skip
+ORDER = " Count from 1 to 400."
+"""At the end of every prompt: something that the toy can do after a text it does not understand."""
+FRAME_N = 8
+"""About the number of tokens that a chat template adds."""
 PLAIN: tuple[str, ...] = ()
 
 
@@ -82,7 +86,7 @@ class _Asker:
         """Plain, and with all there is; which of them is first is left to chance. Their prompts differ by a digit."""
         body = self._text(prompt_n)
         order = self.chance.sample([PLAIN, None], 2)
-        spent = {spec: self._reply(f"{next(self.digits)}{body}", reply_n, spec) for spec in order}
+        spent = {spec: self._reply(f"{next(self.digits)}{body}{ORDER}", reply_n, spec) for spec in order}
         return spent[PLAIN], spent[None]
 
     def _reply(self, prompt: str, reply_n: int, spec: tuple[str, ...] | None) -> Spent:
@@ -91,7 +95,7 @@ class _Asker:
         options = ReplyOptions(sampling, spec, max_tokens=max_tokens)
         written_n, first_s, started = 0, 0.0, time.perf_counter()
         self.cancel.clear()
-        for event in self.pair.reply(prompt, options):
+        for event in self.pair.reply([Message(Role.USER, prompt)], options):
             if isinstance(event, Round):
                 first_s = first_s or time.perf_counter() - started
                 written_n += len(event.tokens)
@@ -104,7 +108,8 @@ class _Asker:
         return Spent(first_s, all_s, timings.draft_ms / 1e3, timings.draft_n_accepted)
 
     def _text(self, tokens_n: int) -> str:
-        """A text of about so many tokens, without its beginning."""
+        """A text of about so many tokens together with what stands before and after it."""
+        tokens_n -= self.pair.count_tokens(ORDER) + FRAME_N
         text = "."
         while self.pair.count_tokens(text) < tokens_n:
             text += " " + self.chance.choice(SENTENCES)

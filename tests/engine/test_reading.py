@@ -162,6 +162,26 @@ def test_a_window_is_read_in_pieces_and_not_begun_anew() -> None:
     assert len(pieces) > 2
 
 
+def test_what_was_begun_is_not_thrown_away_for_little() -> None:
+    """Where a little more is unread than may be paid for, it waits; only far more is left out."""
+    latest_n = bench_policy().read(Unread("draft", 2000, True, 8, 4000, 3.0)).latest_n
+    assert latest_n is not None
+    assert bench_policy().read(Unread("draft", latest_n * 3 // 2, True, 8, 4000, 3.0)) == Reading()
+    assert bench_policy().read(Unread("draft", latest_n * 5 // 2, True, 8, 4000, 3.0)).latest_n == latest_n
+
+
+def test_a_draft_that_did_not_gain_is_tried_for_the_share_that_may_be_lost() -> None:
+    """So that it may show that it has become better; and not again and again in one reply."""
+    policy = bench_policy()
+    policy.gains["draft"] = Gain(0.25, tokens=2000.0, saved=0.0)
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == Reading()
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)).tokens_n
+    policy.have_read("draft", 40, 0.25)
+    policy.begin()
+    policy.have_read("draft", 40, 0.25)
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)) == Reading()
+
+
 def test_why_a_draft_was_not_asked_is_said_in_seconds() -> None:
     policy = bench_policy()
     policy.begin()
