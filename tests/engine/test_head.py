@@ -160,15 +160,15 @@ def test_a_reading_that_was_stopped_leaves_nothing_behind(monkeypatch: pytest.Mo
     target = HiddenTarget(ExactModel(VOCAB))
     model, _ = head_over(target, EAGLE3)
     target.logits([0, 1, 2, 0], 0)
-    model.logits([0, 1, 2], 1)
+    model.logits([0, 1], 1)
     with monkeypatch.context() as patch:
-        patch.setattr(FakeHead, "encode", stopped)
+        patch.setattr(FakeHead, "read", stopped)
         with pytest.raises(Cancelled):
             model.logits([0, 1, 2, 0], 1)
     assert model.logits([0, 1, 2, 0], 1)[0].tolist() == expected([0, 1, 2, 0], 4, EAGLE3).tolist()
 
 
-def stopped(*_: object) -> None:
+def stopped(*_: object, **__: object) -> None:
     raise Cancelled
 
 

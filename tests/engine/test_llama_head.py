@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,13 @@ from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
+from localspec.engine.drafter import DrafterInputs
+from localspec.engine.drafters import make_drafter
 from localspec.engine.drafting import draft_round
 from localspec.engine.events import Origin, Round
 from localspec.engine.head import HeadModel, HeadStep
 from localspec.engine.hidden import FINAL, KEPT_N
 from localspec.engine.loop import Request, generate
-from localspec.engine.model_drafter import ModelDrafter
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from tests.engine.reference import briefly
@@ -81,8 +82,11 @@ class Opened:
         self.target = LlamaModel.open(settings(files.target, 17), cancel)
         opener = LlamaHead.open_mtp if files.mtp else LlamaHead.open_eagle3
         self.head, self.inputs = opener(settings(files.head, OUTPUTS_N[name]), self.target, cancel, None)
-        self.model = HeadModel(self.inputs, shift=0 if files.mtp else 1)
-        self.drafter = ModelDrafter(name, self.model)
+        inputs = DrafterInputs(self.target.vocab, None)
+        inputs = replace(inputs, mtp=self.inputs) if files.mtp else replace(inputs, eagle3=self.inputs)
+        self.drafter = make_drafter(name, inputs)
+        assert isinstance(self.drafter.model, HeadModel)
+        self.model = self.drafter.model
 
     def scores(self, context: Sequence[int]) -> NDArray[np.float32]:
         """The head's, after the target has read what it has read when a round begins."""
