@@ -315,7 +315,7 @@ def _text(rng: Random) -> str:
     """A short text whose words are to be counted."""
     if rng.random() < 0.5:
         return sentence(rng)
-    return " ".join(words.word(rng) for _ in range(rng.randint(1, 9)))
+    return " ".join(words.word(rng) for _ in range(rng.choice((1, *range(1, 10)))))
 
 
 def _count_ask(text: str, rng: Random) -> str:

@@ -251,7 +251,7 @@ def changed(rng: Random, style: Style) -> list[Turn]:
 
 def commands(rng: Random, style: Style) -> list[Turn]:
     """A question about a slash command or a key, and now and then what leans on it."""
-    if rng.random() < 0.06:
+    if rng.random() < 0.04:
         return [product.unknown(rng)]
     return _with_more(*product.about_action(rng, style), rng)
 
