@@ -1,0 +1,120 @@
+"""Pairs whose draft is a head of the target, or whose target has MTP layers: opened, priced, kept, and done without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import DrafterUnavailableError
+from localspec.engine.backends.llama import hidden
+from localspec.engine.backends.llama.hidden import hidden_functions
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Finished, Round
+from localspec.engine.settings import Sampling
+from localspec.runtime.load import OpenPair, open_pair
+from localspec.runtime.messages import ReplyOptions
+from localspec.runtime.options import LoadOptions
+from tests.tiny_heads import TinyHead, favour_few, write_head, write_mtp_target
+from tests.tiny_models import write_tiny
+
+PROMPT = "the quick brown fox jumps over the lazy dog " * 4
+GREEDY = Sampling(temperature=0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LoadOptions]:
+    """What to load, by the drafter that it brings."""
+    folder = tmp_path_factory.mktemp("pairs")
+    target = write_tiny(folder / "target.gguf", "llama", spoil=favour_few)
+    eagle3 = write_head(folder / "eagle3.gguf", TinyHead())
+    return {
+        "eagle3": LoadOptions(target, eagle3, n_ctx=512, threads=1),
+        "mtp": LoadOptions(write_mtp_target(folder / "glm4moe.gguf"), n_ctx=512, threads=1),
+    }
+
+
+@pytest.fixture(params=["eagle3", "mtp"])
+def drafter(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def pair(files: dict[str, LoadOptions], drafter: str) -> Iterator[OpenPair]:
+    pair = open_pair(files[drafter], Cancellation())
+    yield pair
+    pair.close()
+
+
+def reply(pair: OpenPair, spec: tuple[str, ...] | None, prompt: str = PROMPT) -> tuple[str, list[Round]]:
+    options = ReplyOptions(sampling=GREEDY, max_tokens=24, spec=spec, depth=3)
+    events = list(pair.reply(prompt, options))
+    assert isinstance(events[-1], Finished)
+    return events[-1].text, [event for event in events if isinstance(event, Round)]
+
+
+def test_a_pair_drafts_with_its_head(pair: OpenPair, drafter: str) -> None:
+    """Asked for or not, and the text is the target's own."""
+    alone, _ = reply(pair, ())
+    for spec in (None, (drafter,)):
+        text, rounds = reply(pair, spec)
+        assert text == alone
+        assert any(drafter in (round_.drafter or "") for round_ in rounds)
+        assert not any(round_.failures for round_ in rounds)
+
+
+def test_the_facts_of_a_head_are_those_of_a_draft(files: dict[str, LoadOptions]) -> None:
+    """MTP layers have no file of their own, and are no draft."""
+    for drafter, options in files.items():
+        pair = open_pair(options, Cancellation())
+        info = pair.info
+        if drafter == "eagle3":
+            assert options.draft is not None
+            assert (info.draft, info.draft_name) == (options.draft, "tiny eagle3")
+            assert 0 < info.draft_size_bytes <= options.draft.stat().st_size
+            assert (info.draft_threads, info.draft_device) == (1, "CPU, 1 thread")
+        else:
+            assert (info.draft, info.draft_name, info.draft_threads) == (None, None, None)
+        pair.close()
+
+
+def test_a_llama_cpp_that_cannot_serve_it_says_so_and_goes_on(
+    files: dict[str, LoadOptions], drafter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the reply, unless it was asked for by name."""
+    hidden_functions.cache_clear()
+    monkeypatch.setitem(hidden._FUNCTIONS, "set_final", ("no_such", "none", None, []))
+    pair = open_pair(files[drafter], Cancellation())
+    text, rounds = reply(pair, None)
+    assert text == reply(pair, ())[0]
+    (failure,) = rounds[-1].failures
+    assert failure.drafter == drafter
+    assert "does not hand over hidden states" in failure.message
+    with pytest.raises(DrafterUnavailableError, match="does not hand over hidden states"):
+        reply(pair, (drafter,))
+    pair.close()
+    hidden_functions.cache_clear()
+
+
+def test_a_long_conversation_that_was_kept_goes_on_with_its_head(
+    files: dict[str, LoadOptions], drafter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target's cache comes from the disk; the head begins with what is evaluated next."""
+    monkeypatch.setattr("localspec.runtime.loaded_pair._WORTH_S", 0.0)
+
+    options = replace(files[drafter], keep_caches=True)
+    prompt = "".join(f"{n} " for n in range(70))
+    pair = open_pair(options, Cancellation())
+    alone = reply(pair, (), prompt)[0]
+    pair.close()
+    pair = open_pair(options, Cancellation())
+    events = list(pair.reply(prompt, ReplyOptions(sampling=GREEDY, max_tokens=24, spec=(drafter,), depth=3)))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.timings.cache_n > 64
+    assert finished.text == alone
+    assert any(isinstance(event, Round) and event.depth for event in events)
+    pair.close()
