@@ -17,6 +17,7 @@ from localspec.cli.pull import pull
 from localspec.cli.scan import scan
 from localspec.cli.services import Services
 from localspec.cli.tables import AMBER, DIM, GREEN, RED, Column, coloured, fitted, named, paragraph, width
+from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs import Pair, PairDescription, describe_all, load_catalogue
 from localspec.models.pairs.state import MISSING, disk_bytes, pair_verdict
 from localspec.runtime.figures import size
@@ -84,9 +85,7 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
     print(visible_line(described.title))
     print("\n".join(named([*facts(described), *_sampling(pair)])))
     if verdict is not None:
-        sentences = (
-            [verdict.reason] if verdict.reason else ["target and draft have the same vocabulary", *verdict.warnings]
-        )
+        sentences = [verdict.reason] if verdict.reason else [_match(pair), *verdict.warnings]
         print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))
 
 
@@ -131,6 +130,12 @@ def _colour(pair: PairDescription) -> str | None:
     if pair.state == MISSING:
         return DIM
     return _COLOURS.get(pair.fit.colour) if pair.fit else None
+
+
+def _match(pair: Pair) -> str:
+    if pair.drafter == DRAFT:
+        return "target and draft have the same vocabulary"
+    return "the head was made for such a target" if pair.draft else "the target has its MTP layers"
 
 
 def _sampling(pair: Pair) -> list[tuple[str, str]]:

@@ -123,13 +123,8 @@ def add_key(source: Path, path: Path, key: str, text: str) -> None:
 def test_a_pair_is_added_with_the_kind_of_its_drafter(
     localspec: Localspec, folder: Path, files: Sequence[str], drafter: str
 ) -> None:
-    named = [
-        each
-        for option, name in zip(("--target", "--draft"), files, strict=False)
-        for each in (option, folder / f"{name}.gguf")
-    ]
 
-    done = localspec("pairs", "add", *named, "--id", "mine")
+    done = localspec("pairs", "add", *named(folder, files), "--id", "mine")
 
     assert done.code == 0, done.err
     pair = load_catalogue().find("mine")
@@ -170,14 +165,9 @@ def test_a_scan_pairs_heads_with_the_targets_they_are_for_alone(localspec: Local
 def test_a_drafter_that_the_files_do_not_bring_is_refused_before_they_are_loaded(
     localspec: Localspec, folder: Path, spec: str, files: Sequence[str], said: str
 ) -> None:
-    named = [
-        each
-        for option, name in zip(("--target", "--draft"), files, strict=False)
-        for each in (option, folder / f"{name}.gguf")
-    ]
     world = FakeWorld()
 
-    done = localspec("run", "hello", *named, "--spec", spec, world=world)
+    done = localspec("run", "hello", *named(folder, files), "--spec", spec, world=world)
 
     assert done.code == (2 if said else 0)
     assert said in done.err
@@ -205,3 +195,25 @@ def test_a_loaded_pair_tells_what_drafts_and_is_measured_with_it(
         assert set(pair.info.drafters) == set(drafters)
         assert decode_answer(encode(Loaded(pair.info))) == Loaded(pair.info)
         _forget(pair)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (("target", "eagle3"), "the head was made for such a target"),
+        (("mtp",), "the target has its MTP layers"),
+        (("mtp", "target"), "target and draft have the same vocabulary"),
+    ],
+)
+def test_the_description_of_a_pair_says_what_fits(
+    localspec: Localspec, folder: Path, files: Sequence[str], said: str
+) -> None:
+    localspec("pairs", "add", *named(folder, files), "--id", "mine")
+
+    assert said in localspec("pairs", "info", "mine").out
+
+
+def named(folder: Path, files: Sequence[str]) -> list[str | Path]:
+    """The options that name a target and, if there is a second file, a draft."""
+    pairs = zip(("--target", "--draft"), files, strict=False)
+    return [each for option, name in pairs for each in (option, folder / f"{name}.gguf")]
