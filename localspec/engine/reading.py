@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from localspec.engine.costs import Costs
@@ -23,17 +24,19 @@ _PRIOR_LENGTHS = (4, 32, 64, 128, 256, 512, 1024)
 _PRIOR_REPLIES = 3.0
 _LENGTHS_N = 64
 """Replies whose lengths are remembered."""
-_PRIOR_RATE = 0.7
-"""The rate of acceptance to assume for a drafter that has not proposed yet."""
+_PRIOR_RATE, _HOPED_RATE = 0.8, 0.95
+"""Rates of acceptance: the one to assume for a drafter that has not proposed yet, and the best to be hoped for."""
+_LEAST_HOPE = 0.1
+"""A gain to be hoped for whatever prices say: they may have been measured at a bad moment."""
 _PRIOR_TOKENS, _MEMORY_TOKENS = 96.0, 2000.0
-"""Tokens that the prior of a gain weighs as much as, and tokens that are remembered."""
+"""The weight of a gain's prior, and of what is remembered, in tokens."""
 _PAID = 0.5
 """The share of an expected gain that may be paid for it."""
 _FREE = 1 / 80
 """The share of a reply's time so far that reading may take on hope alone: so much is never missed."""
 _WORST_SAVED = 2.0
 """The most plain tokens' time that a round may have lost: whatever takes longer was another program."""
-_FEWEST_N = 48
+_FEWEST_N = 96
 """Fewer latest tokens are not worth beginning with."""
 _PIECE_N, _PIECE_ROUNDS = 32, 4
 """Tokens that are read between two rounds: at least, and for the time of so many plain rounds."""
@@ -87,7 +90,7 @@ class ReplyLengths:
 
     def outlook(self, written_n: int, room: int) -> Outlook:
         """The rest of a reply that goes on after ``written_n`` tokens and may have ``room`` more."""
-        tokens, secure, going, at = 0.0, float("inf"), 1.0, written_n
+        tokens, secure, going, at = 0.0, inf, 1.0, written_n
         # No known reply was longer than the last of them: then as many tokens again are expected.
         end = written_n + min(room, max(written_n, _PRIOR_LENGTHS[0]))
         for length, hazard in self._ends(written_n):
@@ -153,13 +156,16 @@ class ReadingPolicy:
     gains: dict[str, Gain] = field(default_factory=dict)
     _ready: set[str] = field(default_factory=set)
     """Drafters whose models have read the text of this reply; their queries pay for what is added."""
+    _begun: set[str] = field(default_factory=set)
+    """Drafters whose models have read a piece of it."""
     _behind: dict[str, str] = field(default_factory=dict)
-    """The others, with the reason."""
+    """Those that are not ready, with the reason."""
     _spent_s: float = 0.0
 
     def begin(self) -> None:
         """Start a reply."""
         self._ready.clear()
+        self._begun.clear()
         self._behind.clear()
         self._spent_s = 0.0
 
@@ -186,6 +192,7 @@ class ReadingPolicy:
             self._behind.pop(name, None)
             self._ready.add(name)
         else:
+            self._begun.add(name)
             self._behind[name] = f"{name} is reading the text"
         return Reading(n, goal_n if goal_n < unread.tokens_n else None)
 
@@ -208,7 +215,10 @@ class ReadingPolicy:
         """The number of tokens worth reading: all, as many of the latest as may be paid for, or 0."""
         gain = self._gain(unread.drafter)
         free_s = _FREE * unread.so_far_s - self._spent_s
-        paid_s = affordable_s(outlook, gain.share, max(gain.share, gain.prior), self.costs.plain_s, free_s)
+        if unread.drafter in self._begun:
+            free_s = inf  # what was begun is not left unfinished while it may still pay
+        hope = max(gain.share, assumed_gain(self.costs, unread.drafter, _HOPED_RATE), _LEAST_HOPE)
+        paid_s = affordable_s(outlook, gain.share, hope, self.costs.plain_s, free_s)
         if self.costs.query_s(unread.drafter, unread.tokens_n) <= paid_s:
             return unread.tokens_n
         latest_n = self.costs.readable_n(unread.drafter, paid_s)
@@ -246,11 +256,11 @@ class ReadingPolicy:
             self.gains[name] = Gain(assumed_gain(self.costs, name), tokens, saved)
 
 
-def assumed_gain(costs: Costs, drafter: str) -> float:
-    """The share of plain decoding's time that a drafter is assumed to save at these prices, before it has proposed."""
+def assumed_gain(costs: Costs, drafter: str, rate: float = _PRIOR_RATE) -> float:
+    """The share of plain decoding's time that a drafter saves at these prices if so many proposals are accepted."""
     best, tokens, spent_s = 1.0, 1.0, 0.0
     for depth in range(1, costs.largest):
-        tokens += _PRIOR_RATE**depth
+        tokens += rate**depth
         spent_s += costs.further_s(drafter) if spent_s else costs.query_s(drafter, 1)
         best = max(best, tokens * costs.plain_s / (spent_s + costs.round_s(depth + 1)))
     return 1 - 1 / best

@@ -113,7 +113,7 @@ def test_a_short_reply_to_a_long_prompt_is_written_without_the_draft(prompt_n: i
     assert play.read_n == 0
 
 
-@pytest.mark.parametrize(("prompt_n", "within"), [(20, 8), (200, 16), (2000, 16), (6000, 48)])
+@pytest.mark.parametrize(("prompt_n", "within"), [(20, 8), (200, 16), (2000, 16), (6000, 24)])
 def test_a_long_reply_is_soon_written_with_the_draft(prompt_n: int, within: int) -> None:
     play = Play(bench_policy(), 0.35)
     play.run(prompt_n, 1000, 4000)
@@ -126,7 +126,7 @@ def test_a_draft_that_never_gains_is_read_for_less_and_less() -> None:
     policy = bench_policy()
     plays = [Play(policy, 0.0) for _ in range(40)]
     speeds = [play.run(200, 200, 4000) for play in plays]
-    assert min(speeds[20:]) > 0.985 > speeds[0]
+    assert min(speeds[20:]) > 0.985 > min(speeds[:5])
 
 
 def test_where_reading_is_cheap_all_is_read_at_once() -> None:
@@ -182,11 +182,19 @@ def test_a_draft_that_did_not_gain_is_tried_for_the_share_that_may_be_lost() -> 
     assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)) == Reading()
 
 
+def test_prices_that_allow_no_gain_are_not_believed_for_ever() -> None:
+    """A busy machine may have measured them; the share that may be lost is spent on finding out."""
+    policy = ReadingPolicy(Costs({1: 0.02, 2: 0.2, 16: 2.0}, {"draft": QueryCost(0.002, 0.001)}))
+    assert assumed_gain(policy.costs, "draft", 0.99) == 0.0
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == Reading()
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 8.0)).tokens_n
+
+
 def test_why_a_draft_was_not_asked_is_said_in_seconds() -> None:
     policy = bench_policy()
     policy.begin()
     policy.read(Unread("draft", 2000, False, 1, 4, 34.0))
-    assert policy.put_off("draft") == "draft has not read the text: 2000 tokens take 3.2 s, to gain some 0.021 s"
+    assert policy.put_off("draft") == "draft has not read the text: 2000 tokens take 3.2 s, to gain some 0.029 s"
 
 
 class TestReplyLengths:
@@ -284,7 +292,7 @@ class SkippingTable(TableModel):
         return TableModel.logits(self, self.window.of(context), last)
 
 
-PROMPT = [n * n % 11 for n in range(400)]
+PROMPT = [n * n % 11 for n in range(1200)]
 
 
 class TestReplies:
@@ -323,14 +331,14 @@ class TestReplies:
 
     def test_a_dear_draft_reads_the_beginning_and_the_end(self) -> None:
         draft = self.draft()
-        rounds = self.reply(draft, PROMPT, 400, self.policy(0.12))
+        rounds = self.reply(draft, PROMPT, 400, self.policy(0.1))
         text = [*PROMPT, *[token.id for round_ in rounds for token in round_.tokens]]
         assert draft.window.left_out_n(text) > 200
         assert any(round_.depth for round_ in rounds)
 
     def test_a_follow_up_goes_on_with_what_was_read(self) -> None:
         """However little that is of the conversation: what was left out stays out."""
-        draft, policy = self.draft(), self.policy(0.12)
+        draft, policy = self.draft(), self.policy(0.1)
         rounds = self.reply(draft, PROMPT, 400, policy)
         text = [*PROMPT, *[token.id for round_ in rounds for token in round_.tokens], 5, 6, 7]
         left_out_n, evaluated_n = draft.window.left_out_n(text), draft.evaluated_n
@@ -339,12 +347,13 @@ class TestReplies:
         assert draft.window.left_out_n(text) == left_out_n
         committed_n = sum(len(round_.tokens) for round_ in more)
         refused_n = sum(len(round_.rejected) + len(round_.ignored) for round_ in more)
-        assert draft.evaluated_n - evaluated_n <= committed_n + refused_n + 16
+        # And what it had not been asked about at the end of the reply before.
+        assert draft.evaluated_n - evaluated_n <= committed_n + refused_n + 64
 
     def test_a_fixed_depth_reads_all_with_the_target(self) -> None:
         draft = self.draft()
         rounds = self.reply(draft, PROMPT, 8, FixedDepth(3))
-        assert draft.calls[:2] == [(256, 0), (399, 0)]
+        assert draft.calls[:2] == [(256, 0), (512, 0)]
         assert rounds[0].depth == 3
 
     def test_at_depth_0_a_draft_reads_nothing(self) -> None:
