@@ -69,7 +69,7 @@ class Comparison:
         for prompt in prompts:
             self.server.ready()
             case = Case(prompt, _SAMPLING, 0, self.max_tokens)
-            tokens = self._text_of(self.server.run(case).tokens)
+            tokens = self._text_of(self.server.tokens(case))
             theirs = server_counted(tokens, self.server.stream(case))
             ours = own_counted(self._own_events(prompt, tokens[0]), tokens[0], self._text_of)
             yield Compared(prompt.name, ours, theirs, self._parted(prompt, ours, theirs))

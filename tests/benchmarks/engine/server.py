@@ -247,9 +247,18 @@ class ServerContestant:
             draft_n_accepted=timings.get("draft_n_accepted", 0),
         )
 
+    def tokens(self, case: Case) -> list[int]:
+        """The reply, unmeasured."""
+        tokens: list[int] = self.pool.get(self.config).complete(case.prompt.tokens, _request(case))["tokens"]
+        return tokens
+
     def stream(self, case: Case) -> Iterator[dict[str, Any]]:
-        """The answers as they come, unmeasured."""
-        return self.pool.get(self.config).stream(case.prompt.tokens, _request(case))
+        """The answers as they come, unmeasured, from a prompt that is read anew.
+
+        From a cached one, MTP layers read its last token again with the hidden row of that token in place of the one
+        before it.
+        """
+        return self.pool.get(self.config).stream(case.prompt.tokens, {**_request(case), "cache_prompt": False})
 
 
 def _request(case: Case) -> dict[str, Any]:
