@@ -67,10 +67,10 @@ class Comparison:
     def of(self, prompts: Iterable[Ready]) -> Iterator[Compared]:
         """Every prompt at temperature 0."""
         for prompt in prompts:
-            self.server.ready()
             case = Case(prompt, _SAMPLING, 0, self.max_tokens)
+            answers = list(self.server.stream(case))
             tokens = self._text_of(self.server.tokens(case))
-            theirs = server_counted(tokens, self.server.stream(case))
+            theirs = server_counted(tokens, answers)
             ours = own_counted(self._own_events(prompt, tokens[0]), tokens[0], self._text_of)
             yield Compared(prompt.name, ours, theirs, self._parted(prompt, ours, theirs))
 

@@ -200,6 +200,11 @@ class ServerPool:
         self._servers.move_to_end(config)
         return self._servers[config]
 
+    def stop(self, config: ServerConfig) -> None:
+        """End the server of this configuration, if it runs."""
+        if config in self._servers:
+            self._servers.pop(config).close()
+
     def close(self) -> None:
         for server in self._servers.values():
             server.close()
@@ -253,12 +258,12 @@ class ServerContestant:
         return tokens
 
     def stream(self, case: Case) -> Iterator[dict[str, Any]]:
-        """The answers as they come, unmeasured, from a prompt that is read anew.
+        """The answers as they come, unmeasured, of a server without earlier requests.
 
-        From a cached one, MTP layers read its last token again with the hidden row of that token in place of the one
-        before it.
+        MTP layers keep the last hidden row of the request before, and read it beside the next one's first token.
         """
-        return self.pool.get(self.config).stream(case.prompt.tokens, {**_request(case), "cache_prompt": False})
+        self.pool.stop(self.config)
+        return self.pool.get(self.config).stream(case.prompt.tokens, _request(case))
 
 
 def _request(case: Case) -> dict[str, Any]:
