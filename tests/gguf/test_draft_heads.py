@@ -54,7 +54,6 @@ def test_the_kind_of_a_draft_file_is_known(file: GgufHeader, kind: str, words: s
         (1, nextn(5, names=("eh_proj", "enorm")), 0),
         (0, nextn(5), 0),
         (6, nextn(*range(6)), 0),  # nothing would be left of the model
-        (2**31, nextn(5), 0),
     ],
 )
 def test_mtp_layers_count_when_they_are_announced_and_there(

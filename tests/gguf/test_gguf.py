@@ -336,6 +336,9 @@ DEADLY: dict[str, dict[str, gf.Plain]] = {
     "not those of its tokenizer": {"tokenizer.ggml.model": "llama"},
     "uses 0 of 8 experts": {"llama.expert_count": 8},
     "uses 3 of 2 experts": {"llama.expert_count": 2, "llama.expert_used_count": 3},
+    "has 0 layers": {"llama.block_count": 0},
+    "has 513 layers": {"llama.block_count": 513},
+    "announces 5 MTP layers among 4": {"llama.nextn_predict_layers": 5},
 }
 
 
