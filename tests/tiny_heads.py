@@ -73,6 +73,8 @@ class TinyHead:
     markov_rank: int = 0
     confidence: bool = False
     n_layers: int = 1
+    rope_sections: Sequence[int] | None = None
+    """For a target with multimodal positions, whose drafts have them too."""
     seed: int = 1
 
 
@@ -142,6 +144,8 @@ def _describe(writer: gguf.GGUFWriter, head: TinyHead) -> None:
     writer.add_value_length(HEAD_WIDTH)
     writer.add_rope_dimension_count(HEAD_WIDTH)
     writer.add_vocab_size(head.n_vocab)
+    if head.rope_sections is not None:
+        writer.add_rope_dimension_sections(list(head.rope_sections))
     if head.target_layers is not None:
         writer.add_array(f"{kind}.target_layers", list(head.target_layers))
     if kind == "eagle3":

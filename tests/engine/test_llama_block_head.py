@@ -41,6 +41,7 @@ KINDS = {
     "part": TinyHead("dflash", part=(3, *FAVOURED, 97), own_output=True),
     "dspark": TinyHead("dflash", markov_rank=8, confidence=True),
     "dspark with an anchor": TinyHead("dflash", markov_rank=8, sample_from_anchor=False),
+    "multimodal positions": TinyHead("dflash", rope_sections=(16, 0, 0, 0)),
 }
 
 
@@ -78,10 +79,10 @@ class Pair:
         self.target.close()
 
 
-def opened(folder: Path, kind: TinyHead) -> Pair:
+def opened(folder: Path, kind: TinyHead, architecture: str = "llama") -> Pair:
     target_path = folder / "target.gguf"
     if not target_path.exists():
-        write_tiny(target_path, "llama", spoil=favour_few)
+        write_tiny(target_path, architecture, spoil=favour_few)
     path = folder / "head.gguf"
     if not path.exists():
         write_head(path, kind)
@@ -131,7 +132,7 @@ class Loop:
         if rows is not None:
             rows = np.ascontiguousarray(rows, np.float32)
             batch.embd = rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
-        batch.pos = (ctypes.c_int32 * n)(*range(at, at + n))
+        batch.pos = (ctypes.c_int32 * (4 * n))(*[*range(at, at + n)] * 3)  # rows may have four positions each
         batch.logits = (ctypes.c_int8 * n)(*[scored] * n)
         self.kept.append((batch, rows))
         return batch
@@ -171,10 +172,22 @@ def test_a_block_is_what_a_loop_of_our_own_computes(pair: Pair, n: int) -> None:
 
 def test_a_block_is_the_same_as_after_a_fresh_start(pair: Pair) -> None:
     """Through verifications that refuse some, edits, and long pieces: no row is stale, and none is missing."""
+    assert_same_as_fresh(pair, 25)
+
+
+def test_a_target_that_takes_back_a_state_leaves_no_stale_row_either(tmp_path: Path) -> None:
+    """It reads some tokens again, whose rows are taken again."""
+    kind = TinyHead("dflash", rope_sections=(16, 0, 0, 0))
+    with opened(tmp_path, kind, "qwen35") as pair:
+        assert pair.target.replay_n
+        assert_same_as_fresh(pair, 15)
+
+
+def assert_same_as_fresh(pair: Pair, rounds_n: int) -> None:
     chance, model = random.Random(2), BlockModel(pair.inputs)
     text = tokens(chance, 90)
     pair.target.logits(text[:-1], 0)
-    for _ in range(25):
+    for _ in range(rounds_n):
         n = chance.randint(1, pair.head.block_n)
         assert_close(copied(model.block(text, n)), pair.fresh(text, n))
         proposals = tokens(chance, chance.randint(0, 6))
