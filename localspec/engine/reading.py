@@ -38,6 +38,8 @@ _WORST_SAVED = 2.0
 """The most plain tokens' time that a round may have lost: whatever takes longer was another program."""
 _FEWEST_N = 96
 """Fewer latest tokens are not worth beginning with."""
+_ENOUGH_N = 256
+"""So many are nearly as good as all; more are read where that takes no more than the share that may be lost."""
 _PIECE_N, _PIECE_ROUNDS = 32, 4
 """Tokens that are read between two rounds: at least, and for the time of so many plain rounds."""
 
@@ -213,17 +215,18 @@ class ReadingPolicy:
 
     def _goal_n(self, unread: Unread, outlook: Outlook) -> int:
         """The number of tokens worth reading: all, as many of the latest as may be paid for, or 0."""
-        gain = self._gain(unread.drafter)
-        free_s = _FREE * unread.so_far_s - self._spent_s
-        if unread.drafter in self._begun:
-            free_s = inf  # what was begun is not left unfinished while it may still pay
-        hope = max(gain.share, assumed_gain(self.costs, unread.drafter, _HOPED_RATE), _LEAST_HOPE)
+        name, gain = unread.drafter, self._gain(unread.drafter)
+        begun = name in self._begun
+        # What was begun is finished while it may still pay.
+        free_s = inf if begun else _FREE * unread.so_far_s - self._spent_s
+        hope = max(gain.share, assumed_gain(self.costs, name, _HOPED_RATE), _LEAST_HOPE)
         paid_s = affordable_s(outlook, gain.share, hope, self.costs.plain_s, free_s)
-        if self.costs.query_s(unread.drafter, unread.tokens_n) <= paid_s:
+        if unread.can_skip and unread.tokens_n > 2 * _ENOUGH_N:
+            paid_s = min(paid_s, max(free_s, self.costs.query_s(name, _ENOUGH_N)))
+        if self.costs.query_s(name, unread.tokens_n) <= paid_s:
             return unread.tokens_n
-        latest_n = self.costs.readable_n(unread.drafter, paid_s)
-        # What was begun is not thrown away for a window that is hardly smaller.
-        return latest_n if unread.can_skip and _FEWEST_N <= latest_n <= unread.tokens_n / 2 else 0
+        latest_n = min(self.costs.readable_n(name, paid_s), unread.tokens_n // 2)
+        return latest_n if unread.can_skip and not begun and latest_n >= _FEWEST_N else 0
 
     def _too_dear(self, unread: Unread, outlook: Outlook) -> str:
         name, gain = unread.drafter, self._gain(unread.drafter)

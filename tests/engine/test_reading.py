@@ -130,9 +130,9 @@ def test_a_draft_that_never_gains_is_read_for_less_and_less() -> None:
 
 
 def test_where_reading_is_cheap_all_is_read_at_once() -> None:
-    """On a GPU a prompt of 2,000 tokens takes a small draft no longer than two of the target's."""
-    costs = Costs({1: 0.02, 16: 0.024}, {"draft": QueryCost(0.002, 0.00002)})
-    reading = ReadingPolicy(costs).read(Unread("draft", 2000, True, 1, 4000, 0.3))
+    """On a GPU a prompt of 2,000 tokens takes a small draft no longer than half a token of the target."""
+    costs = Costs({1: 0.02, 16: 0.024}, {"draft": QueryCost(0.002, 0.000004)})
+    reading = ReadingPolicy(costs).read(Unread("draft", 2000, True, 1, 4000, 1.0))
     assert reading == Reading(2000, None)
 
 
@@ -162,12 +162,14 @@ def test_a_window_is_read_in_pieces_and_not_begun_anew() -> None:
     assert len(pieces) > 2
 
 
-def test_what_was_begun_is_not_thrown_away_for_little() -> None:
-    """Where a little more is unread than may be paid for, it waits; only far more is left out."""
-    latest_n = bench_policy().read(Unread("draft", 2000, True, 8, 4000, 3.0)).latest_n
-    assert latest_n is not None
-    assert bench_policy().read(Unread("draft", latest_n * 3 // 2, True, 8, 4000, 3.0)) == Reading()
-    assert bench_policy().read(Unread("draft", latest_n * 5 // 2, True, 8, 4000, 3.0)).latest_n == latest_n
+@pytest.mark.parametrize(("unread_n", "so_far_s", "latest_n"), [(500, 8.0, None), (2000, 8.0, 256), (2000, 80.0, 625)])
+def test_no_more_is_read_than_is_enough(unread_n: int, so_far_s: float, latest_n: int | None) -> None:
+    """Whatever it may bring: 256 tokens, or what costs no more than the share of time that may be lost."""
+    policy = bench_policy()
+    policy.gains["draft"] = Gain(0.25, tokens=2000.0, saved=1400.0)
+    for _ in range(64):
+        policy.lengths.add(1000, ended=True)
+    assert policy.read(Unread("draft", unread_n, True, 1, 4000, so_far_s)).latest_n == pytest.approx(latest_n, abs=2)
 
 
 def test_a_draft_that_did_not_gain_is_tried_for_the_share_that_may_be_lost() -> None:
@@ -325,8 +327,8 @@ class TestReplies:
 
     def test_then_the_draft_reads_and_is_asked(self) -> None:
         draft = self.draft()
-        rounds = self.reply(draft, PROMPT, 60, self.policy(0.001))
-        assert draft.calls[0] == (len(PROMPT), 0)
+        rounds = self.reply(draft, PROMPT[:400], 60, self.policy(0.001))
+        assert draft.calls[0] == (400, 0)
         assert rounds[1].depth > 0
 
     def test_a_dear_draft_reads_the_beginning_and_the_end(self) -> None:
