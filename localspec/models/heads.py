@@ -163,6 +163,17 @@ def _right_draft_tokens(target: GgufHeader, head: GgufHeader) -> str:
     return "" if len(set(tokens)) == len(tokens) else "it lists a token twice among those that it can propose"
 
 
+def _right_rotation(target: GgufHeader, head: GgufHeader) -> str:
+    """Check the numbers of a key that are rotated by its position: llama.cpp hangs with 0, and aborts with others."""
+    key = f"{head.architecture}.rope.dimension_count"
+    width = _number(head, "attention.key_length")
+    width = width or _number(head, "embedding_length") // max(1, _number(head, "attention.head_count"))
+    n = head.integer(key)
+    if n is None or (0 < n <= width and n % 2 == 0):
+        return ""
+    return f"it rotates {n:,} numbers of keys that are {width:,} wide"
+
+
 def _one_layer(target: GgufHeader, head: GgufHeader) -> str:
     n = head.block_count or 0
     return "" if n == 1 else f"it has {n} layers, and an EAGLE-3 head has one"
@@ -210,7 +221,14 @@ def _of_same_model(target: GgufHeader, head: GgufHeader) -> str:
     return mtp_fault([head])
 
 
-_FEATURES = (_gives_hidden, _same_width, _right_layers, _same_vocabulary_size, _right_draft_tokens)
+_FEATURES = (
+    _gives_hidden,
+    _same_width,
+    _right_layers,
+    _same_vocabulary_size,
+    _right_draft_tokens,
+    _right_rotation,
+)
 _RULES: dict[str, tuple[Callable[[GgufHeader, GgufHeader], str], ...]] = {
     EAGLE3: (*_FEATURES, _one_layer),
     DFLASH: (*_FEATURES, _not_dflash2, _right_block),

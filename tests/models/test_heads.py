@@ -99,6 +99,20 @@ def test_a_head_of_another_target_is_refused(target: GgufHeader, head: TinyHead,
     assert caught.value.exit_code == 6
 
 
+@pytest.mark.parametrize("n", [0, 33, 64])
+@pytest.mark.parametrize("kind", [EAGLE3, DFLASH])
+def test_a_head_that_rotates_its_keys_wrongly_is_refused(
+    target: GgufHeader, kind: TinyHead, n: int, tmp_path: Path
+) -> None:
+    """llama.cpp never ends, or ends the process."""
+    head = head_file(tmp_path, kind)
+    metadata = {**head.metadata, f"{head.architecture}.rope.dimension_count": n}
+
+    reason = judge_match(target, replace(head, metadata=metadata)).reason
+
+    assert reason == f"it rotates {n} numbers of keys that are 32 wide"
+
+
 @pytest.mark.parametrize("kind", [EAGLE3, DFLASH])
 def test_a_head_with_another_token_is_refused_by_its_text(target: GgufHeader, kind: TinyHead, tmp_path: Path) -> None:
     head = head_file(tmp_path, kind)
