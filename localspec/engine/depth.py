@@ -71,7 +71,7 @@ class FixedDepth:
         """Nothing to learn."""
 
     def plan(self, room: int) -> Plan:
-        return _FixedPlan(min(self.value, room))
+        return _FixedPlan(min(self.value, room), self.value)
 
     def explain(self) -> str:
         return ""
@@ -90,6 +90,8 @@ class _FixedPlan:
     """Queries every drafter, until the depth is reached."""
 
     limit: int
+    depth: int
+    """The size of blocks too, also where a reply has less room: how many places a block has changes what it guesses."""
 
     def should_query(self, drafter: str, lag: int, best: float) -> bool:
         return True
@@ -101,7 +103,7 @@ class _FixedPlan:
         return True
 
     def block(self, drafter: str) -> int:
-        return self.limit
+        return self.depth
 
     def queried(self, query: DrafterQuery) -> None:
         """Nothing to learn."""

@@ -305,6 +305,15 @@ def test_a_round_asks_for_as_large_a_block_as_the_plan_wants() -> None:
     assert [(query.drafter, query.lag, query.proposals_n) for query in told] == [("dflash", 4, 3)]
 
 
+def test_at_a_fixed_depth_a_block_is_as_large_to_the_last() -> None:
+    """Where a reply has room for fewer tokens too: the places after a proposal change what is guessed for it."""
+    target, head = HiddenTarget(ExactModel(VOCAB)), FakeBlockHead(VOCAB)
+    request = loop.Request(PROMPT, ExactSampler(), SeededRng(5), FixedDepth(3), max_tokens=12)
+    rounds = [e for e in loop.generate(target, [dflash(target, head)], request, Cancellation()) if isinstance(e, Round)]
+    assert set(head.guessed) == {3}
+    assert len(rounds[-1].tokens) + len(rounds[-1].rejected) <= 4
+
+
 def test_a_prompt_is_read_with_the_rows_there_are() -> None:
     """Piece by piece, as the target reads it."""
     target, head = HiddenTarget(ExactModel(VOCAB), kept_n=5), FakeBlockHead(VOCAB)

@@ -242,6 +242,7 @@ def test_the_first_layers_rows_are_the_tokens_embeddings(tmp_path: Path) -> None
             text = tokens(random.Random(4), 10)
             pair.target.logits(text, 0)
             rows = pair.inputs.hidden.rows(text).rows
+            assert np.shares_memory(rows, pair.inputs.hidden.rows(text).rows), "asking for rows copies none"
         embedding = embeddings(tmp_path / "target.gguf")
         assert np.allclose(rows[:, at : at + WIDTH], embedding[text], atol=1e-5)
 

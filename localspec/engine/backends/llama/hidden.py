@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -246,7 +247,9 @@ class LayerStates:
 
     def __init__(self, keeper: HiddenKeeper, columns: Sequence[slice]) -> None:
         self._keeper = keeper
-        self._columns = columns
+        side_by_side = all(left.stop == right.start for left, right in pairwise(columns))
+        # Then rows are looked at where they are kept: thousands of them are megabytes, and are asked for in each round.
+        self._columns = [slice(columns[0].start, columns[-1].stop)] if side_by_side else columns
         self.width = sum(each.stop - each.start for each in columns)
 
     def rows(self, context: Sequence[int], start: int = 0) -> HiddenRows:
