@@ -160,7 +160,10 @@ def _snapshots(header: GgufHeader) -> int:
 
 
 def _fitting(plan: Placement, options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
-    """The plan if it fits, else one that remembers less and may have to read more again. Raises CapacityError."""
+    """The plan if it fits, else one that remembers less and may have to read more again, last one without MTP layers.
+
+    Raises CapacityError.
+    """
     room = _room(plan, options.mmap is not False and not options.mlock, memory())
 
     def wanted(plan: Placement) -> list[Wanted]:
@@ -171,13 +174,14 @@ def _fitting(plan: Placement, options: LoadOptions, target: GgufHeader, draft: G
         ]
 
     smallest = _smaller(plan, snapshots=0)
-    for candidate in (plan, _smaller(plan, snapshots=plan.target.snapshots), smallest):
+    without_mtp = replace(smallest, target=replace(smallest.target, mtp=False))
+    for candidate in (plan, _smaller(plan, snapshots=plan.target.snapshots), smallest, without_mtp):
         if fits(wanted(candidate), room):
             # Copies of mapped weights would have to be free memory like all else.
             copied = fits(wanted(candidate), replace(room, mapped=False))
             return candidate if copied else _without_copies(candidate)
-    check_fits(wanted(smallest), room)
-    return smallest
+    check_fits(wanted(without_mtp), room)
+    return without_mtp
 
 
 def _smaller(plan: Placement, snapshots: int) -> Placement:

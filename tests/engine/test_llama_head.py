@@ -134,6 +134,16 @@ def opened(files: dict[str, Files], request: pytest.FixtureRequest) -> Iterator[
     opened.close()
 
 
+def test_a_hybrid_that_keeps_snapshots_takes_refused_proposals_back(files: dict[str, Files]) -> None:
+    """Without reading them again, and so do the rows of its hidden states."""
+    opened = Opened(files["qwen35"], snapshots=8)
+    assert opened.target.rollback == "cheap"
+    for depth, prompt in enumerate(prompts(20, seed=6)):
+        rounds = opened.reply(prompt, 1 + depth % 6)
+        opened.assert_says(prompt, tokens_of(rounds))
+    opened.close()
+
+
 def tokens_of(rounds: Sequence[Round]) -> list[int]:
     assert not any(round_.failures for round_ in rounds)
     return [token.id for round_ in rounds for token in round_.tokens]

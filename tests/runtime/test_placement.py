@@ -18,6 +18,7 @@ from localspec.runtime.options import LoadOptions
 from localspec.runtime.placement import SNAPSHOTS_N, Placement, place_models
 from tests.builtin import DRAFT, TARGET
 from tests.gguf_files import model, write
+from tests.tiny_heads import write_mtp_target
 from tests.tiny_models import write_tiny
 
 CUDA = Device("CUDA0", "NVIDIA H200", 1, 10**12, integrated=False)
@@ -199,6 +200,22 @@ class TestRefusals:
             "localspec.runtime.placement.memory", lambda: MachineMemory(10**9, without.cache + without.compute)
         )
         assert plan(hybrid, None, n_ctx=256).target.snapshots == 0
+
+    def test_mtp_layers_are_given_up_before_a_target_is_refused(
+        self, tmp_path: Path, devices: list[Device], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """They are loaded wherever there is room, with a context of their own."""
+        file = write_mtp_target(tmp_path / "glm4moe.gguf")
+        made = plan(file, None, n_ctx=256)
+        assert made.mtp is not None
+        assert (made.target.mtp, made.mtp.path, made.mtp.n_ctx) == (True, file, 256)
+        shape = ContextShape(256, flash_attn=False, max_outputs=MAX_DEPTH + 1)
+        without = Wanted([read_header(file)], shape).footprint.ram
+        monkeypatch.setattr(
+            "localspec.runtime.placement.memory", lambda: MachineMemory(10**9, without.cache + without.compute)
+        )
+        made = plan(file, None, n_ctx=256)
+        assert (made.target.mtp, made.mtp) == (False, None)
 
     def test_weights_that_are_mapped_for_want_of_memory_are_not_copied(
         self, devices: list[Device], monkeypatch: pytest.MonkeyPatch
