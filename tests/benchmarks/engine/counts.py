@@ -65,11 +65,13 @@ class Comparison:
     max_tokens: int
 
     def of(self, prompts: Iterable[Ready]) -> Iterator[Compared]:
-        """Every prompt at temperature 0."""
+        """Every prompt at temperature 0, but for those that the target answers with nothing."""
         for prompt in prompts:
             case = Case(prompt, _SAMPLING, 0, self.max_tokens)
             answers = list(self.server.stream(case))
             tokens = self._text_of(self.server.tokens(case))
+            if not tokens:
+                continue
             theirs = server_counted(tokens, answers)
             ours = own_counted(self._own_events(prompt, tokens[0]), tokens[0], self._text_of)
             yield Compared(prompt.name, ours, theirs, self._parted(prompt, ours, theirs))
