@@ -33,7 +33,7 @@ _PRIOR_TOKENS, _MEMORY_TOKENS = 96.0, 2000.0
 _PAID = 0.5
 """The share of an expected gain that may be paid for it."""
 _FREE = 1 / 80
-"""The share of a reply's time so far that reading may take on hope alone: so much is never missed."""
+"""The share of a reply's time so far that reading may take on hope alone, or one plain round: so much is not missed."""
 _WORST_SAVED = 2.0
 """The most plain tokens' time that a round may have lost: whatever takes longer was another program."""
 _FEWEST_N = 96
@@ -218,7 +218,7 @@ class ReadingPolicy:
         name, gain = unread.drafter, self._gain(unread.drafter)
         begun = name in self._begun
         # What was begun is finished while it may still pay.
-        free_s = inf if begun else _FREE * unread.so_far_s - self._spent_s
+        free_s = inf if begun else max(_FREE * unread.so_far_s, self.costs.plain_s) - self._spent_s
         hope = max(gain.share, assumed_gain(self.costs, name, _HOPED_RATE), _LEAST_HOPE)
         paid_s = affordable_s(outlook, gain.share, hope, self.costs.plain_s, free_s)
         if unread.can_skip and unread.tokens_n > 2 * _ENOUGH_N:

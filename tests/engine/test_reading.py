@@ -187,6 +187,8 @@ def test_a_draft_that_did_not_gain_is_tried_for_the_share_that_may_be_lost() -> 
 def test_prices_that_allow_no_gain_are_not_believed_for_ever() -> None:
     """A busy machine may have measured them; the share that may be lost is spent on finding out."""
     policy = ReadingPolicy(Costs({1: 0.02, 2: 0.2, 16: 2.0}, {"draft": QueryCost(0.002, 0.001)}))
+    assert policy.read(Unread("draft", 15, True, 1, 4000, 0.1)).tokens_n, "less than one plain round"
+    policy.begin()
     assert assumed_gain(policy.costs, "draft", 0.99) == 0.0
     assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == Reading()
     assert policy.read(Unread("draft", 60, True, 20, 4000, 8.0)).tokens_n
