@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localspec.base.errors import ModelFileError, PairMismatchError
 from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES, LAYER_ARCHITECTURES
-from localspec.gguf import GgufHeader, parse_header, read_header
+from localspec.gguf import GgufHeader, Value, parse_header, read_header
 from localspec.models.compatibility import check_match, check_target, judge_match
 from localspec.models.heads import can_run, file_drafters, mtp_fault
 from tests import gguf_files as gf
@@ -271,3 +274,38 @@ def test_mtp_layers_in_a_file_of_their_own_need_their_target(target: GgufHeader,
     head = network("qwen35", layers, block_count=4, nextn_predict_layers=1, embedding_length=64)
 
     assert judge_match(target, head).reason == reason
+
+
+VALUES: st.SearchStrategy[Value | None] = st.one_of(
+    st.none(),
+    st.integers(-(2**31), 2**64 - 1),
+    st.booleans(),
+    st.text(max_size=5),
+    st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4).map(lambda items: array("i", items)),
+    st.lists(st.floats(allow_nan=True), max_size=4).map(lambda items: array("d", items)),
+    st.lists(st.text(max_size=3), max_size=3).map(tuple),
+)
+
+
+@pytest.fixture(scope="module")
+def headers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GgufHeader]:
+    folder = tmp_path_factory.mktemp("heads")
+    kinds = {"eagle3": EAGLE3, "dflash": DSPARK, "part": replace(EAGLE3, part=(3, 7, 99), own_output=True)}
+    return {name: read_header(write_head(folder / f"{name}.gguf", head)) for name, head in kinds.items()}
+
+
+@given(data=st.data())
+def test_whatever_a_head_says_of_itself_it_is_judged(
+    headers: dict[str, GgufHeader], target: GgufHeader, data: st.DataObject
+) -> None:
+    """A value of another type, a missing one, one out of all bounds: a verdict comes of it, and never an error."""
+    head = headers[data.draw(st.sampled_from(sorted(headers)))]
+    keys = [key for key in head.metadata if not key.startswith("general.architecture")]
+    changed = data.draw(st.dictionaries(st.sampled_from(keys), VALUES, min_size=1, max_size=3))
+    mixed: dict[str, Value | None] = {**head.metadata, **changed}
+    metadata = {key: value for key, value in mixed.items() if value is not None}
+    kept = data.draw(st.lists(st.sampled_from(head.tensors), unique=True))
+
+    judge_match(target, replace(head, metadata=metadata))
+    judge_match(target, replace(head, metadata=metadata, tensors=tuple(kept)))
+    judge_match(replace(target, metadata={**metadata, **target.metadata}), head)
