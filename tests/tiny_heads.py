@@ -25,6 +25,7 @@ from tests.tiny_models import (
     N_CTX_TRAIN,
     N_VOCAB,
     WIDTH,
+    WINDOW,
     Shapes,
     Weights,
     add_tokenizer,
@@ -36,6 +37,7 @@ TARGET_LAYERS = (1, 2, 3)
 FAVOURED = (40, 55, 70, 85)
 MASK_TOKEN = N_VOCAB - 1
 _EXPERTS, _EXPERT_FF = 2, 32
+_ASSISTANT_WIDTH = 48
 
 
 def favour_few(name: str, values: Weights) -> None:
@@ -114,6 +116,80 @@ def write_mtp_target(
     for name, shape in _mtp_shapes(architecture, n_layers, with_tensors=with_tensors).items():
         values = weights_for(random, name, shape)
         favour_few(name, values)
+        writer.add_tensor(name, values)
+    finish(writer)
+    return path
+
+
+def write_gemma4_target(path: Path) -> Path:
+    """A target whose assistant can be written by ``write_assistant``."""
+    writer = _gemma4(path, "gemma4", WIDTH, [True, False] * 2)
+    writer.add_uint32("gemma4.embedding_length_per_layer_input", 0)
+    shapes: Shapes = {
+        "token_embd.weight": (N_VOCAB, WIDTH),
+        "output.weight": (N_VOCAB, WIDTH),
+        "output_norm.weight": (WIDTH,),
+        "rope_freqs.weight": (HEAD_WIDTH // 2,),
+    }
+    norms: Shapes = {"post_attention_norm.weight": (WIDTH,), "post_ffw_norm.weight": (WIDTH,)}
+    for i in range(4):
+        shapes |= {f"blk.{i}.{name}": shape for name, shape in (ATTENTION | HEAD_NORMS | FEED_FORWARD | norms).items()}
+    return _written(path, writer, shapes, seed=0)
+
+
+def write_assistant(path: Path) -> Path:
+    """MTP layers in a file of their own, which look into the cache of a ``write_gemma4_target``."""
+    writer = _gemma4(path, "gemma4-assistant", _ASSISTANT_WIDTH, [True, False])
+    writer.add_uint32("gemma4-assistant.embedding_length_out", WIDTH)
+    writer.add_uint32("gemma4-assistant.nextn_predict_layers", 2)
+    width, own = _ASSISTANT_WIDTH, HEADS * HEAD_WIDTH
+    shapes: Shapes = {
+        "token_embd.weight": (N_VOCAB, width),
+        "output_norm.weight": (width,),
+        "rope_freqs.weight": (HEAD_WIDTH // 2,),
+        "nextn.pre_projection.weight": (width, 2 * WIDTH),
+        "nextn.post_projection.weight": (WIDTH, width),
+    }
+    layer: Shapes = {
+        "attn_norm.weight": (width,),
+        "attn_q.weight": (own, width),
+        "attn_output.weight": (width, own),
+        "attn_q_norm.weight": (HEAD_WIDTH,),
+        "post_attention_norm.weight": (width,),
+        "layer_output_scale.weight": (1,),
+        "ffn_norm.weight": (width,),
+        "ffn_gate.weight": (FF, width),
+        "ffn_up.weight": (FF, width),
+        "ffn_down.weight": (width, FF),
+        "post_ffw_norm.weight": (width,),
+    }
+    for i in range(2):
+        shapes |= {f"blk.{i}.{name}": shape for name, shape in layer.items()}
+    return _written(path, writer, shapes, seed=1)
+
+
+def _gemma4(path: Path, architecture: str, width: int, windows: Sequence[bool]) -> gguf.GGUFWriter:
+    """A file's metadata, with the layers that see a window."""
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_name(f"tiny {architecture}")
+    _dimensions(writer, len(windows), width)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    for key in ("key_length", "value_length", "key_length_swa", "value_length_swa"):
+        writer.add_uint32(f"{architecture}.attention.{key}", HEAD_WIDTH)
+    writer.add_sliding_window(WINDOW)
+    writer.add_array(f"{architecture}.attention.sliding_window_pattern", list(windows))
+    writer.add_rope_dimension_count(HEAD_WIDTH)
+    add_tokenizer(writer)
+    return writer
+
+
+def _written(path: Path, writer: gguf.GGUFWriter, shapes: Shapes, seed: int) -> Path:
+    random = np.random.default_rng(seed)
+    for name, shape in shapes.items():
+        values = np.ones(shape, np.float32) if name == "rope_freqs.weight" else weights_for(random, name, shape)
+        # An assistant scores with its embeddings, and reads those of its target.
+        favour_few("output.weight" if seed and name == "token_embd.weight" else name, values)
         writer.add_tensor(name, values)
     finish(writer)
     return path

@@ -37,13 +37,22 @@ from localspec.engine.model import common_prefix
 from localspec.engine.sampling import Greedy
 from localspec.engine.settings import Sampling
 from tests.engine.reference import briefly
-from tests.tiny_heads import FAVOURED, TARGET_LAYERS, TinyHead, favour_few, write_head, write_mtp_target
+from tests.tiny_heads import (
+    FAVOURED,
+    TARGET_LAYERS,
+    TinyHead,
+    favour_few,
+    write_assistant,
+    write_gemma4_target,
+    write_head,
+    write_mtp_target,
+)
 from tests.tiny_models import N_VOCAB, WIDTH, write_tiny
 
 NOISE = 0.3
 """How far scores may differ between a wide batch and a narrow one."""
-KINDS = ("eagle3", "part", "glm4moe", "qwen35")
-"""An EAGLE-3 head, one with a part of the vocabulary, MTP layers, and those of a hybrid."""
+KINDS = ("eagle3", "part", "glm4moe", "qwen35", "gemma4")
+"""An EAGLE-3 head, one with a part of the vocabulary, MTP layers, those of a hybrid, and an assistant."""
 PART = (*range(0, 40, 3), *FAVOURED[:3])
 
 
@@ -53,9 +62,11 @@ class Files:
 
     target: Path
     head: Path
+    name: str = "eagle3"
 
     @property
-    def mtp(self) -> bool:
+    def within(self) -> bool:
+        """True if the head is in the target's file."""
         return self.head == self.target
 
 
@@ -65,10 +76,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     target = write_tiny(folder / "target.gguf", "llama", spoil=favour_few)
     part = TinyHead(part=PART, own_output=True)
     mtp = {kind: write_mtp_target(folder / f"{kind}.gguf", kind) for kind in ("glm4moe", "qwen35")}
+    gemma4 = write_gemma4_target(folder / "gemma4.gguf")
     return {
         "eagle3": Files(target, write_head(folder / "eagle3.gguf", TinyHead())),
         "part": Files(target, write_head(folder / "part.gguf", part)),
-        **{kind: Files(path, path) for kind, path in mtp.items()},
+        **{kind: Files(path, path, "mtp") for kind, path in mtp.items()},
+        "gemma4": Files(gemma4, write_assistant(folder / "assistant.gguf"), "mtp"),
     }
 
 
@@ -79,11 +92,11 @@ class Opened:
         cancel = Cancellation()
 
         def settings(path: Path, max_outputs: int) -> LoadSettings:
-            return LoadSettings(path, max_outputs, n_ctx=1024, threads=1, mtp=files.mtp, **options)
+            return LoadSettings(path, max_outputs, n_ctx=1024, threads=1, mtp=files.within, **options)
 
-        name = "mtp" if files.mtp else "eagle3"
+        name = files.name
         self.target = LlamaModel.open(settings(files.target, 17), cancel)
-        opener = LlamaHead.open_mtp if files.mtp else LlamaHead.open_eagle3
+        opener = LlamaHead.open_mtp if name == "mtp" else LlamaHead.open_eagle3
         self.head, self.inputs = opener(settings(files.head, OUTPUTS_N[name]), self.target, cancel, None)
         self.name = name
         self.begin_anew()
@@ -113,6 +126,11 @@ class Opened:
         request = Request(prompt, Greedy(), SeededRng(0), FixedDepth(depth), max_tokens=max_tokens)
         events = generate(self.target, [self.drafter] if depth else [], request, Cancellation())
         return [event for event in events if isinstance(event, Round)]
+
+    def margin(self, context: Sequence[int], token: int, other: int) -> float:
+        """The difference of two tokens' scores by the head: next to nothing for a tie as near as batches differ."""
+        row = self.model.logits(context, 1)[0]
+        return abs(float(row[token] - row[other]))
 
     def assert_says(self, prompt: Sequence[int], said: Sequence[int]) -> None:
         """The target alone says the same, begun anew, but for what is a tie as near as batches differ."""
@@ -220,14 +238,14 @@ class Plainly:
 
     def __init__(self, files: Files) -> None:
         self.c, self.functions = native().c, hidden_functions()
-        self.mtp = files.mtp
-        self.models = [self._model(files.target)] if files.mtp else [*map(self._model, (files.target, files.head))]
+        self.mtp, self.within = files.name == "mtp", files.within
+        self.models = [self._model(path) for path in dict.fromkeys((files.target, files.head))]
         self.target = self._context(self.models[0], None)
         self.head = self._context(self.models[-1], self.target)
         self.functions.set_final(self.head, True, True)
-        for layer in () if files.mtp else TARGET_LAYERS:
+        for layer in () if self.mtp else TARGET_LAYERS:
             self.functions.set_layer(self.target, layer, True)
-        if files.mtp:
+        if self.mtp:
             self.functions.set_final(self.target, True, False)
 
     def drafts(self, tokens: Sequence[int], n: int) -> list[int]:
@@ -235,11 +253,13 @@ class Plainly:
         *text, token = tokens
         rows, pairs_at = self._rows(text), len(text) - (not self.mtp)
         hidden, found = rows[-1:], []
-        if self.mtp:
+        if self.within:
             self._decode(self.head, text, np.vstack([np.zeros_like(rows[:1]), rows[:-1]]), 0, last=False)
-        elif len(text) > 1:
+        elif not self.mtp and len(text) > 1:
             self._decode(self.head, text[1:], rows[:-1], 0, last=False)
-        for position in range(pairs_at, pairs_at + n):
+        for step in range(n):
+            # An assistant looks into the target's cache, and stays where that ends.
+            position = pairs_at if self.mtp and not self.within else pairs_at + step
             self._decode(self.head, [token], hidden, position)
             scores = np.ctypeslib.as_array(self.c.llama_get_logits_ith(self.head, 0), (N_VOCAB,))
             token, hidden = int(scores.argmax()), self._floats(self.functions.get_final(self.head), 1)
@@ -256,7 +276,7 @@ class Plainly:
 
     def _model(self, path: Path) -> Any:
         params = self.c.llama_model_default_params()
-        params.load_mtp = self.mtp
+        params.load_mtp = self.within
         return self.c.llama_model_load_from_file(str(path).encode(), params)
 
     def _context(self, model: Any, other: Any) -> Any:
@@ -265,7 +285,7 @@ class Plainly:
         params.n_outputs_max, params.n_threads, params.n_threads_batch = 128, 1, 1
         if other is not None:
             params.ctx_other = other
-            params.ctx_type = self.c.LLAMA_CONTEXT_TYPE_MTP if self.mtp else 0
+            params.ctx_type = self.c.LLAMA_CONTEXT_TYPE_MTP if self.within else 0
         return self.c.llama_init_from_model(model, params)
 
     def _rows(self, text: Sequence[int]) -> NDArray[np.float32]:
@@ -315,7 +335,10 @@ def test_drafts_are_those_of_llama_cpps_own_control_flow(files: dict[str, Files]
             opened.target.logits(text[:-1], 1)
             plan = FixedDepth(4).plan(4)
             draft = draft_round([opened.drafter], text, plan, Greedy(), SeededRng(0), lambda token: False)
-            assert draft.tokens == plainly.drafts(text, 4)
+            theirs = plainly.drafts(text, 4)
+            same_n = common_prefix(draft.tokens, theirs)
+            if same_n < 4:
+                assert opened.margin([*text, *theirs[:same_n]], theirs[same_n], draft.tokens[same_n]) < 0.05
             opened.target.logits([*text, *draft.tokens], 5)
             text = [*text, *draft.tokens[:2], 9]
     plainly.close()
