@@ -220,10 +220,12 @@ def test_a_draft_far_behind_is_tried_again_all_the_same(catch_up_s: float) -> No
     assert policy.plan(8).should_query("draft", 65, 0.0)
 
 
-def test_it_comes_back_when_the_text_gets_easy() -> None:
+@pytest.mark.parametrize("row_s", [None, 0.0, 0.05], ids=["one by one", "free block", "block"])
+def test_it_comes_back_when_the_text_gets_easy(row_s: float | None) -> None:
     """After two thousand lost tokens, most of the gain of the next two thousand is had."""
-    world = World(FLAT, [0.03] * 2000 + [0.98] * 2000)
-    hard, easy = World(FLAT, [0.03]).play(None, 0), World(FLAT, [0.98]).play(None, 15)
+    world = World(FLAT, [0.03] * 2000 + [0.98] * 2000, row_s=row_s)
+    hard = World(FLAT, [0.03], row_s=row_s).play(None, 0)
+    easy = World(FLAT, [0.98], row_s=row_s).play(None, 15)
     harmonic = 2 / (1 / hard + 1 / easy)
     assert world.play(world.policy(), tokens_n=4000) > 0.8 * harmonic
 
