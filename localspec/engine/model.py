@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]
 
+_LATEST_N = 64
+"""Tokens at the end of a text that it is likely to differ in from an earlier one."""
+
 
 class Vocab(Protocol):
     """A vocabulary, as far as the engine needs it."""
@@ -102,7 +105,12 @@ class Ranking(Protocol):
 
 def common_prefix(a: list[int], b: list[int]) -> int:
     """The number of equal leading elements. Compares slices, which is a hundred times a loop's speed."""
-    low, high = 0, min(len(a), len(b))
+    end = min(len(a), len(b))
+    if a[:end] == b[:end]:
+        return end
+    # One mostly goes on where the other does, or differs in its latest tokens.
+    low = max(0, end - _LATEST_N)
+    low, high = (low, end - 1) if a[:low] == b[:low] else (0, low - 1)
     while low < high:
         middle = (low + high + 1) // 2
         if a[low:middle] == b[low:middle]:

@@ -270,6 +270,10 @@ class TestLlamaModel:
             expected = next((i for i in range(4) if a[i] != b[i]), 4)
             assert common_prefix(list(a), list(b)) == expected
             assert common_prefix(list(a), [*b, 3]) == expected
+        text = list(range(200))
+        for at in range(200):
+            assert common_prefix(text, [*text[:at], -1, *text[at + 1 :], 7]) == at
+            assert common_prefix(text[:at], text) == at
 
 
 class TestCancellation:
