@@ -121,6 +121,32 @@ def write_mtp_target(
     return path
 
 
+def write_step35_target(path: Path) -> Path:
+    """A target with two MTP layers after three of its own, each trained for one step of a draft."""
+    writer = gguf.GGUFWriter(path, "step35")
+    writer.add_name("tiny step35 with MTP")
+    _dimensions(writer, 5, WIDTH)
+    writer.add_nextn_predict_layers(2)
+    writer.add_head_count([HEADS] * 5)
+    writer.add_head_count_kv([HEADS] * 5)
+    writer.add_key_length(HEAD_WIDTH)
+    writer.add_value_length(HEAD_WIDTH)
+    writer.add_rope_dimension_count(HEAD_WIDTH)
+    writer.add_expert_feed_forward_length(_EXPERT_FF)
+    writer.add_sliding_window(WINDOW)
+    writer.add_array("step35.attention.sliding_window_pattern", [True, False] * 2 + [True])
+    add_tokenizer(writer)
+    shapes: Shapes = {
+        "token_embd.weight": (N_VOCAB, WIDTH),
+        "output.weight": (N_VOCAB, WIDTH),
+        "output_norm.weight": (WIDTH,),
+    }
+    for i in range(5):
+        layer = ATTENTION | FEED_FORWARD | (_NEXTN if i >= 3 else {})
+        shapes |= {f"blk.{i}.{name}": shape for name, shape in layer.items()}
+    return _written(path, writer, shapes, seed=0)
+
+
 def write_gemma4_target(path: Path) -> Path:
     """A target whose assistant can be written by ``write_assistant``."""
     writer = _gemma4(path, "gemma4", WIDTH, [True, False] * 2)
