@@ -57,7 +57,7 @@ def _check(values: Values) -> None:
 
 def _check_no_draft_settings(values: Values, target: Path) -> None:
     for name in DRAFT_SETTINGS:
-        if values.get(name) is not None and not _brought(target, None):
+        if values.get(name) is not None and not _brought(target, None, ()):
             raise UsageError(f"--{name.replace('_', '-')} is for a draft, and there is none.", "Add --draft FILE.")
 
 
@@ -110,9 +110,10 @@ def _check_brought(values: Values, target: Path, draft: Path | None) -> None:
     wanted = [name for name in values.get("spec") or () if name in DRAFTERS]
     if not wanted:
         return
-    brought = _brought(target, draft)
+    # Loading says what is wrong with a file that cannot be read.
+    brought = _brought(target, draft, (MTP,) if draft is None else tuple(DRAFTERS))
     for name in wanted:
-        if brought is not None and name not in brought:
+        if name not in brought:
             raise UsageError(*_lack(name))
 
 
@@ -122,12 +123,12 @@ def _lack(drafter: str) -> tuple[str, str]:
     return f"--spec {drafter} needs {DRAFTERS[drafter]}, and there is none.", "Name one with --target and --draft."
 
 
-def _brought(target: Path, draft: Path | None) -> tuple[str, ...] | None:
-    """The kinds of drafters that the files bring; None if they cannot be read, which loading explains."""
+def _brought(target: Path, draft: Path | None, unknown: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of drafters that the files bring; ``unknown`` if one of them cannot be read."""
     try:
         return PairFiles(target, draft).drafters()
     except LocalSpecError:
-        return None
+        return unknown
 
 
 def _load_options(values: Values, target: Path, draft: Path | None) -> LoadOptions:
