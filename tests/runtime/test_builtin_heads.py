@@ -1,0 +1,82 @@
+"""The heads that belong to the built-in target: their files prove it, and they draft for it."""
+
+from __future__ import annotations
+
+import importlib.util
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from localspec.base.paths import shipped
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Origin, Round
+from localspec.engine.settings import Sampling
+from localspec.gguf import read_header
+from localspec.gguf.draft_heads import target_sha256
+from localspec.models.compatibility import check_match
+from localspec.models.heads import mtp_fault
+from localspec.runtime.loaded_pair import LoadedPair
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from tests.builtin import TARGET
+
+HEADS = {kind: shipped(f"assets/builtin-{kind}.gguf") for kind in ("eagle3", "dflash")}
+MTP_LAYER = shipped("assets/builtin-mtp.gguf")
+MOST_BYTES = 4_000_000
+QUESTION = (Message(Role.USER, "Count from 1 to 20."),)
+
+
+def recipe(name: str) -> ModuleType:
+    """A module of the recipe, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, shipped(f"assets/recipe/{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def with_mtp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built-in target with its MTP layer inside."""
+    path = tmp_path_factory.mktemp("mtp") / "target.gguf"
+    recipe("mtp_target").combine(TARGET, MTP_LAYER, path)
+    return path
+
+
+def greedy(target: Path, head: Path | None, depth: int) -> list[Round]:
+    pair = LoadedPair.open(LoadOptions(target, head, n_ctx=512, threads=1), Cancellation(), lambda *_: None)
+    drafters = ("mtp",) if head is None else (read_header(head).architecture,)
+    options = ReplyOptions(sampling=Sampling(temperature=0), depth=depth, max_tokens=40, spec=drafters)
+    try:
+        return [event for event in pair.reply(QUESTION, options) if isinstance(event, Round)]
+    finally:
+        pair.close()
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_head_names_the_target_it_was_made_for(kind: str) -> None:
+    header = read_header(HEADS[kind])
+    assert header.architecture == kind
+    assert target_sha256(header) == sha256(TARGET.read_bytes()).hexdigest()
+    check_match(read_header(TARGET), header, TARGET)
+
+
+def test_the_mtp_layer_fits_into_a_file_with_the_target(with_mtp: Path) -> None:
+    assert target_sha256(read_header(MTP_LAYER)) == sha256(TARGET.read_bytes()).hexdigest()
+    assert not mtp_fault([read_header(with_mtp)])
+
+
+def test_all_heads_together_are_small() -> None:
+    assert sum(path.stat().st_size for path in (*HEADS.values(), MTP_LAYER)) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("kind", [*HEADS, "mtp"])
+def test_a_head_drafts_and_the_text_is_the_targets_own(kind: str, with_mtp: Path) -> None:
+    target, head = (with_mtp, None) if kind == "mtp" else (TARGET, HEADS[kind])
+    plain, drafted = greedy(target, head, 0), greedy(target, head, 3)
+    tokens = [token for round_ in drafted for token in round_.tokens]
+    assert [token.id for token in tokens] == [token.id for round_ in plain for token in round_.tokens]
+    assert any(token.origin is Origin.ACCEPTED for token in tokens)
