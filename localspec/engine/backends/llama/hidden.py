@@ -75,6 +75,7 @@ FINAL_ARCHITECTURES = frozenset(
 _OUTPUT_ARCHITECTURES = frozenset(["deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe"])
 """Architectures that hand over the output of their last layer, as if it were the input of another."""
 
+_MOST_VIEWS = 256
 _POINTER, _FLOATS = ctypes.c_void_p, ctypes.POINTER(ctypes.c_float)
 _FUNCTIONS: dict[str, tuple[str, str, Any, list[Any]]] = {
     "set_layer": (
@@ -182,6 +183,7 @@ class HiddenKeeper:
         self._at: dict[int, int] = {}
         """The column of a row that each layer's part begins at."""
         self._window = RowWindow(0, batch_n)
+        self._views: dict[tuple[int, int, int], Rows] = {}
 
     def keep(self, layers: Sequence[int]) -> LayerStates:
         """As ``HiddenModel.keep_hidden``."""
@@ -203,7 +205,17 @@ class HiddenKeeper:
         for layer, at in self._at.items():
             width = self._width(layer)
             first = self._functions.get_final(self._context) if layer == FINAL else self._layer(layer)
-            room[:, at : at + width] = np.ctypeslib.as_array(first, (n, width))
+            room[:, at : at + width] = self._view(first, n, width)
+
+    def _view(self, first: Any, n: int, width: int) -> Rows:
+        """The numbers that begin at ``first``; they lie at the same few places each time."""
+        place = ctypes.addressof(first.contents), n, width
+        view = self._views.get(place)
+        if view is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            view = self._views[place] = np.ctypeslib.as_array(first, (n, width))
+        return view
 
     def clear(self) -> None:
         """Hold no rows: the context holds tokens that were not evaluated here."""
