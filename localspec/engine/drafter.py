@@ -112,7 +112,7 @@ class Drafter(Protocol):
         ...
 
     def prefill(self, context: Sequence[int]) -> None:
-        """Catch up with ``context`` ahead of time, so that the first query is quick. Raises ``Cancelled``."""
+        """Catch up with ``context`` ahead of time, where the depth policy finds that it pays. Raises ``Cancelled``."""
         ...
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
