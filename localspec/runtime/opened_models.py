@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
-from localspec.base.errors import DrafterUnavailableError
+from localspec.base.errors import CapacityError, DrafterUnavailableError
 from localspec.engine.backends.llama.block_head import LlamaBlockHead
 from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.head_context import HeadContext
@@ -70,7 +70,10 @@ def open_models(
     resources.callback(target.close)
     opened = OpenedModels(target)
     if placement.mtp:
-        _open_head(opened, MTP, placement.mtp, cancel, resources, None)
+        try:
+            _open_head(opened, MTP, placement.mtp, cancel, resources, None)
+        except CapacityError as error:
+            opened.unavailable[MTP] = DrafterUnavailableError(error.message, error.hint)  # nobody asked for them
     if placement.draft and draft_kind == DRAFT:
         report, n_vocab = loading("draft"), target.vocab.n_vocab
         opened.draft = SkippingLlama.open(placement.draft, cancel, report, n_vocab=n_vocab)

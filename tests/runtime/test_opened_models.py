@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localspec.base.errors import DrafterUnavailableError
+from localspec.base.errors import CapacityError, DrafterUnavailableError
 from localspec.engine.backends.llama import hidden
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.cancel import Cancellation
@@ -97,6 +97,22 @@ def test_a_llama_cpp_that_cannot_serve_it_says_so_and_goes_on(
         reply(pair, (drafter,))
     pair.close()
     hidden_functions.cache_clear()
+
+
+def test_a_target_without_room_for_its_mtp_layers_goes_on(
+    files: dict[str, LoadOptions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody asked for them; the reply says so."""
+
+    def full(*_: object) -> None:
+        raise CapacityError("There is no room for another context.", "Choose a smaller one.")
+
+    monkeypatch.setattr("localspec.engine.backends.llama.head.load_mtp", full)
+    pair = open_pair(files["mtp"], Cancellation())
+    text, rounds = reply(pair, None)
+    assert text == reply(pair, ())[0]
+    assert [failure.message for failure in rounds[-1].failures] == ["There is no room for another context."]
+    pair.close()
 
 
 def test_a_long_conversation_that_was_kept_goes_on_with_its_head(
