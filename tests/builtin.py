@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 from localspec.base.paths import shipped
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
@@ -9,7 +12,20 @@ from localspec.engine.cancel import Cancellation
 
 TARGET = shipped("assets/builtin-target.gguf")
 DRAFT = shipped("assets/builtin-draft.gguf")
+HEADS = {kind: shipped(f"assets/builtin-{kind}.gguf") for kind in ("eagle3", "dflash")}
+MTP_LAYER = shipped("assets/builtin-mtp.gguf")
 
 
 def open_target(cancel: Cancellation | None = None, *, n_ctx: int | None = None, max_outputs: int = 17) -> LlamaModel:
     return LlamaModel.open(LoadSettings(TARGET, max_outputs, n_ctx), cancel or Cancellation())
+
+
+def write_with_mtp(path: Path) -> Path:
+    """Write the built-in target with its MTP layer inside, by the recipe, which is no package."""
+    spec = importlib.util.spec_from_file_location("mtp_target", shipped("assets/recipe/mtp_target.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.combine(TARGET, MTP_LAYER, path)
+    return path

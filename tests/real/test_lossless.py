@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.dist import Dist, SeededRng
-from localspec.engine.drafter import DraftCursor
+from localspec.engine.drafter import DraftCursor, Drafter
 from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.events import Origin
 from localspec.engine.sampling import Greedy, Sampler
@@ -155,14 +155,28 @@ def p_value(law: dict[tuple[int, ...], float], seen: Counter[tuple[int, ...]]) -
     return float(chisquare(observed, expected).pvalue)
 
 
-def sample(
-    duo: Duo, prompt: list[int], depth: int, drafter: DraftModel, rng: type[SeededRng]
-) -> Counter[tuple[int, ...]]:
+def sample(duo: Duo, prompt: list[int], depth: int, drafter: Drafter, rng: type[SeededRng]) -> Counter[tuple[int, ...]]:
     sampler = duo.sampler(SETTINGS)
     return Counter(
         tuple(duo.ask(prompt, depth, drafter=drafter, sampler=sampler, rng=rng(seed), max_tokens=WORDS).ids)
         for seed in range(SAMPLES)
     )
+
+
+def widest_point(duo: Duo) -> list[int]:
+    """Where the model has the most ways to go on: the widest open point in the middle of a story."""
+    sampler = duo.sampler(SETTINGS)
+
+    def openness(context: list[int]) -> float:
+        probs = sampler.dist(duo.target.logits(context, 1)[0]).probs
+        return float(-(probs * np.log(probs)).sum())
+
+    points = []
+    for animal in ("fox", "turtle", "robot"):
+        start = duo.prompt(f"Tell me a story about a {animal}.")
+        story = duo.ask(start, 0).ids
+        points += [[*start, *story[:n]] for n in range(4, len(story) - WORDS)]
+    return max(points, key=openness)
 
 
 @pytest.fixture(scope="module")
@@ -183,19 +197,7 @@ def terse(duo: Duo) -> Iterator[LlamaModel]:
 
 @pytest.fixture(scope="module")
 def prompt(duo: Duo) -> list[int]:
-    """Where the model has the most ways to go on: the widest open point in the middle of a story."""
-    sampler = duo.sampler(SETTINGS)
-
-    def openness(context: list[int]) -> float:
-        probs = sampler.dist(duo.target.logits(context, 1)[0]).probs
-        return float(-(probs * np.log(probs)).sum())
-
-    points = []
-    for animal in ("fox", "turtle", "robot"):
-        start = duo.prompt(f"Tell me a story about a {animal}.")
-        story = duo.ask(start, 0).ids
-        points += [[*start, *story[:n]] for n in range(4, len(story) - WORDS)]
-    return max(points, key=openness)
+    return widest_point(duo)
 
 
 @pytest.fixture(scope="module")

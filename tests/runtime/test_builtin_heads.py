@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from localspec.base.paths import shipped
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Origin, Round
 from localspec.engine.settings import Sampling
@@ -20,30 +17,16 @@ from localspec.models.heads import mtp_fault
 from localspec.runtime.loaded_pair import LoadedPair
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
-from tests.builtin import TARGET
+from tests.builtin import HEADS, MTP_LAYER, TARGET, write_with_mtp
 
-HEADS = {kind: shipped(f"assets/builtin-{kind}.gguf") for kind in ("eagle3", "dflash")}
-MTP_LAYER = shipped("assets/builtin-mtp.gguf")
 MOST_BYTES = 4_000_000
 QUESTION = (Message(Role.USER, "Count from 1 to 20."),)
-
-
-def recipe(name: str) -> ModuleType:
-    """A module of the recipe, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, shipped(f"assets/recipe/{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
 def with_mtp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built-in target with its MTP layer inside."""
-    path = tmp_path_factory.mktemp("mtp") / "target.gguf"
-    recipe("mtp_target").combine(TARGET, MTP_LAYER, path)
-    return path
+    return write_with_mtp(tmp_path_factory.mktemp("mtp") / "target.gguf")
 
 
 def greedy(target: Path, head: Path | None, depth: int) -> list[Round]:
