@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from localspec.chat.pair_slot import Phase
 from localspec.chat.session import ChatSession
-from localspec.chat.tokens.live import Activity, Figures, latest_of, paused, reply_summary
+from localspec.chat.tokens.live import Activity, Figures, counted, latest_of, paused, reply_summary
 from localspec.chat.tokens.marking import MODES, MarkMode, ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.engine.events import Fallback
@@ -31,7 +33,8 @@ def live_state(session: ChatSession, mode: MarkMode = MarkMode.ORIGIN) -> Activi
         detail = f"{progress.done_n} of {progress.total_n} tokens"
         return Activity("reading the prompt", progress.done_n / progress.total_n, detail)
     why_off = _why_off(session) or _why_fallen_back(turn.reply)
-    return _figures(turn, mode, why_off, toy=session.chat_config.tour)
+    drafters = session.info.drafters if session.info else ()
+    return _figures(turn, mode, why_off, drafters, toy=session.chat_config.tour)
 
 
 def pace_note(session: ChatSession) -> str:
@@ -101,7 +104,7 @@ def format_note(reply_format: ReplyFormat, *, one: bool) -> str:
     return f"{whose} marked by {reply_format.mode}: {MODES[reply_format.mode]}."
 
 
-def _figures(turn: Turn, mode: MarkMode, why_off: str | None, *, toy: bool) -> Figures:
+def _figures(turn: Turn, mode: MarkMode, why_off: str | None, drafters: Collection[str], *, toy: bool) -> Figures:
     reply, rounds = turn.reply, turn.reply.rounds
     return Figures(
         reply.timings,
@@ -111,7 +114,7 @@ def _figures(turn: Turn, mode: MarkMode, why_off: str | None, *, toy: bool) -> F
         paused=paused(rounds),
         toy=toy,
         mode=mode,
-        counts=turn.reply.counts(mode),
+        counts=counted(turn.reply.counts(mode), mode, drafters),
         latest=latest_of(rounds),
     )
 

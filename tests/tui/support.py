@@ -56,6 +56,7 @@ INFO = PairInfo(
     has_template=True,
     plain_per_second=PLAIN_PER_SECOND,
     load_s=0.5,
+    drafters=("draft",),
 )
 
 

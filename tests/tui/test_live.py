@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.chat.status import opening_note
-from localspec.chat.tokens.live import Figures, bars, count_fields, figures_line, latest_of, paused, reply_summary
+from localspec.chat.tokens.live import (
+    Figures,
+    bars,
+    count_fields,
+    counted,
+    figures_line,
+    latest_of,
+    paused,
+    reply_summary,
+)
 from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.tokens.sparkline import sparkline
 from localspec.engine.events import Origin, Round, Started
@@ -38,7 +47,7 @@ def timings_of(rounds: list[Round], plain: float | None = 35.0) -> Timings:
 
 def shown(rounds: list[Round], mode: MarkMode = MarkMode.ORIGIN, why_off: str | None = None) -> Figures:
     """What the line gets to show of these rounds."""
-    counts = reply_of(rounds).counts(mode)
+    counts = counted(reply_of(rounds).counts(mode), mode, ["draft"])
     depth, drafter = (rounds[-1].depth, rounds[-1].drafter) if rounds else (None, None)
     return Figures(timings_of(rounds), depth, drafter, why_off, paused(rounds), mode, counts, latest_of(rounds))
 
@@ -53,6 +62,12 @@ def test_the_width_never_changes(some: list[Round], others: list[Round], width: 
     assert len(bars(one, width)) == len(bars(other, width))
     row = "  ".join(text for _, text in count_fields(one, width)) + "  " + bars(one, width)
     assert len(row.rstrip()) <= width or not bars(one, width)
+
+
+def test_a_drafter_that_the_pair_lacks_is_counted_only_where_it_has_tokens() -> None:
+    counts = {"dflash": 0, "draft": 0, "eagle3": 2, "mtp": 0, "suffix": 0, "target": 3}
+    assert list(counted(counts, MarkMode.DRAFTER, ["mtp"])) == ["eagle3", "mtp", "suffix", "target"]
+    assert counted(counts, MarkMode.ORIGIN, []) == counts
 
 
 def test_more_drafters_than_fit_are_counted_where_they_have_tokens() -> None:

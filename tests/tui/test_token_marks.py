@@ -13,6 +13,7 @@ from textual.selection import SELECT_ALL
 
 from localspec.chat.pair_slot import Phase
 from localspec.chat.tokens.inspectable_reply import InspectableReply
+from localspec.chat.tokens.live import counted
 from localspec.chat.tokens.marking import UNKNOWN, GhostMode, MarkMode, heat_kind, kinds_of
 from localspec.engine.events import Origin, Round, Token
 from localspec.engine.inspection import Candidate, Inspection, Opinion
@@ -22,6 +23,7 @@ from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.tokens.token_view import TokenView
 from tests.tui.support import (
+    INFO,
     LAUNCH,
     Clock,
     FakeEngine,
@@ -124,7 +126,7 @@ async def test_in_every_mode_the_line_counts_what_is_marked(mode: MarkMode, seed
         await mark(pilot, mode)
         expected = expected_kinds(mode, rounds)
         line = live_text(pilot).splitlines()[1]
-        for kind in kinds_of(mode):
+        for kind in counted({kind: expected[kind] for kind in kinds_of(mode)}, mode, INFO.drafters):
             number, _, rest = line.partition(kind)
             assert int(number) == expected[kind], kind
             line = rest

@@ -6,13 +6,14 @@ left out from the right. The numbers themselves are worded by ``localspec.runtim
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.tokens.sparkline import sparkline
 from localspec.engine.events import Origin, Round
 from localspec.engine.timings import Timings
+from localspec.models.pairs.pair import DRAFTERS
 from localspec.runtime import figures
 
 GAP = "  "
@@ -95,6 +96,17 @@ def _off_line(speed: Sequence[str], why: str, width: int) -> str:
         (speed[0], "speculation off"),
     )
     return next((line for fields in lines if len(line := GAP.join(fields)) <= width), speed[0][:width])
+
+
+def counted(counts: Mapping[str, int], mode: MarkMode, drafters: Collection[str]) -> Mapping[str, int]:
+    """The kinds to be counted: not the drafters that need a model which the pair lacks, unless they have tokens.
+
+    ``drafters`` are those with a model of the pair.
+    """
+    if mode is not MarkMode.DRAFTER:
+        return counts
+    lacking = DRAFTERS.keys() - set(drafters)
+    return {kind: n for kind, n in counts.items() if n or kind not in lacking}
 
 
 def count_fields(shown: Figures, width: int) -> list[tuple[str, str]]:

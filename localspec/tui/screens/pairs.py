@@ -22,7 +22,7 @@ from localspec.tui.widgets.hints import fitting
 from localspec.tui.widgets.pair_details import PairDetails
 from localspec.tui.widgets.pair_list import PairList
 
-_FILTER_HINT = "Type to filter: a name, a licence, here, fits, waits"
+_FILTER_HINT = "Type to filter: a name, a licence, here, fits, mtp"
 
 
 class PairsScreen(RowScreen[str | None], CommandTarget):
@@ -60,9 +60,7 @@ class PairsScreen(RowScreen[str | None], CommandTarget):
         super().__init__()
         self._controller = controller
         self._browser = browser
-        self._filter = Field(
-            browser.text, placeholder="Type to filter: a name, a licence, here, fits, waits", compact=True
-        )
+        self._filter = Field(browser.text, placeholder=_FILTER_HINT, compact=True)
         self._list = PairList()
         self._details = PairDetails()
         self._count = Static("", id="pairs-count")
