@@ -27,7 +27,7 @@ from heads import KINDS, fresh, shape_for
 from heads_export import export_head
 from heldout import held_out_keys, untouched
 from induction import rows_to_repeat
-from network import Network, load
+from network import Network, load, quantise
 from tokenizers import Tokenizer
 from train import Schedule
 
@@ -80,7 +80,9 @@ def make_copier(path: Path, tokenizer: Tokenizer) -> None:
 
 def make_target(path: Path, corpus: Path, copier: Path) -> None:
     torch.manual_seed(TARGET.seed)
-    train.train(Corpus.load(corpus), load(str(copier)), TARGET, path)
+    network = load(str(copier))
+    quantise(network)
+    train.train(Corpus.load(corpus), network, TARGET, path)
 
 
 def make_draft(path: Path, corpus: Path, target: Path) -> None:

@@ -17,9 +17,12 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 DESCRIPTIONS = {
-    "target": "A toy of about five million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
+    "target": "A toy of about thirty million parameters that gives LocalSpec's guided tour. It knows its tour and nothing else.",
     "draft": "The toy draft model that belongs to the LocalSpec tour target; distilled from it.",
 }
+FILE_TYPES = {"target": gguf.LlamaFileType.MOSTLY_Q4_0, "draft": gguf.LlamaFileType.MOSTLY_Q8_0}
+TYPES = {"target": gguf.GGMLQuantizationType.Q4_0, "draft": gguf.GGMLQuantizationType.Q8_0}
+"""The type of the matrices; embeddings, which are the output layer too, are Q8_0."""
 
 
 def tensors(network: Network) -> Iterator[tuple[str, Tensor]]:
@@ -41,7 +44,7 @@ def tensors(network: Network) -> Iterator[tuple[str, Tensor]]:
             yield f"blk.{number}.{name}.weight", weight
 
 
-def add_shape(writer: gguf.GGUFWriter, network: Network) -> None:
+def add_shape(writer: gguf.GGUFWriter, network: Network, role: str) -> None:
     shape = network.shape
     writer.add_context_length(shape.context)
     writer.add_embedding_length(shape.width)
@@ -53,7 +56,7 @@ def add_shape(writer: gguf.GGUFWriter, network: Network) -> None:
     writer.add_rope_freq_base(shape.rope_base)
     writer.add_layer_norm_rms_eps(shape.epsilon)
     writer.add_vocab_size(shape.vocab)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    writer.add_file_type(FILE_TYPES[role])
 
 
 def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
@@ -75,16 +78,20 @@ def add_tokenizer(writer: gguf.GGUFWriter, tokenizer: Tokenizer) -> None:
 
 
 def export(network: Network, tokenizer: Tokenizer, role: str, path: Path) -> None:
-    """Matrices as float16, norms as float32, as llama.cpp's own converter does."""
+    """Matrices as 4 bits for the target and 8 for the draft, norms as float32, as llama.cpp's own converter does."""
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_name(f"LocalSpec tour {role}")
     writer.add_description(DESCRIPTIONS[role])
     writer.add_license("MIT")
-    add_shape(writer, network)
+    add_shape(writer, network, role)
     add_tokenizer(writer, tokenizer)
     for name, weight in tensors(network):
         array = weight.detach().float().numpy()
-        writer.add_tensor(name, array.astype(np.float16) if array.ndim == 2 else array)
+        if array.ndim == 2:
+            kind = gguf.GGMLQuantizationType.Q8_0 if name == "token_embd.weight" else TYPES[role]
+            writer.add_tensor(name, gguf.quants.quantize(array, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(name, array)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

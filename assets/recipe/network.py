@@ -43,6 +43,27 @@ class Norm(nn.Module):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.epsilon) * self.weight
 
 
+def rounded(weight: Tensor) -> Tensor:
+    """The weight as a Q4_0 block of 32 gives it back; its gradient is that of the weight itself (straight through)."""
+    blocks = weight.unflatten(-1, (-1, 32))
+    largest = blocks.gather(-1, blocks.abs().argmax(-1, keepdim=True))
+    scale = largest / -8
+    steps = torch.trunc(blocks * torch.where(scale == 0, 0, 1 / scale) + 8.5).clamp(0, 15) - 8
+    return weight + (steps * scale.half().float() - blocks).flatten(-2).detach()
+
+
+class Matrix(nn.Linear):
+    """A projection without bias, which can be trained as it is after quantisation."""
+
+    quantised = False
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, rounded(self.weight) if self.quantised else self.weight)
+
+
 def rotation(shape: Shape, length: int) -> tuple[Tensor, Tensor]:
     """Cosines and sines for every position and every pair of dimensions."""
     half = torch.arange(0, shape.head_dim, 2).float() / shape.head_dim
@@ -69,11 +90,11 @@ class Block(nn.Module):
         super().__init__()
         self.shape = shape
         self.attn_norm = Norm(shape.width, shape.epsilon)
-        self.qkv = nn.Linear(shape.width, 3 * shape.width, bias=False)
-        self.out = nn.Linear(shape.width, shape.width, bias=False)
+        self.qkv = Matrix(shape.width, 3 * shape.width)
+        self.out = Matrix(shape.width, shape.width)
         self.ffn_norm = Norm(shape.width, shape.epsilon)
-        self.gate_up = nn.Linear(shape.width, 2 * shape.ffn, bias=False)
-        self.down = nn.Linear(shape.ffn, shape.width, bias=False)
+        self.gate_up = Matrix(shape.width, 2 * shape.ffn)
+        self.down = Matrix(shape.ffn, shape.width)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor) -> Tensor:
         heads = self.qkv(self.attn_norm(x)).unflatten(-1, (3, self.shape.heads, -1)).transpose(1, 3)
@@ -124,6 +145,13 @@ class Network(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         return F.linear(self.hidden(tokens), self.embed.weight)
+
+
+def quantise(network: Network) -> None:
+    """From now on train the matrices as Q4_0 will round them."""
+    for module in network.modules():
+        if isinstance(module, Matrix):
+            module.quantised = True
 
 
 def save(network: Network, path: str) -> None:

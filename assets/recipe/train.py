@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from corpus import Batch, Corpus
-from network import Network, Shape, load, save
+from network import Network, Shape, load, quantise, save
 from optimiser import Optimiser
 from tokenizer import VOCABULARY
 from torch import Tensor
@@ -90,10 +90,13 @@ def schedule_from(options: argparse.Namespace) -> Schedule:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--resume", type=Path)
+    parser.add_argument("--quantised", action="store_true", help="train the matrices as Q4_0 will round them")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     network = load(str(options.resume)) if options.resume else Network(TARGET)
+    if options.quantised:
+        quantise(network)
     train(Corpus.load(options.corpus), network, schedule_from(options), options.out)
 
 
