@@ -27,7 +27,7 @@ STEPS: tuple[Step, ...] = (
     Step(GHOSTS, "keeps wrong guesses in sight, struck through."),
     Step(MARKS, "marks tokens in another way; again, the next way."),
     Step(INSPECT, "looks into a token; n goes to a wrong guess.", opens=True),
-    Step(RACE, "answers again with guesses and without, timed.", opens=True),
+    Step(RACE, "answers with guesses and without: what they gain.", opens=True),
     Step(PAIRS, "lists real pairs, and which fit this machine.", opens=True),
 )
 QUESTION = "Tell me a story about a fox"
@@ -50,6 +50,11 @@ class Tour:
     def place(self) -> str:
         """For example "2/6"; empty while there is no tour."""
         return f"{self._at + 1}/{len(STEPS)}" if self._at is not None else ""
+
+    @property
+    def at_last(self) -> bool:
+        """True at the last step."""
+        return self._at == len(STEPS) - 1
 
     def go_on(self) -> str:
         """Begin, or go to the next step; returns a sentence at the end, else nothing."""

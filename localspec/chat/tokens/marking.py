@@ -37,7 +37,7 @@ MODES: Mapping[MarkMode, str] = {
     MarkMode.ORIGIN: "who a token comes from",
     MarkMode.DRAFTER: "which drafter guessed it",
     MarkMode.HEAT: "how likely the target thought it",
-    MarkMode.ROUNDS: "every other round a stroke, its last token bold",
+    MarkMode.ROUNDS: "a stroke under every other round, its last token bold",
 }
 """A few words for each mode."""
 

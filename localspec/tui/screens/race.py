@@ -25,7 +25,7 @@ from localspec.tui.textual_fixes.compositor import RowScreen
 from localspec.tui.tokens.palette import Palette
 from localspec.tui.tokens.token_view import TokenView
 
-STATEMENT = "The same message twice, at temperature 0: with guesses first, then without."
+STATEMENT = "The same message twice, at temperature 0: without guesses and with them."
 REPLAY = "Side by side on one clock, each at the speed it had."
 _FRAME_S = 1 / 15
 

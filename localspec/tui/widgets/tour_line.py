@@ -66,4 +66,5 @@ class TourLine(Horizontal):
         key, hint = self.tour.hint(self._keymap)
         self.set_class(bool(self.tour.place), "-on")
         self._hint.update(Content.assemble((self.tour.place, "$accent"), "  ", (key, "$foreground bold"), f" {hint}"))
-        self._ways.update(Content.assemble((self._keymap.way(TOUR), "$foreground"), " next"))
+        forward = " end" if self.tour.at_last else " next"
+        self._ways.update(Content.assemble((self._keymap.way(TOUR), "$foreground"), forward))
