@@ -77,10 +77,20 @@ class ChatCore:
         return Undone(self.stored, node)
 
     def adopt(self, chat_config: ChatConfig, *, keep_system: bool = False) -> None:
-        """Reply by ``chat_config`` from the next message on. The loaded pair stays, and so may the system prompt."""
+        """Reply by ``chat_config`` from the next message on. The system prompt may stay.
+
+        The loaded pair stays, unless other drafters are chosen, for which it has another file. Raises as ``switch``.
+        """
+        before = self.chat_config
         if chat_config.system != self.chat_config.system and not keep_system:
             self.stored.set_system(chat_config.system)
         self._slot.adopt(chat_config)
+        if chat_config.reply.spec != before.reply.spec and chat_config.load.draft != before.load.draft:
+            self.switch(replace(self.chat_config, load=chat_config.load))
+
+    def switch(self, chat_config: ChatConfig) -> None:
+        """Go on with another pair. Raises LocalSpecError where it is loaded at once."""
+        raise NotImplementedError
 
     def _enter(self, conversation: StoredConversation) -> None:
         """Make another conversation the open one."""

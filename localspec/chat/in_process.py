@@ -75,7 +75,7 @@ class InProcessChat(ChatCore):
         changed = conversation.settings != self.stored.settings
         self._enter(conversation)
         if changed and (settings := self.chat_config.in_use) is not None:
-            self._slot.adopt(settings.resolve(settings.config, conversation.settings))
+            self.adopt(settings.resolve(settings.config, conversation.settings), keep_system=True)
 
     def begin_anew(self) -> None:
         """Leave the conversation for a new one."""

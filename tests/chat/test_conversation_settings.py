@@ -15,6 +15,7 @@ from localspec.base.errors import UsageError
 from localspec.chat.commands.chat import PERSONA, SET
 from localspec.chat.settings.browser import SettingsBrowser
 from localspec.config import read_config, setting
+from localspec.runtime.worker.messages import Load
 from localspec.store import Store
 from tests.config.support import add_persona
 from tests.tui.settings_support import answer, chat_config, details, open_settings, rows, screen
@@ -69,6 +70,30 @@ async def test_a_setting_is_for_this_conversation_and_kept_with_it(store: Store)
         assert dict(store.open_conversation(first).settings) == {}
         await say(pilot, again, "Four?", "Four.")
         assert (again.prompts[-1].options.sampling.temperature, again.prompts[-1].options.seed) == (0.5, None)
+
+
+async def test_a_drafter_that_needs_another_file_has_it_loaded(store: Store) -> None:
+    """And a conversation that chooses nothing has the pair's own draft back; other drafters need no loading."""
+    engine = FakeEngine()
+
+    def drafts() -> list[str]:
+        files = [request.options.draft for request in engine.sent if isinstance(request, Load)]
+        return [file.name for file in files if file]
+
+    async with app_of(engine, store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await command(pilot, "/set spec suffix", "Spec is suffix")
+        assert drafts() == []
+        await command(pilot, "/set spec eagle3,suffix", "Spec is eagle3,suffix")
+        await wait_until(pilot, lambda: drafts() == ["builtin-eagle3.gguf"])
+        await ready(pilot, engine)
+        await say(pilot, engine, "One?", "One.")
+        assert engine.prompts[-1].options.spec == ("eagle3", "suffix")
+        await pilot.press("ctrl+n")
+        await wait_until(pilot, lambda: drafts() == ["builtin-eagle3.gguf", "builtin-draft.gguf"])
+        await ready(pilot, engine)
+        await say(pilot, engine, "Two?", "Two.")
+        assert engine.prompts[-1].options.spec is None
 
 
 async def test_opening_a_conversation_leaves_its_system_prompt(store: Store) -> None:
