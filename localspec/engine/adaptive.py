@@ -17,7 +17,7 @@ from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
 from localspec.engine.likelihood import Likelihoods
-from localspec.engine.reading import Reading, ReadingPolicy, Unread
+from localspec.engine.reading import ReadingDecision, ReadingPolicy, Unread
 
 _RATE_MEMORY = 0.95
 """The factor by which a round's weight in the going rate shrinks with every further round."""
@@ -131,7 +131,7 @@ class AdaptiveDepth:
         self._tokens, self._seconds = float(_PLAIN_BEFORE_N), _PLAIN_BEFORE_N * self.costs.plain_s
         self._structure_change = StructureChange()
 
-    def read(self, unread: Unread) -> Reading:
+    def read(self, unread: Unread) -> ReadingDecision:
         return self.reading.read(unread)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:

@@ -10,7 +10,7 @@ from localspec.engine.costs import Costs
 from localspec.engine.drafter import NextProposal
 from localspec.engine.drafting import DrafterQuery, Plan
 from localspec.engine.events import Round
-from localspec.engine.reading import Reading, Unread
+from localspec.engine.reading import ReadingDecision, Unread
 
 
 class DepthPolicy(Protocol):
@@ -24,7 +24,7 @@ class DepthPolicy(Protocol):
         """Start a reply."""
         ...
 
-    def read(self, unread: Unread) -> Reading:
+    def read(self, unread: Unread) -> ReadingDecision:
         """Decide what a drafter's model reads now, after a piece of the prompt or before a round."""
         ...
 
@@ -63,9 +63,9 @@ class FixedDepth:
     def begin(self) -> None:
         """Nothing to forget."""
 
-    def read(self, unread: Unread) -> Reading:
+    def read(self, unread: Unread) -> ReadingDecision:
         """All of the prompt, together with the target, if it is ever asked."""
-        return Reading(unread.tokens_n if self.value and not unread.written_n else 0)
+        return ReadingDecision(unread.tokens_n if self.value and not unread.written_n else 0)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
         """Nothing to learn."""

@@ -61,7 +61,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingDecision:
     """A decision about an unread text."""
 
     tokens_n: int = 0
@@ -175,19 +175,19 @@ class ReadingPolicy:
         """The reason why ``drafter`` has not read the text; empty if it has."""
         return self._behind.get(drafter, "")
 
-    def read(self, unread: Unread) -> Reading:
+    def read(self, unread: Unread) -> ReadingDecision:
         """The tokens to read before the next round. The first token waits for nothing."""
         name = unread.drafter
         if name in self._ready:
-            return Reading()
+            return ReadingDecision()
         if not unread.written_n:
             self._behind[name] = f"{name} reads the text after the first token"
-            return Reading()
+            return ReadingDecision()
         outlook = self.lengths.outlook(unread.written_n, unread.room)
         goal_n = self._goal_n(unread, outlook)
         if not goal_n:
             self._behind[name] = self._too_dear(unread, outlook)
-            return Reading()
+            return ReadingDecision()
         # A head, which cannot skip, reads the rows that its target still has, and they are few.
         n = min(goal_n, self._piece_n(name)) if unread.can_skip else goal_n
         if n == goal_n:
@@ -196,7 +196,7 @@ class ReadingPolicy:
         else:
             self._begun.add(name)
             self._behind[name] = f"{name} is reading the text"
-        return Reading(n, goal_n if goal_n < unread.tokens_n else None)
+        return ReadingDecision(n, goal_n if goal_n < unread.tokens_n else None)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
         """Learn that reading so many tokens took ``spent_s``."""

@@ -37,8 +37,8 @@ def calibration_key(files: Sequence[Path], circumstances: Sequence[object]) -> s
     return digest.hexdigest()[:32]
 
 
-class Learned(Protocol):
-    """What replies taught, beside prices."""
+class ReplyFigures(Protocol):
+    """Figures learned from replies, which are kept beside prices."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
@@ -61,7 +61,7 @@ class CalibrationFile:
         except _DAMAGED:
             return None
 
-    def save(self, costs: Costs, threads: dict[str, int], reading: Learned | None = None) -> None:
+    def save(self, costs: Costs, threads: dict[str, int], reading: ReplyFigures | None = None) -> None:
         """Keep them, and what the file has of ``reading`` where none is given.
 
         A disk that is full or read-only only means measuring again.
@@ -72,12 +72,12 @@ class CalibrationFile:
         with suppress(OSError):
             replace_file(self._path, json.dumps(data).encode(), private=True)
 
-    def recall(self, reading: Learned) -> None:
+    def recall(self, reading: ReplyFigures) -> None:
         """Let ``reading`` go on from what is on disk, if anything is."""
         with suppress(*_DAMAGED):
             reading.remember(self._data()["reading"])
 
-    def refresh(self, costs: Costs, reading: Learned | None = None) -> None:
+    def refresh(self, costs: Costs, reading: ReplyFigures | None = None) -> None:
         """Keep what replies taught, of costs and of ``reading``, if the file was worth keeping."""
         if kept := self.load():
             self.save(costs.taught() or kept[0], kept[1], reading)

@@ -23,7 +23,7 @@ from localspec.engine.drafters.draft import DraftModel
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.drafting import DrafterQuery, Plan, draft_round
 from localspec.engine.events import Origin, Round
-from localspec.engine.reading import Reading, Unread
+from localspec.engine.reading import ReadingDecision, Unread
 from localspec.engine.sampling import Greedy, Sampler
 from localspec.engine.text_window import TextWindow
 from localspec.engine.verify import verify
@@ -50,10 +50,10 @@ class Whim:
     def begin(self) -> None:
         pass
 
-    def read(self, unread: Unread) -> Reading:
+    def read(self, unread: Unread) -> ReadingDecision:
         # By nothing that is left of other replies: a model may hold more of the text than the last time.
         some_n = min((self.seed + unread.written_n) % 7, unread.tokens_n)
-        return Reading(some_n, some_n) if unread.can_skip else Reading(some_n)
+        return ReadingDecision(some_n, some_n) if unread.can_skip else ReadingDecision(some_n)
 
     def have_read(self, drafter: str, tokens_n: int, spent_s: float) -> None:
         pass

@@ -19,7 +19,7 @@ from localspec.engine.model import Logits
 from localspec.engine.reading import (
     Gain,
     Outlook,
-    Reading,
+    ReadingDecision,
     ReadingPolicy,
     ReplyLengths,
     Unread,
@@ -133,13 +133,13 @@ def test_where_reading_is_cheap_all_is_read_at_once() -> None:
     """On a GPU a prompt of 2,000 tokens takes a small draft no longer than half a token of the target."""
     costs = Costs({1: 0.02, 16: 0.024}, {"draft": QueryCost(0.002, 0.000004)})
     reading = ReadingPolicy(costs).read(Unread("draft", 2000, True, 1, 4000, 1.0))
-    assert reading == Reading(2000, None)
+    assert reading == ReadingDecision(2000, None)
 
 
 def test_a_model_that_cannot_skip_reads_all_or_nothing() -> None:
     skipping = bench_policy().read(Unread("draft", 2000, True, 8, 4000, 34.0))
     assert skipping.latest_n is not None
-    assert bench_policy().read(Unread("draft", 2000, False, 8, 4000, 34.0)) == Reading()
+    assert bench_policy().read(Unread("draft", 2000, False, 8, 4000, 34.0)) == ReadingDecision()
 
 
 def test_a_window_is_read_in_pieces_and_not_begun_anew() -> None:
@@ -176,12 +176,12 @@ def test_a_draft_that_did_not_gain_is_tried_for_the_share_that_may_be_lost() -> 
     """So that it may show that it has become better; and not again and again in one reply."""
     policy = bench_policy()
     policy.gains["draft"] = Gain(0.25, tokens=2000.0, saved=0.0)
-    assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == Reading()
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == ReadingDecision()
     assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)).tokens_n
     policy.have_read("draft", 40, 0.25)
     policy.begin()
     policy.have_read("draft", 40, 0.25)
-    assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)) == Reading()
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 20.0)) == ReadingDecision()
 
 
 def test_prices_that_allow_no_gain_are_not_believed_for_ever() -> None:
@@ -190,7 +190,7 @@ def test_prices_that_allow_no_gain_are_not_believed_for_ever() -> None:
     assert policy.read(Unread("draft", 15, True, 1, 4000, 0.1)).tokens_n, "less than one plain round"
     policy.begin()
     assert assumed_gain(policy.costs, "draft", 0.99) == 0.0
-    assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == Reading()
+    assert policy.read(Unread("draft", 60, True, 20, 4000, 2.0)) == ReadingDecision()
     assert policy.read(Unread("draft", 60, True, 20, 4000, 8.0)).tokens_n
 
 

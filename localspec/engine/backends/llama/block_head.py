@@ -107,7 +107,7 @@ class LlamaBlockHead(HeadContext):
 
 
 class _Metadata:
-    """What a head's file says of it, under the keys of its architecture."""
+    """The metadata of a head's file, under the keys of its architecture."""
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._loaded = loaded
