@@ -60,7 +60,7 @@ def test_lines_are_answered(real: Callable[..., Done]) -> None:
     """Two lines, two replies, of the length asked for."""
     done = real("--max-tokens", "4", stdin=b"Hello\nWhat is depth?\n")
     assert done.code == 0
-    assert done.err.count("4 tokens") == 2
+    assert done.err.count(" 4 tokens") == 2
 
 
 @pytest.mark.parametrize(
