@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from localspec.base.errors import LocalSpecError, NotFoundError, UsageError
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.chat.compose.attachment import Attachment, read_attachment, with_files
+from localspec.chat.compose.attachment import Attachment, with_files
+from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.message import WrittenMessage

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
-from localspec.chat.compose.attachment import brief, read_attachment, without_files
+from localspec.chat.compose.attachment import brief, without_files
+from localspec.chat.compose.file_reading import read_attachment
 from localspec.engine.events import FinishReason
 from localspec.line.replying import answer, asked, go_on, last, reply_of
 from localspec.line.state import State

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from localspec.base.paths import user_paths
-from localspec.chat.compose.attachment import Attachment, TextFile
+from localspec.chat.compose.attachment import Attachment
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory
 from localspec.chat.compose.message import WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.cli.history_text import broken
 from localspec.store import Store, database_file
+from localspec.store.file_blocks import TextFile
 from tests.cli.conftest import Localspec
 from tests.cli.support import FakeWorld
 from tests.store.support import ABOUT, branched, converse

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Markdown
 
 from localspec.base.paths import user_paths
-from localspec.chat.compose.attachment import Attachment, TextFile, with_files
+from localspec.chat.compose.attachment import Attachment, with_files
 from localspec.chat.compose.unsent import UNSENT
 from localspec.chat.pair_slot import Phase
 from localspec.engine.events import FinishReason
@@ -22,6 +22,7 @@ from localspec.engine.settings import Sampling
 from localspec.runtime.messages import ReplyOptions
 from localspec.runtime.worker.messages import Loaded
 from localspec.store import ModelFileRecord, Store
+from localspec.store.file_blocks import TextFile
 from localspec.tui.conversation.page import Page
 from localspec.tui.conversation.reasoning_view import ReasoningView
 from localspec.tui.conversation.transcript import Transcript

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.events import Key
 from textual.pilot import Pilot
 
-from localspec.chat.compose import attaching, attachment
+from localspec.chat.compose import attaching
+from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.completion import CompletionList
@@ -328,9 +331,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Files are read no sooner than this is called."""
     opened = threading.Event()
 
-    def read(path: Path, name: str, n_ctx: int | None = None) -> attachment.Attachment:
+    def read(path: Path, name: str, *limits: Any) -> Attachment:
         opened.wait(20)
-        return attachment.read_attachment(path, name, n_ctx)
+        return read_attachment(path, name, *limits)
 
     monkeypatch.setattr(attaching, "read_attachment", read)
     yield opened.set

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, NotFoundError
-from localspec.chat.compose.attachment import Attachment, read_attachment
+from localspec.chat.compose.attachment import Attachment
+from localspec.chat.compose.file_reading import read_attachment
 from localspec.chat.compose.mentions import Mention, readings
 from localspec.chat.compose.message import Enclosures
 
@@ -62,7 +63,7 @@ class Attaching:
         errors: list[LocalSpecError] = []
         async with self._turn:
             for path in paths:
-                found = await asyncio.to_thread(_read, path, n_ctx)
+                found = await asyncio.to_thread(_read, path, n_ctx, lambda: message_n != self.message_n)
                 if message_n != self.message_n:
                     return []
                 if isinstance(found, Attachment):
@@ -73,12 +74,12 @@ class Attaching:
         return errors
 
 
-def _read(path: str, n_ctx: int | None) -> Attachment | LocalSpecError:
+def _read(path: str, n_ctx: int | None, cancelled: Callable[[], bool]) -> Attachment | LocalSpecError:
     """The file or folder of a path; without such a file, punctuation at its end is taken for the sentence's."""
     refused: LocalSpecError | None = None
     for reading in readings(Mention(0, len(path), path)):
         try:
-            return read_attachment(_place(reading.path), reading.path, n_ctx)
+            return read_attachment(_place(reading.path), reading.path, n_ctx, cancelled)
         except LocalSpecError as error:
             refused = refused or error
             if not isinstance(error, NotFoundError):

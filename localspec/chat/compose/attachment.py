@@ -1,44 +1,17 @@
-"""Files attached to a message: read, checked, and written for the model in the form of ``file_blocks``."""
+"""Files attached to a message, written for the model in the form of ``file_blocks``."""
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from localspec.base.bounded_file import read_beginning
-from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
-from localspec.chat.compose.cleaning import cleaned
-from localspec.chat.compose.file_tree import list_files
+from localspec.base.errors import CapacityError
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
-from localspec.store.file_blocks import file_block, split_files
-
-MAX_BYTES = 4_000_000
-"""The most text taken in at once, whatever the context: about a million tokens."""
-MOST_BYTES_A_TOKEN = 8
-"""On average over a whole file; a file with more than that a token of context cannot fit."""
-MAX_FOLDER_FILES = 500
+from localspec.store.file_blocks import TextFile, split_files
 
 MAX_CHIPS = 5
 """Of so many attachments the names are shown where a message is shown in brief."""
-
-_PROBE_BYTES = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """A file's text, and its name in the message."""
-
-    name: str
-    text: str
-
-    @property
-    def block(self) -> str:
-        """The file as the model reads it."""
-        return file_block(self.name, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +36,13 @@ class Attachment:
     @property
     def chip(self) -> str:
         """Path and size, in a few words."""
-        what = kilobytes(self.size_bytes)
-        if self.path.endswith("/"):
-            n = len(self.files)
-            what = f"{n} file{'s' if n != 1 else ''}, {what}"
-        return _chip(self.path, what)
+        n = len(self.files)
+        what = f"{n} file{'s' if n != 1 else ''}" if self.path.endswith("/") else self.files[0].note
+        return _chip(self.path, what, self.size_bytes)
 
 
-def _chip(path: str, what: str) -> str:
-    return f"{path}  {what}"
+def _chip(path: str, what: str, size: int) -> str:
+    return f"{path}  {what}{', ' if what else ''}{kilobytes(size)}"
 
 
 def with_files(attachments: Iterable[Attachment], text: str) -> str:
@@ -82,13 +53,12 @@ def with_files(attachments: Iterable[Attachment], text: str) -> str:
 def without_files(content: str) -> tuple[list[str], str]:
     """Undo ``with_files``, for the eye: a chip for each file, and the message."""
     files, text = split_files(content)
-    return [_chip(name, kilobytes(size_bytes(inside))) for name, inside in files], text
+    return [_chip(file.name, file.note, size_bytes(file.text)) for file in files], text
 
 
 def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:
     """Undo ``with_files``, to go on with: the files of a folder that the message mentions are one attachment again."""
-    found, text = split_files(content)
-    files = [TextFile(name, inside) for name, inside in found]
+    files, text = split_files(content)
     attachments = []
     for path in (reading.path for mention in mentions(text) for reading in readings(mention)):
         attachment = _lying_at(path, files)
@@ -126,77 +96,9 @@ def brief(content: str, max_lines: int = 12, max_chars: int = 2000) -> str:
     return "\n".join([*(f"[{chip}]" for chip in chips), text])
 
 
-def read_attachment(path: Path, name: str, n_ctx: int | None = None) -> Attachment:
-    """The text of a file or of a folder's files, called ``name``.
-
-    ``n_ctx`` is the context it has to fit into, where that is known. Raises NotFoundError, InputError if it is
-    not text or cannot be read, CapacityError if it is too large.
-    """
-    limit_bytes = min(MAX_BYTES, n_ctx * MOST_BYTES_A_TOKEN) if n_ctx else MAX_BYTES
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            return _read_folder(path, as_folder(name), limit_bytes, n_ctx)
-        if not stat.S_ISREG(mode):
-            raise InputError(f"{name} is not a file of text.", "Attach a regular file or a folder.")
-        text = _read_text(path, name, limit_bytes, n_ctx)
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no file {name}.", "Type @ and a part of its name to search.") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name} cannot be read ({_reason(error)}).", "Check its permissions.") from None
-    return Attachment(name, (TextFile(name, text),))
-
-
-def _read_text(path: Path, name: str, limit_bytes: int, n_ctx: int | None) -> str:
-    data = read_beginning(path, limit_bytes + 1)
-    if b"\0" in data[:_PROBE_BYTES]:
-        raise InputError(f"{name} is not text, so the model could not read it.", "Attach a file of plain text.")
-    if len(data) > limit_bytes:
-        raise _too_large(name, n_ctx, limit_bytes)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(f"{name} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
-    if not text.strip():
-        raise InputError(f"{name} is empty.", "There is nothing in it to attach.")
-    return cleaned(text)[0]
-
-
-def _read_folder(path: Path, name: str, limit_bytes: int, n_ctx: int | None) -> Attachment:
-    next(os.scandir(path), None)  # says why, if it cannot be read
-    listing = list_files(path)
-    names = [found for found in listing.paths if not found.endswith("/")]
-    if not listing.complete or len(names) > MAX_FOLDER_FILES:
-        raise CapacityError(f"{name} holds more than {MAX_FOLDER_FILES} files.", "Attach one of its folders instead.")
-    files, left_bytes = [], limit_bytes
-    for found in sorted(names):
-        try:
-            text = _read_text(path / found, f"{name}{found}", left_bytes, n_ctx)
-        except CapacityError:
-            raise _too_large(name, n_ctx, limit_bytes) from None
-        except (LocalSpecError, OSError):
-            continue
-        left_bytes -= size_bytes(text)
-        files.append(TextFile(f"{name}{found}", text))
-    if not files:
-        raise InputError(f"{name} holds no text files.", "Hidden files and build folders are passed over.")
-    return Attachment(name, tuple(files), len(names) - len(files))
-
-
-def _too_large(name: str, n_ctx: int | None, limit_bytes: int) -> CapacityError:
-    hint = "Attach a part of it."
-    if n_ctx is None or limit_bytes >= MAX_BYTES:
-        return CapacityError(f"{name} is larger than {kilobytes(MAX_BYTES)}, more than can be attached.", hint)
-    return CapacityError(f"{name} is larger than the context of {n_ctx:,} tokens.", hint)
-
-
 def over_context(name: str, token_n: int, n_ctx: int) -> CapacityError:
     """The error for a file with more tokens than the context holds."""
     return CapacityError(
         f"{name} has {token_n:,} tokens, and the context holds {n_ctx:,}.",
         "Attach a part of it.",
     )
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

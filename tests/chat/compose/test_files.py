@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
-from localspec.chat.compose.attachment import MAX_FOLDER_FILES, read_attachment
+from localspec.chat.compose.file_reading import MAX_FOLDER_FILES, read_attachment
 from localspec.chat.compose.file_tree import list_files, list_folder
 
 

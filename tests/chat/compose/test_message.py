@@ -7,10 +7,11 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localspec.chat.compose.attachment import Attachment, TextFile, brief, with_files, without_files
+from localspec.chat.compose.attachment import Attachment, brief, with_files, without_files
 from localspec.chat.compose.cleaning import REPLACEMENT, cleaned, cleaning_note
 from localspec.chat.compose.mentions import mentions, readings, unfinished, written
 from localspec.chat.compose.message import Enclosures, WrittenMessage, is_long, is_too_long, taken_apart
+from localspec.store.file_blocks import TextFile
 
 LOG = "a line of a log\n" * 64_000
 

@@ -1,0 +1,1 @@
+"""Papers (PDF, Word, Excel, notebooks, web pages) as text, read in a child process with limits."""
