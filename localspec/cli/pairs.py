@@ -12,6 +12,7 @@ import click
 from localspec.base.visible import visible_line
 from localspec.chat.pairs.facts import FIT_MEANING, NOTHING_FITS, drawbacks, facts, fit, mentions, need
 from localspec.cli.check import check
+from localspec.cli.hub_models import search, show
 from localspec.cli.own_pairs import add, prune, rm
 from localspec.cli.pull import pull
 from localspec.cli.scan import scan
@@ -89,7 +90,7 @@ def info(services: Services, /, pair_id: str, as_json: bool) -> None:
         print("\n".join(named([("match" if not n else "", text) for n, text in enumerate(sentences)])))
 
 
-for _command in (pull, check, add, rm, prune, scan):
+for _command in (search, show, pull, check, add, rm, prune, scan):
     pairs.add_command(_command)
 
 

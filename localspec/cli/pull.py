@@ -27,21 +27,27 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Fetch what is missing of a pair.")
-@click.argument("pair_ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("names", metavar="ID...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Write the progress as JSON objects, one a line.")
-def pull(pair_ids: Sequence[str], as_json: bool) -> None:
+def pull(names: Sequence[str], as_json: bool) -> None:
     """Fetch what is missing of the pairs ID... into the Hub's cache.
+
+    A model of the Hub can stand in place of an ID: owner/name:QUANTISATION or owner/name:FILE. It becomes a pair of its
+    own in pairs.toml.
 
     The headers come first, a few MB, to check that target and draft fit; then the files, several at a time. Ctrl-C
     keeps what has arrived, and the next pull continues from there.
     """
+    named = list(dict.fromkeys(names))
     catalogue = load_catalogue()
-    pairs = [catalogue.find(pair_id) for pair_id in dict.fromkeys(pair_ids)]
+    known = {name: catalogue.find(name) for name in named if "/" not in name}
     reporter = _JsonTeller() if as_json else _Reporter()
+    from localspec.models.discovery.taking import take
     from localspec.models.download.pull import Planner, fetch
 
     try:
         with SignalWakeup(), _terminated_in_python(), download_context() as context:
+            pairs = [known.get(name) or take(name, context) for name in named]
             plans = _plan(Planner(context), pairs, reporter)
             for event in fetch(plans, context):
                 reporter.event(event)

@@ -184,6 +184,18 @@ def size(size_bytes: int | None) -> str:
     return f"{_three_digits(size_bytes / 1e9)} GB"
 
 
+def short(number: float | None) -> str:
+    """A large number, of parameters or of downloads.
+
+    >>> short(8_190_735_360), short(134_515_008), short(15_300), short(42), short(None)
+    ('8.19B', '135M', '15.3k', '42', '-')
+    """
+    for unit, value in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number is not None and number >= value * 0.9995:
+            return f"{_three_digits(number / value)}{unit}"
+    return MISSING if number is None else f"{number:.0f}"
+
+
 def _one_decimal(ratio: float) -> str:
     """Enough for a sentence, but never "0.0"."""
     return f"{ratio:.1f}" if ratio >= 0.95 else f"{ratio:.2f}"

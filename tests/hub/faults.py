@@ -69,7 +69,7 @@ class Elsewhere:
     address: str
 
 
-HubFault = Refuse | Page | Answer | Elsewhere
+HubFault = Refuse | Page | Answer | Elsewhere | Stall
 """What can go wrong with one request to the Hub itself; the others are about bytes."""
 Fault = Cut | Stall | Refuse | WrongBytes | IgnoreRange | OtherRange | OtherContent | Page | Elsewhere
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 
 from tests.hub.faults import (
     Answer,
@@ -60,6 +60,8 @@ class Repo:
     token: str | None = None
     """Who comes with this one may see a gated or private repository."""
     moved_to: str | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    """What the API says of it besides: downloads, tags, gguf and the like."""
     plain: bool = False
     """Whether files are served by the Hub itself, as small ones are."""
     earlier: dict[str, Repo] = field(default_factory=dict)
@@ -90,6 +92,10 @@ class HubServer:
         self.sent_ahead_bytes = 0
         """Of them, those for requests that say where they end, as for headers."""
         self.etag_suffix = ""
+        self.page_n = 100
+        """The most results of a search in one answer."""
+        self.next_at = ""
+        """The server that the address of the next page names; empty for this one."""
         self.portal = False
         """Whether a network in between answers everything with a page to sign in."""
         self.on_bytes: Callable[[int], None] | None = None
@@ -166,6 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._storage(path)
             elif (found := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path)) is not None:
                 self._model(found[1], found[2])
+            elif path == "/api/models":
+                self._search(parse_qs(urlsplit(self.path).query))
             elif (found := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)) is not None:
                 self._resolve(found[1], found[2], found[3])
             else:
@@ -207,8 +215,41 @@ class _Handler(BaseHTTPRequestHandler):
                 self._page()
             case Answer():
                 self._answer(200, {"Content-Type": "application/json"}, fault.body)
+            case Stall():
+                self.connection.settimeout(30)
+                self.connection.recv(1)  # nothing comes, until the client hangs up
             case Elsewhere():
                 self._answer(302, {"Location": fault.address})
+
+    def _search(self, query: dict[str, list[str]]) -> None:
+        """The repositories with GGUF files, filtered, sorted and cut into pages as the Hub does."""
+        hub = self.server_hub
+        with hub.lock:
+            fault = hub.api_faults.pop(0) if hub.api_faults else None
+        if fault is not None:
+            self._fail(fault)
+            return
+        if self.headers.get("Authorization") == "Bearer bad":
+            self._answer(401, {"X-Error-Message": "Invalid credentials in Authorization header"})
+            return
+        words = " ".join(query.get("search", [])).lower().split()
+        tags = set(query.get("filter", [])) - {"gguf"}
+        found = [
+            {"id": name, "gated": "manual" if repo.gated else False} | repo.about
+            for name, repo in hub.repos.items()
+            if all(word in name.lower() for word in words)
+            and tags <= set(repo.about.get("tags", ()))
+            and name.startswith(query.get("author", [""])[0])
+        ]
+        key = query.get("sort", ["downloads"])[0]
+        found.sort(key=lambda each: each.get(key) or type(each.get(key) or 0)(), reverse=True)
+        start, limit = int(query.get("cursor", ["0"])[0]), min(int(query.get("limit", ["1000"])[0]), hub.page_n)
+        headers = {"Content-Type": "application/json"}
+        if start + limit < len(found):
+            query = query | {"cursor": [str(start + limit)]}
+            headers["Link"] = f'<{hub.next_at or hub.endpoint}/api/models?{urlencode(query, doseq=True)}>; rel="next"'
+        said = hub.api_body or json.dumps(found[start : start + limit]).encode()
+        self._answer(200, headers, said)
 
     def _model(self, name: str, revision: str | None) -> None:
         repo = self._repo(name, revision)
@@ -220,6 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
             for file, content in repo.files.items()
         ]
         body = {"id": name, "sha": repo.commit, "siblings": siblings, "gated": "manual" if repo.gated else False}
+        body |= repo.about
         said = self.server_hub.api_body or json.dumps(body).encode()
         self._answer(200, {"Content-Type": "application/json"}, said)
 

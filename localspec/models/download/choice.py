@@ -27,7 +27,7 @@ def choose_file(repository: Repository, wanted: str | None) -> str:
         return wanted
     if wanted.lower().endswith(".gguf"):
         raise missing_file(wanted, repository)
-    models = [name for name in repository.sizes if _is_model(name)]
+    models = [name for name in repository.sizes if is_model(name)]
     ending = re.compile(rf"(?i)(?:^|[-._]){re.escape(wanted)}$")
     fitting = [name for name in models if ending.search(_stem(name))]
     # "Q4_K_M" does not mean "UD-Q4_K_M" where there are both.
@@ -42,7 +42,7 @@ def choose_file(repository: Repository, wanted: str | None) -> str:
 
 
 def _only_model(repository: Repository) -> str:
-    models = [name for name in repository.sizes if _is_model(name)]
+    models = [name for name in repository.sizes if is_model(name)]
     if not models:
         raise missing_file(None, repository)
     if len(models) > 1:
@@ -58,7 +58,14 @@ def _quantisations(models: list[str]) -> list[str]:
     return sorted({found[1] for name in models if (found := _QUANTISATION.search(_stem(name)))})
 
 
-def _is_model(name: str) -> bool:
+def quantisation_of(name: str) -> str:
+    """The quantisation in the name of a file ("UD-Q4_K_M"); without one the name, without folders and endings."""
+    found = _QUANTISATION.search(_stem(name))
+    return found[1].upper().replace("UD_", "UD-") if found else _stem(name)
+
+
+def is_model(name: str) -> bool:
+    """True for the first file of a model; False for what lies beside models."""
     path = PurePosixPath(name)
     return path.suffix.lower() == ".gguf" and not is_later_part(name) and not _COMPANION.search(path.name)
 

@@ -6,10 +6,12 @@ types here. It is imported only after the endpoint has been checked, because it 
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -20,6 +22,9 @@ from localspec.models.download.layout import check_name
 from localspec.models.download.refusals import explain, missing_file, no_address, offline, unsendable, unusable
 from localspec.models.download.remote_file import RemoteFile, Repository
 
+if TYPE_CHECKING:
+    from huggingface_hub import ModelInfo
+
 _ENDPOINT = "https://huggingface.co"
 _METADATA_TIMEOUT_S = 20.0
 _CONNECT_TIMEOUT_S = 15.0
@@ -28,6 +33,8 @@ _TRUE = {"1", "ON", "YES", "TRUE"}
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, httpx2.InvalidURL)
 """The exceptions of the Hub's client over responses that are not the Hub's."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_MOST_BYTES = 2**24
+"""The longest page of results that is read; a hundred of the largest models take a tenth of it."""
 
 
 class Hub:
@@ -69,6 +76,10 @@ class Hub:
 
     def repository(self, name: str, revision: str | None = None) -> Repository:
         """List the files of a repository. Raises NotFoundError or DownloadError."""
+        return self.repository_with_info(name, revision)[0]
+
+    def repository_with_info(self, name: str, revision: str | None = None) -> tuple[Repository, ModelInfo]:
+        """List the files of a repository, with the Hub's whole answer. Raises NotFoundError or DownloadError."""
         self._prepare(name)
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HFValidationError
@@ -83,13 +94,55 @@ class Hub:
                 revision=revision or "main",
                 commit=_text(info.sha or revision or "main"),
                 sizes={_text(sibling.rfilename): _size(sibling.size) for sibling in info.siblings or ()},
-            )
+            ), info
         except HFValidationError as error:
             raise NotFoundError(f"{name!r} is not the name of a repository.", "It should be owner/name.") from error
         except (httpx2.HTTPError, OSError) as error:
             raise explain(error, name, self) from error
         except _UNREADABLE as error:
             raise self._no_hub() from error
+
+    def models(self, parameters: Mapping[str, str | int | Sequence[str]]) -> Iterator[ModelInfo]:
+        """List the repositories that the API finds for ``parameters``, page by page as they are asked for.
+
+        ``HfApi.list_models`` has no timeout and repeats a refused request for as long as the Hub says, silently.
+        Entries that are not models are left out. Raises DownloadError.
+        """
+        self._prepare(None)
+        from huggingface_hub import ModelInfo
+
+        url, query = f"{self.endpoint}/api/models", httpx2.QueryParams(dict(parameters))
+        while url and _origin(url) == _origin(self.endpoint):
+            try:
+                entries, url = self._page(url, query)
+            except (httpx2.HTTPError, OSError) as error:
+                raise explain(error, "the search", self) from error
+            except _UNREADABLE as error:
+                raise self._no_hub() from error
+            for entry in entries:
+                try:
+                    info = ModelInfo(**entry)  # type: ignore[no-untyped-call]
+                except _UNREADABLE:
+                    continue
+                yield info
+            query = httpx2.QueryParams()
+
+    def _page(self, url: str, query: httpx2.QueryParams) -> tuple[list[Any], str]:
+        """A page of results, and the address of the next one; empty if it is the last."""
+        from huggingface_hub.utils._http import hf_raise_for_status  # not exported for type checkers
+
+        parameters = query or None
+        with self.client.stream("GET", url, params=parameters, headers=self.headers_for(url)) as response:
+            body = bytearray()
+            for data in response.iter_bytes():
+                body += data
+                if len(body) > _MOST_BYTES:
+                    raise ValueError(url)
+            hf_raise_for_status(response)
+            entries = json.loads(body)
+            if not isinstance(entries, list):
+                raise TypeError(entries)
+            return entries, response.links.get("next", {}).get("url", "")
 
     def file(self, repository: Repository, file: str) -> RemoteFile:
         """Look up a file of a repository. Raises NotFoundError or DownloadError."""
@@ -135,8 +188,8 @@ class Hub:
             "The network may require a sign-in: open the address in a browser. Otherwise check HF_ENDPOINT.",
         )
 
-    def _prepare(self, name: str) -> None:
-        """Raise DownloadError if no request can be made for ``name``."""
+    def _prepare(self, name: str | None) -> None:
+        """Raise DownloadError if no request can be made for ``name``; None stands for a search."""
         if not _is_address(self.endpoint):
             raise no_address(self.endpoint)
         from huggingface_hub.constants import is_offline_mode

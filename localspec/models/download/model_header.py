@@ -36,7 +36,7 @@ def resolve(text: str, context: DownloadContext) -> Resolved:
     remotes = [context.with_retries(partial(context.hub.file, repository, part)) for part in parts]
     header = read_remote_header(remotes[0], context)
     size = sum(remote.size_bytes for remote in remotes)
-    return Resolved(_model(remotes[0], header, alone=len(parts) == 1), Path(file), header, size)
+    return Resolved(_model(remotes[0], header, size, alone=len(parts) == 1), Path(file), header, size)
 
 
 def header_of(text: str, context: DownloadContext) -> GgufHeader:
@@ -44,13 +44,14 @@ def header_of(text: str, context: DownloadContext) -> GgufHeader:
     return resolve(text, context).header
 
 
-def _model(remote: RemoteFile, header: GgufHeader, *, alone: bool) -> ModelFile:
+def _model(remote: RemoteFile, header: GgufHeader, whole_bytes: int, *, alone: bool) -> ModelFile:
     return ModelFile(
         file=remote.file,
         path=None,
         repo=remote.repo,
         revision=remote.commit,
         size_bytes=remote.size_bytes,
+        about_bytes=None if alone else whole_bytes,
         sha256=remote.etag if alone and is_sha256(remote.etag) else None,
         architecture=header.architecture,
         fingerprint=header.fingerprint,

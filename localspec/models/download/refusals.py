@@ -152,8 +152,12 @@ def sign_in_page(host: str, file: str) -> DownloadError:
     )
 
 
-def offline(name: str) -> DownloadError:
-    """The error for a file that is not here while the Hub may not be contacted."""
+def offline(name: str | None) -> DownloadError:
+    """The error for a file that is not here, or for a search (None), while the Hub may not be contacted."""
+    if name is None:
+        return DownloadError(
+            "The Hub is not searched, because HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to search it."
+        )
     return DownloadError(
         f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset HF_HUB_OFFLINE to download."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, ModelFileError, UsageError
@@ -134,6 +135,14 @@ def _free_id(wanted: str, catalogue: Catalogue) -> str:
     if any(pair.id == wanted for pair in catalogue.pairs):
         raise UsageError(f"There is a pair {wanted!r} already.", "Choose another with --id.")
     return wanted
+
+
+def free_id(target: Resolved) -> str:
+    """An id for a pair of this target that no other pair has: from its file, or with a number behind."""
+    taken = {pair.id for pair in load_catalogue().pairs}
+    slug = _slug(target)
+    numbered = (f"{slug}-{n}" for n in count(2))
+    return next(each for each in chain((slug,), numbered) if each not in taken)
 
 
 def _refuse_known(pair: Pair, catalogue: Catalogue) -> None:

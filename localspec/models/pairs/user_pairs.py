@@ -96,6 +96,7 @@ def _fields(model: ModelFile) -> dict[str, str | int | bool | None]:
         "file": model.file,
         "revision": model.revision,
         "size_bytes": model.size_bytes if model.repo else None,
+        "about_bytes": model.about_bytes if model.repo else None,
         "sha256": model.sha256,
         "architecture": model.architecture,
         "fingerprint": model.fingerprint,

@@ -1,0 +1,46 @@
+"""Texts about models on the Hub, shared by the command line and the app."""
+
+from __future__ import annotations
+
+from localspec.chat.pairs.facts import Facts
+from localspec.models.discovery.page import ModelPage, Quantisation
+from localspec.models.discovery.search import HubModel
+from localspec.runtime.figures import short
+
+
+def model_facts(model: HubModel, endpoint: str) -> Facts:
+    """All that the Hub says about a repository."""
+    known = [
+        ("parameters", short(model.parameters) if model.parameters else ""),
+        ("architecture", model.architecture or ""),
+        ("context", f"{model.context_length:,} tokens" if model.context_length else ""),
+        ("licence", model.licence or "not given"),
+        ("made from", ", ".join(model.bases)),
+        ("downloads", f"{short(model.downloads)} in the last thirty days" if model.downloads is not None else ""),
+        ("updated", model.updated or ""),
+        ("gated", gate(model, endpoint)),
+    ]
+    return [(name, text) for name, text in known if text]
+
+
+def gate(model: HubModel, endpoint: str) -> str:
+    """The way into a gated repository; empty for an open one."""
+    return f"accept its terms at {endpoint}/{model.name}, then set HF_TOKEN" if model.gated else ""
+
+
+def best_line(page: ModelPage) -> str:
+    """The quantisation to take here, with the reason, in a sentence."""
+    if page.best is None:
+        return f"No quantisation is chosen: {page.because}."
+    return f"* {page.best.label} is the one to take here: {page.because}."
+
+
+def files_of(each: Quantisation) -> str:
+    """The file, or the number of files of a split model."""
+    return each.file if each.files_n == 1 else f"{each.file} and {each.files_n - 1} more"
+
+
+def others(page: ModelPage) -> str:
+    """The other GGUF files of a repository; empty if there are none."""
+    shown = ", ".join(page.others[:6])
+    return f"{shown} and {len(page.others) - 6} more" if len(page.others) > 6 else shown

@@ -1,0 +1,128 @@
+"""``localspec pairs search`` and ``show``: models on the Hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from localspec.base.errors import UsageError
+from localspec.base.visible import visible_line
+from localspec.chat.pairs.facts import FIT_MEANING, fit
+from localspec.cli.services import Services
+from localspec.cli.tables import Column, fitted, named, paragraph
+from localspec.runtime.figures import short, size
+
+if TYPE_CHECKING:
+    from localspec.models.discovery.page import ModelPage
+
+_ORDERS = ("downloads", "updated", "likes", "trending")
+_UNITS = {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+_SHOW = "`localspec pairs show NAME` lists the files of one, and which of them fit this machine."
+
+
+class _Number(click.ParamType[float]):
+    """A number of parameters: 8B, 1.5B, 135M."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        unit = _UNITS.get(text[-1:], _UNITS.get(text[-1:].upper(), 1.0))
+        try:
+            number = float(text.rstrip("kKmMbBtT")) * unit
+        except ValueError:
+            number = 0.0
+        if not 0 < number < float("inf"):
+            self.fail(f"{text!r} is not a number of parameters such as 8B or 500M.", param, ctx)
+        return number
+
+
+@click.command(short_help="Search the Hub for models.")
+@click.argument("words", nargs=-1)
+@click.option(
+    "--sort", type=click.Choice(_ORDERS), default="downloads", show_default=True, help="The order, largest first."
+)
+@click.option("--author", metavar="NAME", help="Only models of this user or organisation.")
+@click.option("--licence", metavar="ID", help="Only models under this licence, as the Hub names it: apache-2.0.")
+@click.option("--up-to", metavar="N", type=_Number(), help="Only models of at most N parameters: 8B, 500M.")
+@click.option("--limit", metavar="N", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most N.")
+@click.option("--json", "as_json", is_flag=True, help="Write the models as a JSON array.")
+def search(
+    words: Sequence[str],
+    sort: str,
+    author: str | None,
+    licence: str | None,
+    up_to: float | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Search the Hub for repositories with GGUF files that have all WORDS in their names."""
+    from localspec.cli.hub_access import download_context
+    from localspec.models.discovery.search import HubQuery
+    from localspec.models.discovery.search import search as search_hub
+
+    query = HubQuery(text=" ".join(words), sort=sort, author=author, licence=licence, most_parameters=up_to)
+    with download_context() as context:
+        found = list(islice(search_hub(context.hub, query), limit))
+    if as_json:
+        print(json.dumps([asdict(model) for model in found], indent=2))
+        return
+    if not found:
+        print("The Hub has no GGUF models like that. Fewer words find more.")
+        return
+    columns = (
+        Column("NAME", lambda model: model.name),
+        Column("SIZE", lambda model: short(model.parameters)),
+        Column("UPDATED", lambda model: model.updated or "-", optional=True),
+        Column("DOWNLOADS", lambda model: short(model.downloads), optional=True),
+        Column("LICENCE", lambda model: f"{model.licence or '-'}{', gated' if model.gated else ''}", optional=True),
+    )
+    print("\n".join(fitted(columns, found)))
+    print(f"\n{paragraph(_SHOW)}")
+
+
+@click.command(short_help="Show the files of a repository on the Hub, and which of them fit.")
+@click.argument("repository")
+@click.option("--json", "as_json", is_flag=True, help="Write the page as a JSON object.")
+@click.pass_obj
+def show(services: Services, /, repository: str, as_json: bool) -> None:
+    """Show the GGUF files of REPOSITORY (owner/name), which of them fit this machine, and the one to take."""
+    from localspec.cli.hub_access import download_context
+    from localspec.doctor.native_probe import room_of
+    from localspec.models.discovery.page import read_page
+
+    if repository.count("/") != 1:
+        raise UsageError(f"{repository!r} is not the name of a repository.", "It should be owner/name.")
+    with download_context() as context:
+        page = read_page(repository, context, room_of(services.probe_native()))
+        endpoint = context.hub.endpoint
+    if as_json:
+        print(json.dumps(asdict(page), indent=2))
+        return
+    _print(page, endpoint)
+
+
+def _print(page: ModelPage, endpoint: str) -> None:
+    from localspec.chat.pairs.hub_words import best_line, files_of, model_facts, others
+
+    print(visible_line(page.model.name))
+    beside = [("beside", others(page))] if page.others else []
+    print("\n".join(named([*model_facts(page.model, endpoint), *beside])))
+    columns = (
+        Column("TYPE", lambda each: f"{each.label}{' *' if each is page.best else ''}"),
+        Column("SIZE", lambda each: size(each.described.size_bytes)),
+        Column("STATE", lambda each: each.described.state),
+        Column("FIT", lambda each: fit(each.described)),
+        Column("FILE", files_of, optional=True),
+    )
+    print()
+    print("\n".join(fitted(columns, page.quantisations)))
+    print()
+    name = f"{page.model.name}:{(page.best or page.quantisations[0]).label}"
+    for line in (best_line(page), FIT_MEANING, f"`localspec pairs pull {name}` fetches it."):
+        print(paragraph(visible_line(line)))
