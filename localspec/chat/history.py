@@ -1,21 +1,44 @@
-"""The list of conversations: its rows, the filter, and changes of the marked row.
+"""The list of conversations: its rows in folders, the filter, and changes of the rows that are chosen.
 
-Each change returns a sentence for the reader, also if the disk refuses it.
+A change is made to the selected conversations, or else to the marked one; on the row of a folder, to all in it. Each
+returns a sentence for the reader, also if the disk refuses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from localspec.base.errors import StoreError
 from localspec.base.fuzzy import fuzzy
 from localspec.chat.undo import DeletedConversations
 from localspec.store import Heading, Store, Summary
+from localspec.store.filing import Filing, FilingFilter
 
 EMPTY = "No conversations yet. What you say is kept, and will be listed here."
 NO_MATCH = "No title has these letters."
+_ARCHIVE = ""
+"""The name of its row; no folder has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRow:
+    """A folder in the list, or the archive."""
+
+    name: str
+    """Empty for the archive."""
+    headings: tuple[Heading, ...]
+    unfolded: bool
+
+    @property
+    def id(self) -> str:
+        return f"/{self.name}"
+
+    @property
+    def title(self) -> str:
+        return self.name or "Archive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +49,13 @@ class HistoryRow:
     messages_n: int
     positions: tuple[int, ...] = ()
     """Indexes of the letters of the title that match the filter."""
+    in_folder: bool = False
+    """True below the row of its folder."""
+    selected: bool = False
+
+    @property
+    def headings(self) -> tuple[Heading, ...]:
+        return (self.heading,)
 
     @property
     def id(self) -> str:
@@ -35,13 +65,20 @@ class HistoryRow:
 class History:
     """The conversations of a store: pinned ones first, then the latest; with a filter, the best match first."""
 
-    def __init__(self, store: Store, deleted: DeletedConversations | None = None) -> None:
-        """``deleted`` takes the conversations deleted here, so that ``ChatCore.undo`` brings them back, too."""
+    def __init__(
+        self, store: Store, deleted: DeletedConversations | None = None, unfolded: set[str] | None = None
+    ) -> None:
+        """``deleted`` takes the conversations deleted here, so that ``ChatCore.undo`` brings them back, too.
+
+        ``unfolded`` has the names of the folders whose conversations are shown, and is changed.
+        """
         self._store = store
         self._deleted = deleted or DeletedConversations(store)
+        self._unfolded = set() if unfolded is None else unfolded
         self._summaries: list[Summary] = []
         self._text = ""
         self._marked: str | None = None
+        self._selected: set[str] = set()
         self.refresh()
 
     def refresh(self) -> str:
@@ -50,26 +87,90 @@ class History:
             self._summaries = self._store.conversations()
         except StoreError as error:
             return str(error)
+        self._selected &= {summary.heading.id for summary in self._summaries}
         return ""
 
     @property
-    def rows(self) -> list[HistoryRow]:
-        """The rows that are shown."""
+    def rows(self) -> list[HistoryRow | FolderRow]:
+        """The rows that are shown: with a filter what it keeps, else pinned ones, those in no folder, and folders."""
         if not self._text.strip():
-            return [HistoryRow(summary.heading, summary.messages_n) for summary in self._summaries]
-        found = fuzzy(self._text, [summary.heading.title for summary in self._summaries])
-        hits = ((self._summaries[match.index], match.positions) for match in found)
-        return [HistoryRow(summary.heading, summary.messages_n, positions) for summary, positions in hits]
+            return self._filed()
+        return [self._row(*each) for each in _matches(self._summaries, self._text)]
+
+    def _filed(self) -> list[HistoryRow | FolderRow]:
+        rows: list[HistoryRow | FolderRow] = []
+        folders: defaultdict[str, list[Summary]] = defaultdict(list)
+        archive: list[Summary] = []
+        for summary in self._summaries:
+            heading = summary.heading
+            if heading.archived:
+                archive.append(summary)
+            elif heading.folder and not heading.pinned:
+                folders[heading.folder].append(summary)
+            else:
+                rows.append(self._row(summary))
+        for name in sorted(folders, key=str.casefold):
+            rows += self._folder(name, folders[name])
+        return rows + (self._folder(_ARCHIVE, archive) if archive else [])
+
+    def _folder(self, name: str, held: Sequence[Summary]) -> list[HistoryRow | FolderRow]:
+        unfolded = name in self._unfolded
+        row = FolderRow(name, tuple(summary.heading for summary in held), unfolded)
+        return [row, *(self._row(summary, in_folder=True) for summary in held)] if unfolded else [row]
+
+    def _row(self, summary: Summary, positions: tuple[int, ...] = (), *, in_folder: bool = False) -> HistoryRow:
+        heading = summary.heading
+        return HistoryRow(heading, summary.messages_n, positions, in_folder, heading.id in self._selected)
 
     def empty(self, search: str) -> str:
         """The text in place of an empty list; ``search`` is the key that searches."""
         return f"{NO_MATCH} {search} searches all messages." if self._summaries else EMPTY
 
     @property
-    def marked(self) -> HistoryRow | None:
+    def marked(self) -> HistoryRow | FolderRow | None:
         """The row that keys act on: the first, unless the reader went to another."""
         rows = self.rows
         return next((row for row in rows if row.id == self._marked), rows[0] if rows else None)
+
+    def has(self, conversation: str) -> bool:
+        """True if it is in the store, shown or not."""
+        return any(summary.heading.id == conversation for summary in self._summaries)
+
+    @property
+    def chosen(self) -> tuple[Heading, ...]:
+        """The conversations that a change is made to."""
+        if self._selected:
+            return tuple(summary.heading for summary in self._summaries if summary.heading.id in self._selected)
+        return () if (row := self.marked) is None else row.headings
+
+    @property
+    def about(self) -> str:
+        """The number of selected conversations, or the folder and tags of the marked one; else empty."""
+        if self._selected:
+            return f"{len(self._selected)} selected; keys change all of them."
+        row = self.marked
+        return str(Filing.of(row.heading)) if isinstance(row, HistoryRow) else ""
+
+    def fold(self, name: str) -> None:
+        """Show the conversations of a folder, or hide them."""
+        self._unfolded ^= {name}
+
+    def select(self) -> None:
+        """Select the marked conversation, or unselect it, and mark the next row; of a folder, all in it."""
+        if (row := self.marked) is not None:
+            ids = {heading.id for heading in row.headings}
+            self._selected = self._selected - ids if ids <= self._selected else self._selected | ids
+            self.move(1)
+
+    def select_all(self) -> None:
+        """Select all rows that are shown, or if they are, none."""
+        ids = {heading.id for row in self.rows for heading in row.headings}
+        self._selected = set() if ids <= self._selected else ids
+
+    def unselect(self) -> bool:
+        """Select none; False if none was selected."""
+        any_, self._selected = bool(self._selected), set()
+        return any_
 
     def filter(self, text: str) -> None:
         """Show the conversations whose titles have these letters, and mark the best."""
@@ -91,25 +192,32 @@ class History:
         return self._do(lambda: self._store.rename(conversation, title), "")
 
     def pin(self) -> str:
-        """Pin the marked conversation to the top, or unpin it."""
-        row = self.marked
-        if row is None:
-            return ""
-        self._marked = row.id
-        pinned = not row.heading.pinned
-        return self._do(lambda: self._store.pin(row.id, pinned), "Pinned." if pinned else "No longer pinned.")
+        """Pin the chosen conversations to the top, or if they are, unpin them."""
+        pinned = not all(heading.pinned for heading in self.chosen)
+        return self._change(
+            lambda ids: self._store.pin(*ids, pinned=pinned), "Pinned" if pinned else "No longer pinned"
+        )
+
+    def archive(self) -> str:
+        """Put the chosen conversations into the archive, or if they are there, back into the list."""
+        archived = not all(heading.archived for heading in self.chosen)
+        return self._change(
+            lambda ids: self._store.change_headings(ids, lambda heading: replace(heading, archived=archived)),
+            "Archived" if archived else "Back in the list",
+        )
+
+    def file(self, text: str) -> str:
+        """File the chosen conversations as ``text`` says, see ``Filing``; tags that they do not share stay."""
+        before, after = Filing.common(self.chosen), Filing.parse(text)
+        return self._change(
+            lambda ids: self._store.change_headings(ids, lambda heading: after.changed(heading, before)), "Filed"
+        )
 
     def delete(self, undo: str) -> str:
-        """Delete the marked conversation and mark the next. ``undo`` is the key that brings it back, or empty."""
-        row, rows = self.marked, self.rows
-        if row is None:
-            return ""
-        at = [each.id for each in rows].index(row.id)
-        sentence = self._do(lambda: self._deleted.delete(row.id), _deleted(undo))
-        if all(summary.heading.id != row.id for summary in self._summaries):
-            rest = self.rows
-            self._marked = rest[min(at, len(rest) - 1)].id if rest else None
-        return sentence
+        """Delete the chosen conversations and mark the next. ``undo`` is the key that brings them back, or empty."""
+        which = "it" if len(self.chosen) == 1 else "them"
+        rest = f"; {undo} brings {which} back, for 30 days." if undo else ", for good after 30 days."
+        return self._change(lambda ids: self._deleted.delete(*ids), "Deleted", rest)
 
     def undo(self) -> str:
         """Bring back the conversation deleted last."""
@@ -123,17 +231,40 @@ class History:
         self._marked = conversation.id
         return self.refresh() or "It is back."
 
+    def _change(self, change: Callable[[Sequence[str]], None], done: str, rest: str = ".") -> str:
+        """Change the chosen conversations; if the marked row goes elsewhere, mark the one in its place."""
+        row, ids = self.marked, [heading.id for heading in self.chosen]
+        if row is None or not ids:
+            return ""
+        self._marked = row.id
+        at = [each.id for each in self.rows].index(row.id)
+        many = f"{done}: {len(ids)} conversations" if len(ids) > 1 else done
+        sentence = self._do(lambda: change(ids), f"{many}{rest}")
+        after = self.rows
+        if all(each.id != row.id for each in after):
+            self._marked = after[min(at, len(after) - 1)].id if after else None
+        return sentence
+
     def _do(self, change: Callable[[], None], done: str) -> str:
         try:
             change()
         except StoreError as error:
             self.refresh()
             return str(error)
+        self._selected.clear()
         return self.refresh() or done
 
 
-def _deleted(undo: str) -> str:
-    return f"Deleted; {undo} brings it back, for 30 days." if undo else "Deleted, for good after 30 days."
+def kept(summaries: Sequence[Summary], text: str) -> list[Summary]:
+    """The conversations that a filter keeps: letters of the title, and words of ``FilingFilter``."""
+    return [summary for summary, _ in _matches(summaries, text)]
+
+
+def _matches(summaries: Sequence[Summary], text: str) -> list[tuple[Summary, tuple[int, ...]]]:
+    filing, letters = FilingFilter.parse(text)
+    held = [summary for summary in summaries if filing.holds(summary.heading)]
+    found = fuzzy(letters.strip(), [summary.heading.title for summary in held])
+    return [(held[match.index], match.positions) for match in found]
 
 
 def age(then: datetime, now: datetime) -> str:

@@ -16,6 +16,7 @@ from localspec.chat.active_reply import ActiveReply
 from localspec.chat.changes import Began, Change, Ended, Learned, LoadFailed, PairReady, TokenCountAnswered, written
 from localspec.chat.core import ChatCore
 from localspec.chat.engine_queries import EngineQueries
+from localspec.chat.history import History
 from localspec.chat.pacing import Pacer
 from localspec.chat.pair_slot import EngineHandle, EnginePairSlot, Phase
 from localspec.chat.race import Race
@@ -63,6 +64,7 @@ class ChatSession(ChatCore):
         self.waiting: deque[Turn] = deque()
         """Turns to be answered, oldest first."""
         self._active_reply: ActiveReply | None = None
+        self._unfolded: set[str] = set()
         self._engine = engine
         self._ids = count(1)
         self._changes: list[Change] = []
@@ -73,6 +75,10 @@ class ChatSession(ChatCore):
         """True while answers are due or changes are not yet handed out."""
         at_work = self.current is not None or self._engine_queries.pending(idle=self.phase is Phase.IDLE)
         return self.phase is Phase.LOADING or at_work or bool(self._changes)
+
+    def history(self) -> History:
+        """The list of conversations as stored now, with the folders unfolded that were."""
+        return History(self.store, self.deleted, self._unfolded)
 
     @property
     def token_queries(self) -> TokenQueries:

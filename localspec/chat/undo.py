@@ -28,23 +28,23 @@ class DeletedConversations:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._deleted: list[StoredConversation] = []
+        self._deleted: list[tuple[tuple[str, ...], StoredConversation]] = []
+        """The ids of each deletion, and the last of these conversations."""
 
     @property
     def last_at(self) -> datetime | None:
         """The time of the last deletion; None without any."""
-        return self._deleted[-1].heading.deleted if self._deleted else None
+        return self._deleted[-1][1].heading.deleted if self._deleted else None
 
-    def delete(self, conversation: str) -> None:
-        """Delete a conversation by its id. Raises StoreError."""
-        stored = self._store.open_conversation(conversation)
-        self._store.delete(conversation)
-        self._deleted.append(stored)
+    def delete(self, *conversations: str) -> None:
+        """Delete conversations by their ids, to be brought back together. Raises StoreError."""
+        self._store.delete(*conversations)
+        self._deleted.append((conversations, self._store.open_conversation(conversations[-1])))
 
     def restore(self) -> StoredConversation | None:
-        """Bring back the one deleted last; None if there is none. Raises StoreError."""
+        """Bring back those deleted last, and return the last of them; None without any. Raises StoreError."""
         if not self._deleted:
             return None
-        stored = self._deleted.pop()
-        self._store.restore(stored.id)
-        return stored
+        conversations, last = self._deleted.pop()
+        self._store.restore(*conversations)
+        return last

@@ -11,6 +11,7 @@ import click
 
 from localspec.cli.history_disagreements import disagreements
 from localspec.cli.history_files import export, import_
+from localspec.cli.history_filing import archive, file
 from localspec.cli.history_heading import pin, rename
 from localspec.cli.history_rm import restore, rm
 from localspec.cli.history_store import open_history
@@ -36,32 +37,40 @@ def history(context: click.Context, /) -> None:
 
 
 @history.command("list", short_help="List the conversations, the latest first.")
-@click.option("--filter", "text", metavar="TEXT", help="List only titles that have the letters of TEXT in their order.")
+@click.option(
+    "--filter",
+    "text",
+    metavar="TEXT",
+    help="List only titles that have the letters of TEXT in their order; "
+    "tag:NAME and folder:NAME in it keep what is filed there.",
+)
+@click.option("--archived", is_flag=True, help="List those in the archive instead.")
 @click.option("--limit", type=ValueParam(Number(1, whole=True)), metavar="N", help="List at most N.")
 @click.option("--deleted", is_flag=True, help="List those that were deleted in the last 30 days instead.")
 @click.option("--json", _AS_JSON, is_flag=True, help="Write the conversations as a JSON array.")
-def list_conversations(text: str | None, limit: int | None, deleted: bool, as_json: bool) -> None:
-    """List the conversations: pinned ones first, then the latest."""
-    from localspec.base.fuzzy import fuzzy
+def list_conversations(text: str | None, archived: bool, limit: int | None, deleted: bool, as_json: bool) -> None:
+    """List the conversations that are not in the archive: pinned ones first, then the latest."""
+    from localspec.chat.history import kept
     from localspec.store.files.native_json import heading_to_dict
 
     with open_history() as store:
         everything = store.conversations(deleted=deleted)
-        matches = fuzzy(text, [each.heading.title for each in everything]) if text is not None else None
-        shown = everything if matches is None else [everything[match.index] for match in matches]
-        shown = shown[:limit]
+        place = "is:archived" if archived else "is:any" if deleted else ""
+        matches = kept(everything, f"{text or ''} {place}")
+        shown = matches[:limit]
         if as_json:
             print(json.dumps([heading_to_dict(e.heading) | {"messages_n": e.messages_n} for e in shown], indent=2))
         elif shown:
             print("\n".join(_listed(store, shown, deleted=deleted)))
-            _say_what_was_left(len(everything) if matches is None else len(matches), len(shown))
+            _say_what_was_left(len(matches), len(shown))
         else:
-            print(_nothing(text if everything else None, deleted=deleted))
+            print(_nothing(text if everything else None, archived=archived, deleted=deleted))
 
 
 def _listed(store: Store, shown: Sequence[Summary], *, deleted: bool) -> Iterator[str]:
     from localspec.cli.history_text import cut, local_time
     from localspec.cli.tables import columns
+    from localspec.store.filing import Filing
 
     short = store.short_ids(deleted=deleted)
     rows = [
@@ -69,7 +78,7 @@ def _listed(store: Store, shown: Sequence[Summary], *, deleted: bool) -> Iterato
             short[each.heading.id] + (" *" if each.heading.pinned else ""),
             local_time((each.heading.deleted if deleted else None) or each.heading.updated),
             str(each.messages_n),
-            each.heading.title,
+            " ".join(filter(None, (each.heading.title, str(Filing.of(each.heading))))),
         )
         for each in shown
     ]
@@ -84,9 +93,11 @@ def _say_what_was_left(all_n: int, shown_n: int) -> None:
         print(f"{all_n - shown_n} more; without --limit all are listed.")
 
 
-def _nothing(text: str | None, *, deleted: bool) -> str:
+def _nothing(text: str | None, *, archived: bool, deleted: bool) -> str:
     if text is not None:
         return f"No title has the letters of {text!r}. `localspec history search` looks into the messages."
+    if archived:
+        return "The archive is empty. `localspec history archive ID` puts a conversation there."
     if deleted:
         return "No conversation was deleted in the last 30 days."
     return "There are no conversations yet. `localspec` opens the chat, which stores its conversations."
@@ -132,7 +143,8 @@ def _ascii() -> bool:
 def search(words: Sequence[str], limit: int, as_json: bool) -> None:
     """Find messages and titles that have all of WORDS, on every branch, the best and latest first.
 
-    A word finds all that begin with it; "in double quotes" words are found as they stand.
+    A word finds all that begin with it; "in double quotes" words are found as they stand. tag:NAME and folder:NAME
+    search what is filed there, is:archived the archive, and is:any everything.
     """
     from localspec.cli.history_text import hit_lines, hit_to_dict
 
@@ -147,5 +159,5 @@ def search(words: Sequence[str], limit: int, as_json: bool) -> None:
             print(f"No message or title has {query!r} in it. Fewer words, or only their beginnings, find more.")
 
 
-for _command in (export, import_, disagreements, rename, pin, rm, restore):
+for _command in (export, import_, disagreements, rename, file, archive, pin, rm, restore):
     history.add_command(_command)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from localspec.base.errors import UsageError
-from localspec.cli.history_store import open_history
+from localspec.cli.history_store import matching, meant, open_history
 
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument
@@ -21,7 +21,8 @@ FORMATS = ("markdown", "json", "ndjson")
 
 @click.command(short_help="Write conversations as Markdown, JSON or NDJSON.")
 @click.argument("beginnings", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Export every conversation.")
+@click.option("--all", "everything", is_flag=True, help="Export every conversation, archived ones too.")
+@matching("Export those that `history list --filter FILTER` lists.")
 @click.option(
     "--format",
     "kind",
@@ -36,16 +37,15 @@ FORMATS = ("markdown", "json", "ndjson")
     metavar="FILE",
     help="Write to FILE, a new file that only you can read.",
 )
-def export(beginnings: Sequence[str], everything: bool, kind: str | None, output: Path | None) -> None:
+def export(
+    beginnings: Sequence[str], everything: bool, matching: str | None, kind: str | None, output: Path | None
+) -> None:
     """Write the conversations ID, or with --all every one, to standard output or to FILE."""
-    if bool(beginnings) == everything:
+    if [bool(beginnings), everything, matching is not None].count(True) != 1:
         raise UsageError("No conversation was named to export.", "Give IDs, or --all and no ID.")
     kind = kind or _kind_of(output)
     with open_history() as store:
-        if everything:
-            ids = [each.heading.id for each in store.conversations()]
-        else:
-            ids = list(dict.fromkeys(map(store.find, beginnings)))
+        ids = [each.heading.id for each in store.conversations()] if everything else meant(store, beginnings, matching)
         text = _written((store.document(each) for each in ids), kind)
         if output is None:
             sys.stdout.writelines(text)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from localspec.base.visible import visible_line
-from localspec.cli.history_store import open_history
+from localspec.cli.history_store import matching, meant, open_history
 
 
 @click.command(short_help="Give a conversation a title.")
@@ -22,12 +22,14 @@ def rename(beginning: str, words: Sequence[str]) -> None:
 
 
 @click.command(short_help="Keep conversations on top of the list.")
-@click.argument("beginnings", metavar="ID", nargs=-1, required=True)
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@matching("Pin those that `history list --filter FILTER` lists.")
 @click.option("--off", is_flag=True, help="Let them go back to their place.")
-def pin(beginnings: Sequence[str], off: bool) -> None:
+def pin(beginnings: Sequence[str], matching: str | None, off: bool) -> None:
     """Keep the conversations ID on top of the list, here and in the app."""
     with open_history() as store:
-        for conversation in dict.fromkeys(store.find(each) for each in beginnings):
-            store.pin(conversation, not off)
+        found = meant(store, beginnings, matching)
+        store.pin(*found, pinned=not off)
+        for conversation in found:
             title = store.open_conversation(conversation).title
             print(visible_line(f"{'No longer pinned' if off else 'Pinned'}: {title}"))

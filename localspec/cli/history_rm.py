@@ -10,7 +10,7 @@ import click
 from localspec.base.errors import StoreError, refused
 from localspec.base.paths import user_paths
 from localspec.base.visible import visible_line
-from localspec.cli.history_store import agreed, open_history
+from localspec.cli.history_store import agreed, matching, meant, open_history
 from localspec.cli.services import Services
 
 if TYPE_CHECKING:
@@ -18,26 +18,28 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Delete conversations; restore brings them back.")
-@click.argument("beginnings", metavar="ID", nargs=-1, required=True)
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@matching("Delete those that `history list --filter FILTER` lists.")
 @click.option("--forever", is_flag=True, help="Leave nothing of them, so that they cannot be brought back.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @click.pass_obj
-def rm(services: Services, /, beginnings: Sequence[str], forever: bool, yes: bool) -> None:
+def rm(services: Services, /, beginnings: Sequence[str], matching: str | None, forever: bool, yes: bool) -> None:
     """Delete the conversations ID. For 30 days `localspec history restore` brings them back."""
     with open_history() as store:
-        found = dict.fromkeys(store.find(each, deleted=None if forever else False) for each in beginnings)
+        found = meant(store, beginnings, matching, deleted=None if forever else False)
         for conversation in found:
             print(visible_line(f"{conversation[:8]}  {store.open_conversation(conversation).title}"))
         if not agreed(services, "Delete for good?" if forever else "Delete?", yes=yes):
             return
         for conversation in found if forever else ():
             _forget_what_was_typed(store, conversation)
-        for conversation in found:
-            (store.destroy if forever else store.delete)(conversation)
         if forever:
+            for conversation in found:
+                store.destroy(conversation)
             print("Deleted for good.")
             _name_what_models_keep()
         else:
+            store.delete(*found)
             short = store.short_ids(deleted=True)
             ids = " ".join(short[conversation] for conversation in found)
             print(f"Deleted. For 30 days this brings back what went: localspec history restore {ids}")

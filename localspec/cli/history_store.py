@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from localspec.base.errors import UsageError
+from localspec.base.errors import NotFoundError, UsageError
 from localspec.cli.report import remark
 from localspec.cli.services import Services
 
 if TYPE_CHECKING:
     from localspec.store import Store
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -31,6 +33,30 @@ def open_history(*, make: bool = False) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def matching(help_: str) -> Callable[[Command], Command]:
+    """The option that names conversations by a filter, for commands that take several."""
+    return click.option("--matching", metavar="FILTER", help=help_)
+
+
+def meant(store: Store, beginnings: Sequence[str], filter_: str | None, *, deleted: bool | None = False) -> list[str]:
+    """The ids of the conversations that were named, by the beginnings of their ids or by a filter of titles.
+
+    Raises UsageError if neither or both name any, NotFoundError if the filter keeps none.
+    """
+    from localspec.chat.history import kept
+
+    if bool(beginnings) == (filter_ is not None):
+        raise UsageError("No conversation was named.", "Give IDs, or --matching FILTER and no ID.")
+    if filter_ is None:
+        return list(dict.fromkeys(store.find(each, deleted=deleted) for each in beginnings))
+    found = [each.heading.id for each in kept(store.conversations(), filter_)]
+    if not found:
+        raise NotFoundError(
+            f"No conversation matches {filter_!r}.", "`localspec history list --filter` tries a filter."
+        )
+    return found
 
 
 def agreed(services: Services, question: str, *, yes: bool) -> bool:

@@ -13,6 +13,7 @@ from localspec.config import Value
 from localspec.line.output import LEGENDS
 from localspec.line.state import State
 from localspec.runtime.chat_config import ChatConfig, Settings
+from localspec.store import StoredConversation
 
 
 class LineFrontEnd:
@@ -28,6 +29,10 @@ class LineFrontEnd:
     @property
     def own(self) -> Mapping[str, Value]:
         return self._state.chat.stored.settings
+
+    @property
+    def stored(self) -> StoredConversation:
+        return self._state.chat.stored
 
     def adopt(self, changed: Changed) -> None:
         self._state.chat.stored.set_settings(changed.own)

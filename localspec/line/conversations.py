@@ -6,12 +6,13 @@ from datetime import datetime
 from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
-from localspec.base.fuzzy import fuzzy
 from localspec.base.visible import visible_line
+from localspec.chat.history import kept
 from localspec.chat.reply_metadata import made_by_another
 from localspec.line.state import State
 from localspec.runtime.messages import Role
-from localspec.store import Node, ReplyState, StoredConversation
+from localspec.store import Heading, Node, ReplyState, StoredConversation
+from localspec.store.filing import Filing
 
 MOST_LISTED = 20
 _SPEAKERS = {Role.USER: "You", Role.ASSISTANT: "Reply", Role.SYSTEM: "System"}
@@ -30,18 +31,20 @@ def new(state: State, argument: str) -> None:
 
 def list_(state: State, argument: str) -> None:
     """List the latest conversations, or those with some letters in the title."""
-    everything = state.chat.store.conversations()
-    matches = fuzzy(argument, [each.heading.title for each in everything])
-    shown = [everything[match.index] for match in matches][:MOST_LISTED]
-    if not everything:
+    stored = state.chat.store.conversations()
+    matches = kept(stored, argument)
+    shown = matches[:MOST_LISTED]
+    if not stored:
         state.output.say("There are no conversations yet; the messages of this one will be kept.", conversations=[])
         return
     if not shown:
+        if not argument:
+            raise NotFoundError("All conversations are in the archive.", "/list is:archived lists them.")
         raise NotFoundError(f"No title has the letters of {argument!r}.", "/search looks into the messages.")
     state.listed = [(each.heading.id, None) for each in shown]
     lines = [
         f"{number}. {visible_line(each.heading.title)}, {messages(each.messages_n)}, {day(each.heading.updated)}"
-        f"{', pinned' if each.heading.pinned else ''}"
+        f"{', pinned' if each.heading.pinned else ''}{_filed(each.heading)}"
         for number, each in enumerate(shown, 1)
     ]
     more_n = len(matches) - len(shown)
@@ -176,6 +179,11 @@ def import_(state: State, argument: str) -> None:
 
     added = state.chat.store.add(read_conversations(file_argument(argument)))
     state.output.say(imported(added), imported=list(added.new), known=list(added.known))
+
+
+def _filed(heading: Heading) -> str:
+    filing = str(Filing.of(heading))
+    return visible_line(f", {filing}") if filing else ""
 
 
 def messages(n: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -167,9 +167,9 @@ class StoredConversation:
         question = next((node.content for node in self.tree.nodes if node.role is Role.USER), "")
         self._heading.change(replace(self.heading, title=given or title_of(question), title_given=bool(given)))
 
-    def pin(self, pinned: bool) -> None:
-        """Pin it to the top of lists, or unpin it."""
-        self._heading.change(replace(self.heading, pinned=pinned))
+    def change_heading(self, change: Callable[[Heading], Heading]) -> None:
+        """Replace the heading by ``change`` of it."""
+        self._heading.change(change(self.heading))
 
     def set_system(self, system: str | None) -> None:
         """Set the system prompt from the next reply on."""
@@ -259,10 +259,6 @@ class StoredConversation:
         self.tree.add(node)
         self.tree.go_to(node.id)
         self._heading.touch()
-
-    def mark_deleted(self, deleted: datetime | None) -> None:
-        """Mark it as deleted at a moment, or with None as not deleted; called by the store."""
-        self._heading.change(replace(self.heading, deleted=deleted))
 
 
 def _as_it_is(node: Node, stored: MessageDocument | None) -> MessageDocument:

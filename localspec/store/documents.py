@@ -29,6 +29,11 @@ class Heading:
     leaf: str | None = None
     source: str | None = None
     """The origin of an imported conversation ("chatgpt:5d41..."), by which a second import is recognised."""
+    folder: str = ""
+    """The folder, its levels parted by slashes; empty for none. See ``filing``."""
+    tags: tuple[str, ...] = ()
+    """In alphabetical order."""
+    archived: bool = False
     settings: Mapping[str, Value] = field(default_factory=dict)
     """Its own settings, by ``section.key``; see ``config.own``."""
 

@@ -26,7 +26,9 @@ from localspec.store.replies_json import (
 from localspec.store.timestamps import from_micros, to_micros
 from localspec.store.tree import Node, ReplyState
 
-_HEADING = "id, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings"
+_HEADING = (
+    "id, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings, folder, tags, archived"
+)
 _CHUNKS = "(SELECT content FROM chunk WHERE message = m.id ORDER BY number)"
 _NODES = f"""
     SELECT m.id, m.parent, m.role, m.created, m.deleted,
@@ -54,13 +56,16 @@ def insert_heading(heading: Heading) -> Statement:
         heading.leaf,
         heading.source,
         json.dumps(heading.settings, separators=(",", ":")) if heading.settings else None,
+        storable(heading.folder),
+        storable(" ".join(heading.tags)),
+        heading.archived,
     )
-    return f"INSERT INTO conversation ({_HEADING}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
+    return f"INSERT INTO conversation ({_HEADING}) VALUES ({', '.join('?' * len(values))})", values
 
 
 def update_heading(before: Heading, now: Heading) -> Statement | None:
     """The statement that updates the changed columns, as another program may change others; None if none changed."""
-    names = [name.strip() for name in _HEADING.split(",")]
+    names = _HEADING.split(", ")
     changed = {
         name: value
         for name, value, old in zip(names, insert_heading(now)[1], insert_heading(before)[1], strict=True)
@@ -145,6 +150,12 @@ def headings(database: Database, *, deleted: bool) -> list[Summary]:
     return [Summary(_heading(row[:-1]), row[-1]) for row in rows]
 
 
+def numbered_headings(database: Database) -> list[tuple[int, Heading]]:
+    """All conversations that are not deleted, each with the number of its row."""
+    found = database.query(f"SELECT {_HEADING}, number FROM conversation WHERE deleted IS NULL")
+    return [(row[-1], _heading(row[:-1])) for row in found]
+
+
 def heading_of(database: Database, conversation: str) -> Heading:
     """The heading of a conversation. Raises NotFoundError."""
     rows = database.query(f"SELECT {_HEADING} FROM conversation WHERE id = ?", (conversation,))
@@ -220,7 +231,8 @@ def _chunks(database: Database, message: str) -> list[bytes]:
 
 
 def _heading(row: Row) -> Heading:
-    conversation, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings = row
+    conversation, created, updated, title, title_given, system, pinned, deleted, leaf, source, settings, *filing = row
+    folder, tags, archived = filing
     return Heading(
         id=conversation,
         created=from_micros(created),
@@ -233,6 +245,9 @@ def _heading(row: Row) -> Heading:
         leaf=leaf,
         source=source,
         settings=valid_settings(_loaded(settings)),
+        folder=folder,
+        tags=tuple(tags.split()),
+        archived=bool(archived),
     )
 
 

@@ -104,5 +104,15 @@ def own_settings(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE conversation ADD COLUMN settings TEXT")
 
 
-MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search, own_settings)
+def filing(connection: sqlite3.Connection) -> None:
+    """Add a conversation's folder, its tags parted by spaces, and the mark of the archive."""
+    for column in (
+        "folder TEXT NOT NULL DEFAULT ''",
+        "tags TEXT NOT NULL DEFAULT ''",
+        "archived INTEGER NOT NULL DEFAULT 0",
+    ):
+        connection.execute(f"ALTER TABLE conversation ADD COLUMN {column}")
+
+
+MIGRATIONS: Sequence[Migration] = (conversations_and_messages, replies, full_text_search, own_settings, filing)
 """The first n migrations make version n of the database."""

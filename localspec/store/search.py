@@ -2,18 +2,22 @@
 
 A query is words, all of which must occur, in any order; a word matches as a prefix, and text in double quotes as it
 stands. Case and accents are ignored. Characters that the full-text index lacks, signs and scripts without spaces
-between words, are searched in the text itself.
+between words, are searched in the text itself. ``tag:``, ``folder:`` and ``is:archived`` keep some conversations, see
+``filing``; archived ones are found only with such a word.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from localspec.store import rows
 from localspec.store.database import Database, Row, storable
+from localspec.store.filing import FilingFilter
 from localspec.store.snippets import Snippet, literal, pattern, snippet
 from localspec.store.timestamps import from_micros, to_micros
 
@@ -83,13 +87,17 @@ class Query:
 
 def search(database: Database, text: str, limit: int, now: datetime) -> list[Hit]:
     """The hits, best first by rank (BM25) and recency; titles count as much as messages. Raises StoreError."""
-    query = Query.parse(text)
-    if not query or limit <= 0:
+    filing, words = FilingFilter.parse(text)
+    query = Query.parse(words)
+    if not (query or filing) or limit <= 0:
         return []
+    # Without words the conversations themselves are the hits.
+    tables = ("message", "conversation") if query else ("conversation",)
+    within = _within(database, filing)
     found = [
         (_weight(row, now), table, row)
-        for table in ("message", "conversation")
-        for row in database.query(*_candidates(table, query))
+        for table in tables
+        for row in database.query(*_candidates(table, query, within))
     ]
     best = sorted(found, key=lambda each: each[0])[:limit]
     numbers = {table: [row[0] for _, kind, row in best if kind == table] for table in ("message", "conversation")}
@@ -99,7 +107,15 @@ def search(database: Database, text: str, limit: int, now: datetime) -> list[Hit
     ]
 
 
-def _candidates(table: str, query: Query) -> tuple[str, list[object]]:
+def _within(database: Database, filing: FilingFilter) -> str | None:
+    """The numbers of the conversations that a filter keeps, as a JSON array; None for all that are not archived."""
+    if not filing:
+        return None
+    every = rows.numbered_headings(database)
+    return json.dumps([number for number, heading in every if filing.holds(heading)])
+
+
+def _candidates(table: str, query: Query, within: str | None) -> tuple[str, list[object]]:
     """The statement that selects (number, rank, conversation, message, title, role, time), the latest first."""
     messages = table == "message"
     column = "t.content" if messages else "t.title"
@@ -107,16 +123,19 @@ def _candidates(table: str, query: Query) -> tuple[str, list[object]]:
         "JOIN conversation c ON c.id = t.conversation" if messages else "JOIN conversation c ON c.number = t.number"
     )
     # A derived title is found in its question, and the content of a summary in the messages before it.
-    shown = "c.deleted IS NULL AND " + ("t.deleted IS NULL AND t.role <> 'system'" if messages else "t.title_given")
+    titled = "t.title_given" if query else "TRUE"
+    shown = "c.deleted IS NULL AND " + ("t.deleted IS NULL AND t.role <> 'system'" if messages else titled)
+    shown += " AND c.archived = 0" if within is None else " AND c.number IN (SELECT value FROM json_each(?))"
+    places = [] if within is None else [within]
     columns = "c.id, t.id, c.title, t.role, t.created" if messages else "c.id, NULL, c.title, NULL, t.updated"
     words = f"{table}_words"
     fragments = f" AND instr(lower({column}), lower(?))" * len(query.fragments)
     if query.match:
         source = f"FROM {words} JOIN {table} t ON t.number = {words}.rowid {joined} WHERE {words} MATCH ? AND {shown}"
-        rank, order, values = f"bm25({words})", f"{words}.rowid", [query.match, *query.fragments]
+        rank, order, values = f"bm25({words})", f"{words}.rowid", [query.match, *places, *query.fragments]
     else:
         source = f"FROM {table} t {joined} WHERE {shown}"
-        rank, order, values = "-1.0", "t.number", [*query.fragments]
+        rank, order, values = "-1.0", "t.number", [*places, *query.fragments]
     sql = f"SELECT t.number, {rank}, {columns} {source}{fragments} ORDER BY {order} DESC LIMIT {CANDIDATES_N}"
     return sql, list(values)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -166,7 +167,10 @@ class Store:
         return rows.document_of(self._database, conversation)
 
     def search(self, query: str, limit: int = 50) -> list[Hit]:
-        """Messages and titles that match, the best first; see the module ``search``. For a thread of its own."""
+        """Messages and titles that match, the best first; see the modules ``search`` and ``filing``.
+
+        For a thread of its own.
+        """
         return search(self._reader(), query, limit, self._clock())
 
     def runs(
@@ -177,20 +181,37 @@ class Store:
 
     def rename(self, conversation: str, title: str) -> None:
         """As ``StoredConversation.rename``."""
-        self._change(conversation, lambda held: held.rename(title))
+        held = self.open_conversation(conversation)
+        held.rename(title)
+        if held.trouble is not None:
+            raise held.trouble
 
-    def pin(self, conversation: str, pinned: bool) -> None:
-        """As ``StoredConversation.pin``."""
-        self._change(conversation, lambda held: held.pin(pinned))
+    def change_headings(self, conversations: Iterable[str], change: Callable[[Heading], Heading]) -> None:
+        """Replace the headings of conversations by ``change`` of each, those that are not open all or none."""
+        statements = []
+        for conversation in dict.fromkeys(conversations):
+            if (held := self._open.get(conversation)) is not None:
+                held.change_heading(change)
+                if held.trouble is not None:
+                    raise held.trouble
+                continue
+            before = rows.heading_of(self._database, conversation)
+            if update := rows.update_heading(before, change(before)):
+                statements.append(update)
+        self._database.run(statements)
 
-    def delete(self, conversation: str) -> None:
-        """Remove it from lists and search; ``restore`` can undo that for 30 days."""
+    def pin(self, *conversations: str, pinned: bool) -> None:
+        """Pin them to the top of lists, or unpin them."""
+        self.change_headings(conversations, lambda heading: replace(heading, pinned=pinned))
+
+    def delete(self, *conversations: str) -> None:
+        """Remove them from lists and search; ``restore`` can undo that for 30 days."""
         moment = self._clock()
-        self._change(conversation, lambda held: held.mark_deleted(moment))
+        self.change_headings(conversations, lambda heading: replace(heading, deleted=moment))
 
-    def restore(self, conversation: str) -> None:
+    def restore(self, *conversations: str) -> None:
         """Undo ``delete``."""
-        self._change(conversation, lambda held: held.mark_deleted(None))
+        self.change_headings(conversations, lambda heading: replace(heading, deleted=None))
 
     def destroy(self, conversation: str) -> None:
         """Delete it for good, with its words in the file and the indexes. Takes a second in a large store."""
@@ -223,12 +244,6 @@ class Store:
         )
         self._open[heading.id] = conversation
         return conversation
-
-    def _change(self, conversation: str, change: Callable[[StoredConversation], None]) -> None:
-        held = self.open_conversation(conversation)
-        change(held)
-        if held.trouble is not None:
-            raise held.trouble
 
     def _forget_deleted(self) -> None:
         before = to_micros(self._clock() - KEPT)

@@ -247,6 +247,33 @@ def test_what_is_pinned_stands_first(localspec: Localspec, ids: tuple[str, str])
     assert listed() == [ids[1], ids[0]]
 
 
+def test_several_are_filed_and_archived_at_once(localspec: Localspec, ids: tuple[str, str]) -> None:
+    """By ids or by a filter; what is archived is listed and searched only when asked for."""
+
+    def listed(*options: str) -> list[str]:
+        return [record["id"] for record in json.loads(localspec("history", "list", "--json", *options).out)]
+
+    done = localspec("history", "file", *ids, "--folder", "Sky / blue", "--tag", "#Work")
+    assert done.out.splitlines()[0] == "Why is the sky blue?: Sky/blue #work"
+    localspec("history", "file", "--matching", "tag:work why", "--untag", "work", "--folder", "none")
+    assert (listed("--filter", "tag:work"), listed("--filter", "folder:sky")) == ([ids[1]], [ids[1]])
+    assert "#work" in localspec("history", "list").out
+    assert localspec("history", "archive", "--matching", "tag:work").out.startswith("Archived: ")
+    assert (listed(), listed("--archived")) == ([ids[0]], [ids[1]])
+    assert localspec("history", "search", "certainly").code == 0
+    assert [len(json.loads(localspec("history", "search", "--json", *words).out)) for words in SEARCHED] == [0, 1, 1]
+    localspec("history", "archive", "--matching", "is:archived", "--off")
+    assert listed() == [ids[1], ids[0]]
+    assert localspec("history", "archive", ids[0], "--matching", "x").code == 2
+    assert localspec("history", "pin", "--matching", "tag:nothing").code == 4
+    assert localspec("history", "file", ids[0]).code == 2
+    localspec("history", "rm", "--yes", "--matching", "is:any")
+    assert listed() == []
+
+
+SEARCHED = (["certainly"], ["certainly", "is:any"], ["is:archived"])
+
+
 @pytest.mark.parametrize(("answer", "left"), [(b"n\n", 2), (b"\n", 2), (b"y\n", 1)])
 def test_a_person_is_asked(localspec: Localspec, ids: tuple[str, str], answer: bytes, left: int) -> None:
     """Only yes deletes."""

@@ -66,6 +66,24 @@ def test_a_conversation_with_another_pair_says_so(localspec: Localspec) -> None:
     assert "It was with" not in done.err, "nobody is sent back to the tour"
 
 
+def test_a_conversation_is_filed_and_archived(localspec: Localspec) -> None:
+    """With words of its own; a list leaves the archive out until it is asked for."""
+    said = lines("one", "/folder", "/folder Garden #Wood", "/folder #trees", "/archive", "/list", "/list is:archived")
+    done = localspec(*PLAIN, stdin=said)
+    for text in (
+        "in no folder and has no tags",
+        "filed as Garden #wood.",
+        "filed as Garden #trees.",
+        "is in the archive",
+        "All conversations are in the archive. /list is:archived lists them.",
+        "Garden #trees",
+    ):
+        assert text in done.err
+    done = localspec(*PLAIN, "--continue", stdin=lines("/archive", "/folder none", "/list"))
+    assert "is back in the list" in done.err
+    assert "#trees" not in done.err
+
+
 def test_nothing_to_go_on_with(localspec: Localspec) -> None:
     """--continue then begins; an id that is not there is refused before anything is loaded."""
     done = localspec(*PLAIN, "--continue", stdin=lines("one"))

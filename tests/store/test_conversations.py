@@ -212,7 +212,7 @@ def test_two_programs_store_side_by_side(path: Path) -> None:
     two.rename(thread.id, "Renamed elsewhere")
     thread.ask("Going on?")
     assert two.conversations()[0].heading.title == "Renamed elsewhere"
-    same.pin(pinned=True)
+    two.pin(same.id, pinned=True)
     both = one.conversations()[0]
     assert (both.heading.title, both.heading.pinned, both.messages_n) == ("Renamed elsewhere", True, 3)
     one.close()

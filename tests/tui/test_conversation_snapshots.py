@@ -25,9 +25,12 @@ TITLES = (
     "漢字 and their strokes",
     "A plan for a week in Lisbon",
 )
+_SELECT_TWO = ("f7", "down", "down", "f5", "f5")
 KEYS = {
     "list": ["f7"],
     "filtered": ["f7", *"li"],
+    "filed": [*_SELECT_TWO, "f3", *"garden #wood", "enter", "f6", "enter", "down"],
+    "selected": [*_SELECT_TWO, "f3", *"garden #wo"],
     "chosen": ["alt+up"],
     "search": ["ctrl+s", *"heron"],
 }
@@ -39,7 +42,7 @@ def filled(path: Path) -> Store:
     store = Store.open(path, clock=lambda: next(moments))
     for title in TITLES:
         store.begin().ask(title)
-    store.pin(store.conversations()[2].heading.id, True)
+    store.pin(store.conversations()[2].heading.id, pinned=True)
     return store
 
 
@@ -49,6 +52,9 @@ def filled(path: Path) -> Store:
         ("list", LARGE, DARK.name),
         ("list", SMALL, LIGHT.name),
         ("filtered", MEDIUM, DARK.name),
+        ("filed", MEDIUM, DARK.name),
+        ("filed", LARGE, LIGHT.name),
+        ("selected", MEDIUM, LIGHT.name),
         ("chosen", MEDIUM, DARK.name),
         ("search", MEDIUM, LIGHT.name),
     ],

@@ -82,7 +82,7 @@ def history(tmp_path: Path, *titles: str) -> tuple[Store, History]:
 
 
 def listed(history: History) -> list[str]:
-    return [row.heading.title for row in history.rows]
+    return [row.headings[0].title for row in history.rows]
 
 
 def test_the_list_is_filtered_and_keeps_its_mark(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_the_list_is_filtered_and_keeps_its_mark(tmp_path: Path) -> None:
     conversations.move(1)
     conversations.move(5)
     assert conversations.marked is not None
-    assert conversations.marked.heading.title == "Apples"
+    assert conversations.marked.headings[0].title == "Apples"
     conversations.filter("p")
-    assert conversations.marked.heading.title == "Plums"
+    assert conversations.marked.headings[0].title == "Plums"
     conversations.filter("zz")
     assert conversations.marked is None
     assert "No title has these letters. F20 searches" in conversations.empty("F20")
@@ -110,7 +110,7 @@ def test_pinned_ones_stay_on_top_and_deleted_ones_come_back(tmp_path: Path) -> N
     assert "F21 brings it back" in conversations.delete("F21")
     assert listed(conversations) == ["Apples", "Pears"]
     assert conversations.marked is not None
-    assert conversations.marked.heading.title == "Pears"
+    assert conversations.marked.headings[0].title == "Pears"
     conversations.undo()
     assert listed(conversations) == ["Apples", "Plums", "Pears"]
     assert conversations.undo() == "There is nothing to bring back."

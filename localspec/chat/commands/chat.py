@@ -297,7 +297,7 @@ CONVERSATIONS = CHAT.add(
         "conversations",
         "f7",
         "conversations",
-        "Show all conversations: open, rename, pin or delete one.",
+        "Show all conversations: open, rename, pin, file, archive or delete some.",
         slash="conversations",
         also=("history", "list", "open", "chats"),
         line=LineForm(
@@ -332,6 +332,36 @@ RENAME = CHAT.add(
         line=LineForm(
             "rename", "Give the conversation a title; without one it is made from the first question.", "[TITLE]"
         ),
+    )
+)
+FILE = CHAT.add(
+    Command(
+        "folder",
+        "alt+shift+f",
+        "folder, tags",
+        "File this conversation: /folder and the name of a folder, #tags, or both; /folder none takes it out.",
+        slash="folder",
+        argument="NAME #TAG",
+        also=("tag", "tags", "label", "move", "organise", "organize"),
+        line=LineForm(
+            "folder",
+            "File the conversation in a folder, with #tags; none takes it out of all.",
+            "[NAME #TAG|none]",
+            also=("tag", "tags"),
+        ),
+        handler=common.file_conversation,
+    )
+)
+ARCHIVE = CHAT.add(
+    Command(
+        "archive",
+        "alt+shift+a",
+        "archive",
+        "Put this conversation into the archive, at the end of the list, or back.",
+        slash="archive",
+        also=("hide", "unarchive"),
+        line=LineForm("archive", "Put the conversation into the archive, or back."),
+        handler=common.archive_conversation,
     )
 )
 EXPORT = CHAT.add(

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from localspec.chat.settings.conversation import Changed
 from localspec.config import Value
 from localspec.runtime.chat_config import Settings
+from localspec.store import StoredConversation
 
 
 class FrontEnd(Protocol):
@@ -22,6 +23,11 @@ class FrontEnd(Protocol):
     @property
     def own(self) -> Mapping[str, Value]:
         """The settings of the open conversation."""
+        ...
+
+    @property
+    def stored(self) -> StoredConversation:
+        """The open conversation."""
         ...
 
     def adopt(self, changed: Changed) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from localspec.base.visible import visible_line
 from localspec.chat.commands.command import FrontEnd
 from localspec.chat.settings.conversation import (
     Changed,
@@ -12,6 +15,11 @@ from localspec.chat.settings.conversation import (
     set_from,
     unset_from,
 )
+from localspec.config.kinds import NONE
+from localspec.store.filing import Filing
+
+_UNFILED = "This conversation is in no folder and has no tags; /folder NAME #TAG files it."
+_ARCHIVED = "This conversation is in the archive, at the end of the list; /archive takes it out again."
 
 
 def set_value(chat: FrontEnd, argument: str) -> None:
@@ -38,6 +46,27 @@ def set_persona(chat: FrontEnd, argument: str) -> None:
         _adopt(chat, persona_from(chat.settings, chat.own, argument))
     else:
         chat.answer(describe_personas(chat.settings, chat.own))
+
+
+def file_conversation(chat: FrontEnd, argument: str) -> None:
+    """File the open conversation in a folder and under tags; without an argument, say where it is."""
+    before = Filing.of(chat.stored.heading)
+    if argument:
+        after = Filing() if argument.lower() == NONE else Filing.parse(argument)
+        # A folder alone leaves the tags, and tags alone leave the folder.
+        folder = after.folder or (before.folder if after.tags else "")
+        tags = after.tags or (before.tags if after.folder else ())
+        chat.stored.change_heading(lambda heading: replace(heading, folder=folder, tags=tags))
+    filing = Filing.of(chat.stored.heading)
+    where = f"This conversation is filed as {filing}." if filing.folder or filing.tags else _UNFILED
+    chat.answer(visible_line(where), folder=filing.folder, tags=list(filing.tags))
+
+
+def archive_conversation(chat: FrontEnd, argument: str) -> None:
+    """Put the open conversation into the archive, or take it out."""
+    chat.stored.change_heading(lambda heading: replace(heading, archived=not heading.archived))
+    archived = chat.stored.heading.archived
+    chat.answer(_ARCHIVED if archived else "This conversation is back in the list.", archived=archived)
 
 
 def _adopt(chat: FrontEnd, changed: Changed) -> None:

@@ -61,7 +61,19 @@ LINK_BACK = IN_LINKS.add(Command("link-back", "escape,q", "back", "Return to the
 IN_HISTORY = Place("In the list of conversations", types=True)
 HISTORY_OPEN = IN_HISTORY.add(Command("history-open", "enter", "open", "Open the conversation.", hinted=True))
 HISTORY_RENAME = IN_HISTORY.add(Command("history-rename", "f2", "rename", "Give it another title.", hinted=True))
+HISTORY_FILE = IN_HISTORY.add(
+    Command("history-file", "f3", "file", "Write the folder and #tags of it, or of all selected.", hinted=True)
+)
 HISTORY_PIN = IN_HISTORY.add(Command("history-pin", "f4", "pin", "Pin it to the top, or unpin it.", hinted=True))
+HISTORY_SELECT = IN_HISTORY.add(
+    Command("history-select", "f5", "select", "Select it for the next change, or unselect it.", hinted=True)
+)
+HISTORY_SELECT_ALL = IN_HISTORY.add(
+    Command("history-select-all", "alt+a", "select all", "Select all that are shown, or none.")
+)
+HISTORY_ARCHIVE = IN_HISTORY.add(
+    Command("history-archive", "f6", "archive", "Put it into the archive at the end of the list, or back.", hinted=True)
+)
 HISTORY_DELETE = IN_HISTORY.add(
     Command("history-delete", "f8", "delete", "Delete it; undo brings it back.", hinted=True)
 )

@@ -13,6 +13,7 @@ from localspec.chat.settings.preferences import Preferences, preferences
 from localspec.config import Config, Setting, Value, config_file, read_config, setting
 from localspec.config.lookup import read_typed
 from localspec.runtime.chat_config import ChatConfig, Layer, Settings
+from localspec.store import StoredConversation
 
 _PAIR = "model.pair"
 _THEME = setting("theme")
@@ -74,7 +75,12 @@ class SettingsController:
     @property
     def own(self) -> Mapping[str, Value]:
         """The settings of the open conversation."""
-        return self._session.thread.stored.settings
+        return self.stored.settings
+
+    @property
+    def stored(self) -> StoredConversation:
+        """The open conversation."""
+        return self._session.thread.stored
 
     def open(self) -> SettingsBrowser:
         """The list of settings for the settings screen."""
@@ -159,6 +165,10 @@ class ScreenFrontEnd:
     @property
     def own(self) -> Mapping[str, Value]:
         return self._controller.own
+
+    @property
+    def stored(self) -> StoredConversation:
+        return self._controller.stored
 
     def adopt(self, changed: Changed) -> None:
         self._controller.adopt(changed)

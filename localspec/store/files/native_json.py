@@ -18,6 +18,7 @@ from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
 from localspec.store.files.json_reader import JsonValue
 from localspec.store.files.typed import misfit
+from localspec.store.filing import folder_name, tag_names
 from localspec.store.replies import ReplyPart
 from localspec.store.replies_json import part_from_dict, part_to_dict
 from localspec.store.timestamps import to_iso
@@ -53,6 +54,9 @@ def heading_to_dict(heading: Heading) -> dict[str, Any]:
         "system": heading.system,
         "leaf": heading.leaf,
         "source": heading.source,
+        "folder": heading.folder,
+        "tags": list(heading.tags),
+        "archived": heading.archived,
         "settings": dict(heading.settings),
     }
 
@@ -101,6 +105,9 @@ def _conversation(data: JsonValue) -> ConversationDocument:
         pinned=data.get("pinned").flag(),
         leaf=data.get("leaf").text_or_none(),
         source=data.get("source").text_or_none(),
+        folder=folder_name(data.get("folder").text_or_none() or ""),
+        tags=tag_names(each.text() for each in data.get("tags").items()),
+        archived=data.get("archived").flag(),
         settings=valid_settings(data.get("settings").data),
     )
     messages = tuple(_message(each, created) for each in data.get("messages").items())

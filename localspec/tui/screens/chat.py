@@ -22,7 +22,6 @@ from localspec.chat.commands import chat as commands
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.slash import command_parts, find_command, is_command, refusal
 from localspec.chat.compose.message import WrittenMessage
-from localspec.chat.history import History
 from localspec.chat.importing import Importing
 from localspec.chat.pending import PendingMessages
 from localspec.chat.session import ChatSession
@@ -275,7 +274,7 @@ class ChatScreen(RowScreen[None], CommandTarget):
         if self.query(Sidebar):
             self.on_sidebar_closed()
         else:
-            await self.mount(Sidebar(History(self._session.store, self._session.deleted), self._conversations.open_id))
+            await self.mount(Sidebar(self._session.history(), self._conversations.open_id))
 
     async def on_sidebar_chosen(self, event: Sidebar.Chosen) -> None:
         await self.query(Sidebar).remove()

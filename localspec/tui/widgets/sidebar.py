@@ -1,9 +1,10 @@
-"""The list of conversations: filter, open, rename, pin, delete."""
+"""The list of conversations: filter, open, rename, and change those that are chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -19,7 +20,8 @@ from textual.widgets.option_list import Option
 from localspec.base.visible import visible_line
 from localspec.chat.commands import places
 from localspec.chat.commands.chat import SEARCH
-from localspec.chat.history import History, HistoryRow, age
+from localspec.chat.history import FolderRow, History, HistoryRow, age
+from localspec.store.filing import Filing
 from localspec.tui.keys.bindings import bindings_of, key_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.widgets.bar import ReadableBar
@@ -64,7 +66,7 @@ class Sidebar(Vertical, CommandTarget):
     Sidebar Input > .input--placeholder { color: $quiet; }
     Sidebar #sidebar-empty { height: 1fr; color: $quiet; display: none; padding: 0 1; }
     Sidebar #sidebar-said { height: auto; max-height: 3; color: $quiet; padding: 0 1; }
-    Sidebar #sidebar-keys { height: auto; max-height: 2; color: $quiet; padding: 0 1; margin: 0 0 1 0; }
+    Sidebar #sidebar-keys { height: auto; max-height: 3; color: $quiet; padding: 0 1; margin: 0 0 1 0; }
     Sidebar.-empty ConversationList { display: none; }
     Sidebar.-empty #sidebar-empty { display: block; }
     """
@@ -77,7 +79,7 @@ class Sidebar(Vertical, CommandTarget):
             self.conversation = conversation
 
     class Deleted(Chosen):
-        """The user deleted this conversation."""
+        """The user deleted the conversation that is open."""
 
     class Closed(Message):
         """The user closed the list."""
@@ -87,7 +89,8 @@ class Sidebar(Vertical, CommandTarget):
         super().__init__()
         self._history = history
         self._current = current
-        self._renaming: str | None = None
+        self._keep: Callable[[str], str] | None = None
+        """Takes the title or the folder that is being written in the field; None while that is the filter."""
         self._filter = Field(placeholder="Type to filter", compact=True)
         self._list = ConversationList(markup=False)
         self._empty = Static("", id="sidebar-empty")
@@ -117,9 +120,9 @@ class Sidebar(Vertical, CommandTarget):
         self._draw()
 
     def read_again(self) -> None:
-        """Read the conversations again; a title that is being written is left alone."""
+        """Read the conversations again; text that is being written is left alone."""
         said = self._history.refresh()
-        if self._renaming is None:
+        if self._keep is None:
             self._draw(said)
 
     def on_descendant_blur(self) -> None:
@@ -131,7 +134,7 @@ class Sidebar(Vertical, CommandTarget):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._renaming is None:
+        if self._keep is None:
             self._history.filter(event.value)
             self._draw()
 
@@ -153,21 +156,44 @@ class Sidebar(Vertical, CommandTarget):
 
     @handles(places.HISTORY_OPEN)
     def open(self) -> None:
-        if self._renaming is not None:
-            self._end_renaming(keep=True)
-        elif (row := self._history.marked) is not None:
+        row = self._history.marked
+        if self._keep is not None:
+            self._end_writing(keep=True)
+        elif isinstance(row, FolderRow):
+            self._history.mark(row.id)
+            self._history.fold(row.name)
+            self._draw()
+        elif row is not None:
             self.post_message(self.Chosen(row.id))
 
     @handles(places.HISTORY_RENAME)
     def rename(self) -> None:
         row = self._history.marked
-        if row is not None and self._renaming is None:
-            self._history.mark(row.id)
-            self._renaming = row.id
-            self._filter.value = row.heading.title
-            self._filter.cursor_position = len(row.heading.title)
-            key = key_of(self, places.HISTORY_OPEN) or "Enter"
-            self._draw(f"{key} keeps this title. Empty, it is made from the first question.")
+        if isinstance(row, HistoryRow):
+            keep = partial(self._history.rename, row.id)
+            self._write(row.heading.title, keep, "this title. Empty, it is made from the first question.")
+        else:
+            self.file()
+
+    @handles(places.HISTORY_FILE)
+    def file(self) -> None:
+        if chosen := self._history.chosen:
+            what = "this: the name of a folder, #tags, or both."
+            self._write(str(Filing.common(chosen)), self._history.file, what)
+
+    @handles(places.HISTORY_ARCHIVE)
+    def archive(self) -> None:
+        self._draw(self._history.archive())
+
+    @handles(places.HISTORY_SELECT)
+    def select(self) -> None:
+        self._history.select()
+        self._draw()
+
+    @handles(places.HISTORY_SELECT_ALL)
+    def select_all(self) -> None:
+        self._history.select_all()
+        self._draw()
 
     @handles(places.HISTORY_PIN)
     def pin(self) -> None:
@@ -175,10 +201,11 @@ class Sidebar(Vertical, CommandTarget):
 
     @handles(places.HISTORY_DELETE)
     def delete(self) -> None:
-        row = self._history.marked
+        chosen = self._history.chosen
         self._draw(self._history.delete(key_of(self, places.HISTORY_UNDO)))
-        if row is not None and all(row.id != each.id for each in self._history.rows):
-            self.post_message(self.Deleted(row.id))
+        for heading in chosen:
+            if heading.id == self._current and not self._history.has(heading.id):
+                self.post_message(self.Deleted(heading.id))
 
     @handles(places.HISTORY_UNDO)
     def undo(self) -> None:
@@ -197,20 +224,30 @@ class Sidebar(Vertical, CommandTarget):
 
     @handles(places.HISTORY_CLOSE)
     def close(self) -> None:
-        if self._renaming is not None:
-            self._end_renaming(keep=False)
+        if self._keep is not None:
+            self._end_writing(keep=False)
+        elif self._history.unselect():
+            self._draw()
         else:
             self.post_message(self.Closed())
 
-    def _end_renaming(self, *, keep: bool) -> None:
-        conversation, self._renaming = self._renaming, None
-        said = ""
-        if keep and conversation is not None:
-            said = self._history.rename(conversation, self._filter.value)
+    def _write(self, text: str, keep: Callable[[str], str], what: str) -> None:
+        """Have a text changed in the field, which is then given to ``keep``."""
+        if self._keep is None and (row := self._history.marked) is not None:
+            self._history.mark(row.id)
+            self._keep = keep
+            self._filter.value = text
+            self._filter.cursor_position = len(text)
+            self._draw(f"{key_of(self, places.HISTORY_OPEN) or 'Enter'} keeps {what}")
+
+    def _end_writing(self, *, keep: bool) -> None:
+        taking, self._keep = self._keep, None
+        said = taking(self._filter.value) if keep and taking is not None else ""
+        marked = self._history.marked
         self._filter.value = ""
         self._history.filter("")
-        if conversation is not None:
-            self._history.mark(conversation)
+        if marked is not None:
+            self._history.mark(marked.id)
         self._draw(said)
 
     def _draw(self, said: str = "") -> None:
@@ -219,31 +256,45 @@ class Sidebar(Vertical, CommandTarget):
         rows, marked = self._history.rows, self._history.marked
         self.set_class(not rows, "-empty")
         self._empty.update(Content("" if rows else self._history.empty(key_of(self, SEARCH) or "/search")))
-        self._said.update(Content(said))
+        self._said.update(Content(visible_line(said or self._history.about)))
         pairs = [(key_of(self, each), each.title) for each in places.IN_HISTORY.commands if each.hinted]
-        self._keys.update(fitting(pairs[:3], 36) + Content("\n") + fitting(pairs[3:], 36))
+        self._keys.update(Content("\n").join(fitting(pairs[n : n + 3], 36) for n in range(0, len(pairs), 3)))
         self._filling = True
         self._list.set_options(_options(rows, self._current, max(12, self._list.size.width - 3), utc_now()))
         self._list.highlighted = [row.id for row in rows].index(marked.id) if marked else None
         self._filling = False
 
 
-def _options(rows: Sequence[HistoryRow], current: str, width: int, now: datetime) -> list[Option]:
-    return [Option(_line(row, row.id == current, width, now), id=row.id) for row in rows]
+def _options(rows: Sequence[HistoryRow | FolderRow], current: str, width: int, now: datetime) -> list[Option]:
+    return [
+        Option(
+            _folder(row, width) if isinstance(row, FolderRow) else _line(row, row.id == current, width, now), id=row.id
+        )
+        for row in rows
+    ]
+
+
+def _folder(row: FolderRow, width: int) -> Content:
+    """The name of a folder, and at the right how many conversations are in it."""
+    count = str(len(row.headings))
+    title = set_cell_size(visible_line(row.title), width - 3 - len(count))
+    return Content.assemble(("− " if row.unfolded else "+ ", "$quiet"), title, " ", (count, "$quiet"))
 
 
 def _line(row: HistoryRow, current: bool, width: int, now: datetime) -> Content:
     """The title with the letters that were found, and at the right how old it is."""
-    mark = "▸ " if current else "★ " if row.heading.pinned else "  "
+    mark = "✓ " if row.selected else "▸ " if current else "★ " if row.heading.pinned else "  "
     when = age(row.heading.updated, now)
-    if current and row.heading.pinned:
+    if row.heading.pinned and not mark.startswith("★"):
         when = f"★ {when}"
-    room = width - 2 - len(when) - 1
+    if row.in_folder:
+        mark = f"  {mark}"
+    room = width - len(mark) - len(when) - 1
     title = visible_line(row.heading.title)
     shown = title if cell_len(title) <= room else set_cell_size(title, room - 1).rstrip() + "…"
     text = Content(shown)
     for position in row.positions:
         if position < len(shown):
             text = text.stylize("$accent", position, position + 1)
-    gap = " " * max(1, width - 2 - cell_len(shown) - len(when))
+    gap = " " * max(1, width - len(mark) - cell_len(shown) - len(when))
     return Content.assemble((mark, "$accent"), text, gap, (when, "$quiet"))

@@ -1,0 +1,65 @@
+"""``localspec history file`` and ``archive``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from localspec.base.errors import UsageError
+from localspec.base.visible import visible_line
+from localspec.cli.history_store import matching, meant, open_history
+
+if TYPE_CHECKING:
+    from localspec.store import Heading
+
+
+@click.command(short_help="Put conversations into a folder, and tag them.")
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@matching("File those that `history list --filter FILTER` lists.")
+@click.option(
+    "--folder", metavar="NAME", help="Put them into this folder; A/B is a folder in A, and none takes them out."
+)
+@click.option("--tag", "tags", metavar="NAME", multiple=True, help="Give them this tag. Repeatable.")
+@click.option("--untag", "untags", metavar="NAME", multiple=True, help="Take this tag from them. Repeatable.")
+def file(
+    beginnings: Sequence[str],
+    matching: str | None,
+    folder: str | None,
+    tags: Sequence[str],
+    untags: Sequence[str],
+) -> None:
+    """File the conversations ID, or those that match a filter; what is not named stays as it is."""
+    from localspec.config.kinds import NONE
+    from localspec.store.filing import Filing, folder_name, tag_names
+
+    if folder is None and not tags and not untags:
+        raise UsageError("There is nothing to change.", "Give --folder, --tag or --untag.")
+
+    def filed(heading: Heading) -> Heading:
+        own = (set(heading.tags) - set(tag_names(untags))) | set(tag_names(tags))
+        into = heading.folder if folder is None else "" if folder == NONE else folder_name(folder)
+        return replace(heading, folder=into, tags=tag_names(own))
+
+    with open_history() as store:
+        found = meant(store, beginnings, matching)
+        store.change_headings(found, filed)
+        for conversation in found:
+            heading = store.open_conversation(conversation).heading
+            print(visible_line(f"{heading.title}: {str(Filing.of(heading)) or 'in no folder, no tags'}"))
+
+
+@click.command(short_help="Put conversations into the archive.")
+@click.argument("beginnings", metavar="[ID]...", nargs=-1)
+@matching("Archive those that `history list --filter FILTER` lists; with --off, is:archived among them.")
+@click.option("--off", is_flag=True, help="Take them out again.")
+def archive(beginnings: Sequence[str], matching: str | None, off: bool) -> None:
+    """Put the conversations ID into the archive: lists leave them out, and searches unless is:any is in them."""
+    with open_history() as store:
+        found = meant(store, beginnings, matching)
+        store.change_headings(found, lambda heading: replace(heading, archived=not off))
+        for conversation in found:
+            title = store.open_conversation(conversation).title
+            print(visible_line(f"{'Back in the list' if off else 'Archived'}: {title}"))
