@@ -144,6 +144,14 @@ def _gemma3(writer: gguf.GGUFWriter, n_layers: int) -> None:
     writer.add_uint32("gemma3.attention.sliding_window_pattern", 2)
 
 
+def _qwen2vl(writer: gguf.GGUFWriter, n_layers: int) -> None:
+    """Positions in a plane."""
+    _llama(writer, n_layers)
+    writer.add_rope_dimension_sections([6, 5, 5, 0])
+
+
+_QWEN2VL_BIASES: Shapes = {f"attn_{name}.bias": (HEADS * HEAD_WIDTH,) for name in "qkv"}
+
 _CONV, _INNER, _STATE, _RANK = 4, 2 * WIDTH, 16, 4
 
 
@@ -285,6 +293,7 @@ _POST_NORMS: Shapes = {"post_attention_norm.weight": (WIDTH,), "post_ffw_norm.we
 ARCHITECTURES: Mapping[str, tuple[Callable[[gguf.GGUFWriter, int], None], Callable[[int], Shapes]]] = {
     "llama": (_llama, lambda i: ATTENTION | FEED_FORWARD),
     "gemma3": (_gemma3, lambda i: ATTENTION | HEAD_NORMS | FEED_FORWARD | _POST_NORMS),
+    "qwen2vl": (_qwen2vl, lambda i: ATTENTION | _QWEN2VL_BIASES | FEED_FORWARD),
     "mamba": (_mamba, lambda i: _MAMBA_LAYER),
     "jamba": (_jamba, _jamba_layer),
     "lfm2": (_lfm2, _lfm2_layer),

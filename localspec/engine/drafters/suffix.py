@@ -61,7 +61,8 @@ class _SuffixDraftCursor:
 
     def peek(self) -> NextProposal | None:
         guess = max(self._cursors, key=lambda cursor: cursor.match_length).guess()
-        return proposal_from(guess) if guess else None
+        # The text up to an image may stand there twice, but a reply has no images.
+        return proposal_from(guess) if guess and guess.token >= 0 else None
 
     def step(self, token: int) -> None:
         for cursor in self._cursors:

@@ -116,7 +116,8 @@ class LlamaHead(HeadContext):
         if self.layers_n > 1:
             self._functions.set_mtp_layer(self._context, layer)
         known = np.array(tokens, np.int32)
-        known[known >= self.vocab.n_vocab] = 0  # as for a draft model, whose vocabulary may lack the target's padding
+        # As for a draft model, whose vocabulary may lack the target's padding; and an image has rows, but no tokens.
+        known[(known < 0) | (known >= self.vocab.n_vocab)] = 0
         # Scores are wanted of all pairs that are evaluated at once, or of none: graphs of heads (llama.cpp 0c1e570)
         # compute the scores or the hidden rows of all, and hand over as many as are wanted from the first on.
         together = scored and len(known) <= self._loaded.max_outputs

@@ -45,7 +45,6 @@ class ContextMemory:
     rollback: Rollback = "cheap"
     replay_n = 0
     """About how many tokens are read again when some just evaluated are taken back."""
-    can_be_saved = True
     can_pad = True
     """True if tokens of no meaning may be evaluated behind others, and taken back at once."""
     forgets_freely = True
@@ -59,11 +58,22 @@ class ContextMemory:
         self._memory = self._c.llama_get_memory(loaded.context)
         self._windowed = self._c.llama_model_n_swa(loaded.model) > 0
         self._whole_from = 0
+        self._saved: list[tuple[int, int]] = []
+        """For each image that takes fewer positions than rows: where it ends, and the positions saved up to there."""
         self.held: list[int] = []
+
+    @property
+    def why_not_saved(self) -> str:
+        """The reason why what is held cannot be kept in a file, as a clause; empty if it can."""
+        return "an image in it has positions of its own" if self._saved else ""
 
     def batch_n(self, capacity: int) -> int:
         """The most tokens to evaluate at once, of what the context has been made for."""
         return capacity
+
+    def position(self, n: int) -> int:
+        """The position after the first ``n`` tokens held."""
+        return n - next((saved for end, saved in reversed(self._saved) if end <= n), 0)
 
     def reach(self, n: int) -> int:
         """The number of tokens that would stay if all but the first ``n`` were to be forgotten."""
@@ -80,6 +90,7 @@ class ContextMemory:
         """Hold nothing."""
         self._c.llama_memory_clear(self._memory, True)
         self._whole_from = 0
+        self._saved.clear()
         self.held.clear()
 
     def before(self, n: int, last: int) -> None:
@@ -88,6 +99,13 @@ class ContextMemory:
     def added(self, tokens: list[int]) -> None:
         """An evaluation of these went well."""
         self.held.extend(tokens)
+
+    def added_image(self, places: list[int], positions_n: int) -> None:
+        """A part of an image was evaluated, which takes so many positions."""
+        self.added(places)
+        if positions_n != len(places):
+            saved = self._saved[-1][1] if self._saved else 0
+            self._saved.append((len(self.held), saved + len(places) - positions_n))
 
     def drop_padding(self) -> None:
         """Take back what was evaluated behind the tokens held."""
@@ -103,12 +121,15 @@ class ContextMemory:
 
     def broke_off(self) -> None:
         """An evaluation failed: hold what was there before it, or less if llama.cpp does."""
-        self._cut(min(len(self.held), self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1))
+        n = len(self.held)
+        # Positions and tokens are the same but behind an image, whose cells do not tell how many there are.
+        self._cut(n if self._saved else min(n, self._c.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1))
 
     def _cut(self, n: int) -> None:
         """Forget from position ``n`` on, or everything where llama.cpp cannot."""
-        if self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, n, -1):
+        if self._c.llama_memory_seq_rm(self._memory, _SEQUENCE, self.position(n), -1):
             del self.held[n:]
+            self._saved = [(end, saved) for end, saved in self._saved if end <= n]
         else:
             self.forget()
 
@@ -121,9 +142,10 @@ class WindowMemory(ContextMemory):
     lowest position is there.
     """
 
-    can_be_saved = False  # nothing is known of the order of cells that were read back
     can_pad = False
     _FURTHEST_CUT_N = 64
+    why_not_saved = "windows were cut to fit the memory"
+    """Nothing is known of the order of cells that were read back."""
 
     def __init__(self, loaded: LoadedModel) -> None:
         super().__init__(loaded)
@@ -138,7 +160,7 @@ class WindowMemory(ContextMemory):
             return len(self.held)
         lowest = self._c.llama_memory_seq_pos_min(self._memory, _SEQUENCE)
         near = n >= self._peak - self._FURTHEST_CUT_N
-        return n if near and 0 <= lowest <= max(0, n - self._window) else 0
+        return n if near and 0 <= lowest <= max(0, self.position(n) - self._window) else 0
 
     def rewind(self, n: int) -> None:
         if n >= len(self.held):
@@ -225,6 +247,10 @@ class StateMemory(ContextMemory):
     def added(self, tokens: list[int]) -> None:
         super().added(tokens)
         self._undo_n = min(len(tokens) - 1, self._snapshots_n)
+
+    def added_image(self, places: list[int], positions_n: int) -> None:
+        super().added_image(places, positions_n)
+        self._undo_n = 0
 
     def after(self, n: int, last: int, *, rewound: bool) -> None:
         if last == 0 and n >= self._PROMPT_N:

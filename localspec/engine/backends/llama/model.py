@@ -18,9 +18,11 @@ from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.memory import Rollback, make_memory
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.projector import ImagePart, Projector
 from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
 from localspec.engine.backends.llama.vocab import LlamaVocab
 from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.images import has_places
 from localspec.engine.model import Likeliest, Logits, common_prefix
 
 _NO_SLOT, _ABORTED = 1, 2
@@ -52,6 +54,7 @@ class LlamaModel:
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
         self._hidden: HiddenKeeper | None = None
+        self._projector: Projector | None = None
         self._padded_n: Mapping[int, int] = {}
         self._views: dict[tuple[int, int], Logits] = {}
         self._closed = False
@@ -157,12 +160,19 @@ class LlamaModel:
         return self._memory.held
 
     def held(self, context: Sequence[int]) -> int:
-        return self._memory.reach(common_prefix(self._memory.held, list(context)))
+        known_n = self._memory.reach(self._known_n(context))
+        return self._whole_n(context, known_n)
+
+    def read_images_with(self, projector: Projector) -> None:
+        """From now on contexts may have images in them; the ``projector`` stays its owner's."""
+        self._projector = projector
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
         self._check(context, last)
+        if not last:
+            context = context[: self._whole_n(context, len(context))]  # half an image waits for its other half
         # Scores exist only for what is evaluated now, so the last positions are evaluated again if need be.
-        known_n = min(common_prefix(self._memory.held, list(context)), len(context) - last)
+        known_n = min(self._known_n(context), len(context) - last)
         if last and self._ranking:
             self._ranking.detach()
         if known_n < len(context):
@@ -177,7 +187,7 @@ class LlamaModel:
         if self._ranking is None:
             return None
         self._ranking.attach()
-        self._evaluate(context, min(common_prefix(self._memory.held, list(context)), len(context) - 1), 1)
+        self._evaluate(context, min(self._known_n(context), len(context) - 1), 1)
         few = self._ranking.read(self._batch.used - 1)
         if few is None:
             self._ranking.free()
@@ -188,7 +198,7 @@ class LlamaModel:
 
     def go_back(self, context: Sequence[int]) -> None:
         """Hold no more than a beginning of ``context``, at no cost: what was evaluated past it is forgotten."""
-        self._memory.rewind(common_prefix(self._memory.held, list(context)))
+        self._memory.rewind(self._known_n(context))
 
     def hold_at_most(self, n: int) -> None:
         """Forget all but the first ``n`` tokens, at no cost."""
@@ -201,11 +211,8 @@ class LlamaModel:
 
     def save(self, path: Path, cancel: Cancellation | None = None) -> None:
         """Keep in a file what the context holds. Raises EngineError if that is not possible, or Cancelled."""
-        if not self._memory.can_be_saved:
-            raise EngineError(
-                "This model's cache cannot be kept: its windows were cut to fit the memory.",
-                "Choose a smaller context.",
-            )
+        if why := self._memory.why_not_saved:
+            raise EngineError(f"This model's cache cannot be kept: {why}.", "The conversation goes on without.")
         save_cache(self._loaded, self._memory.held, path, cancel)
 
     def restore(self, path: Path, cancel: Cancellation | None = None) -> Restored:
@@ -216,8 +223,8 @@ class LlamaModel:
         self._memory.forget()
         if self._hidden:
             self._hidden.clear()
-        if not self._memory.can_be_saved:
-            return Restored((), "windows were cut to fit the memory")
+        if why := self._memory.why_not_saved:
+            return Restored((), why)
         restored = restore_cache(self._loaded, path, cancel)
         if restored.reason:
             self._memory.forget()
@@ -243,6 +250,26 @@ class LlamaModel:
             raise ValueError(f"{last} rows asked for, {self._loaded.max_outputs} prepared")
         if len(context) > self.n_ctx:
             raise ValueError(f"a context of {len(context)} tokens, {self.n_ctx} prepared")
+        if last and has_places(context[-last:]):
+            raise ValueError("rows asked for of an image")
+
+    def _known_n(self, context: Sequence[int]) -> int:
+        """The leading tokens of ``context`` that the cache holds, and no half of an image."""
+        return self._whole_n(context, common_prefix(self._memory.held, list(context)))
+
+    def _whole_n(self, context: Sequence[int], n: int) -> int:
+        """``n``, or as much less as keeps parts of images whole."""
+        if not n or context[n - 1] >= 0:
+            return n
+        start = n - 1
+        while start and context[start - 1] < 0:
+            start -= 1
+        while start < n and (part := self._part(context[start])) and start + len(part.places) <= n:
+            start += len(part.places)
+        return start
+
+    def _part(self, place: int) -> ImagePart | None:
+        return self._projector.part(place) if self._projector else None
 
     def _evaluate(self, context: Sequence[int], known_n: int, last: int) -> None:
         """Evaluate what is not held; the final batch contains all of the ``last`` positions.
@@ -262,17 +289,44 @@ class LlamaModel:
         singly = last == 1 and len(context) - len(self._memory.held) <= self.singly_n
         most = 1 if singly else max(last, self._memory.batch_n(self._batch.capacity))
         while (missing_n := len(context) - (at := len(self._memory.held))) > 0:
-            if missing_n <= most:
+            if self._projector and (text_n := self._text_n(context, at)) < missing_n:
+                self._decode(context[at : at + min(most, text_n)], 0) if text_n else self._decode_image(context[at])
+            elif missing_n <= most:
                 self._decode(context[at:], last)
             else:
                 # Scores belong to the shape, also those that nobody reads.
                 self._decode(context[at : at + min(most, missing_n - last)], last if singly else 0)
 
+    def _text_n(self, context: Sequence[int], at: int) -> int:
+        """The number of tokens from ``at`` on up to the next image, or to the end."""
+        return next((i for i, token in enumerate(context[at:]) if token < 0), len(context) - at)
+
+    def _decode_image(self, place: int) -> None:
+        """Evaluate the part of an image that begins with ``place``."""
+        part, memory = self._part(place), self._memory
+        if part is None or self._projector is None:
+            raise EngineError("An image of this conversation is not loaded.", "Start a new chat.")
+        memory.before(len(part.places), 0)
+        at = len(memory.held)
+
+        def take(n: int) -> None:
+            nonlocal at
+            if self._hidden:
+                self._hidden.take(at, n)
+            at += n
+
+        try:
+            self._projector.decode(part, memory.position(at), take)
+        except BaseException:
+            memory.broke_off()
+            raise
+        memory.added_image(list(part.places), part.positions_n)
+
     def _decode(self, tokens: Sequence[int], last: int) -> None:
         self._memory.before(len(tokens), last)
         at = len(self._memory.held)
         padding_n = self._padding_n(len(tokens), at)
-        self._batch.fill(tokens, at, last, self._vocab.n_vocab, padding_n)
+        self._batch.fill(tokens, self._memory.position(at), last, self._vocab.n_vocab, padding_n)
         code = self._c.llama_decode(self._context, self._batch.native)
         if code != 0:
             self._memory.broke_off()

@@ -93,8 +93,8 @@ class Native:
         self.ggml = _ggml(c)
         """The functions of ggml.h about devices."""
         self.log = NativeLog()
-        self._log_callback = c.llama_log_callback(lambda level, text, _: self.log.write(level, text))
-        c.llama_log_set(self._log_callback, ctypes.c_void_p(0))
+        self.log_callback = c.llama_log_callback(lambda level, text, _: self.log.write(level, text))
+        c.llama_log_set(self.log_callback, ctypes.c_void_p(0))
         c.llama_backend_init()
         self.abort_if_set = _atoi_as(c.ggml_abort_callback)
         """Stops a graph once its data, a C string, reads "1"."""

@@ -8,16 +8,21 @@ from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
+from localspec.engine.images import TextAlone, text_alone
 from localspec.engine.model import Likeliest, Logits
 from localspec.engine.text_window import TextWindow
 
 
 class SkippingLlama(LlamaModel):
-    """Goes by what its window shows of a context: what is left out need not be read, and has no scores."""
+    """Goes by the text of a context, without images, as far as its window shows it.
+
+    What is left out need not be read, and has no scores.
+    """
 
     def __init__(self, loaded: LoadedModel, cancel: Cancellation, n_vocab: int | None = None) -> None:
         super().__init__(loaded, cancel, n_vocab)
         self._window = TextWindow()
+        self._text: TextAlone | None = None
 
     @staticmethod
     def open(
@@ -29,19 +34,32 @@ class SkippingLlama(LlamaModel):
     ) -> SkippingLlama:
         return SkippingLlama(load(native(), settings, cancel, progress), cancel, n_vocab)
 
+    def leave_out_images(self) -> None:
+        """From now on contexts may have images in them."""
+        self._text = TextAlone()
+
     def skip(self, context: Sequence[int], latest_n: int) -> None:
         """As ``SkippingModel.skip``."""
-        self._window.skip(context, latest_n)
+        text = self._text_of(context)
+        if text is not context:
+            latest_n = len(text_alone(context[len(context) - latest_n :]))
+        self._window.skip(text, latest_n)
 
     def held(self, context: Sequence[int]) -> int:
-        return super().held(self._window.of(context)) + self._window.left_out_n(context)
+        text = self._text_of(context)
+        text_n = super().held(self._window.of(text)) + self._window.left_out_n(text)
+        return text_n if text is context or self._text is None else self._text.length(context, text_n)
 
     def logits(self, context: Sequence[int], last: int) -> Logits:
-        seen = self._window.of(context)
-        return super().logits(seen if last <= len(seen) else context, last)
+        text = self._text_of(context)
+        seen = self._window.of(text)
+        return super().logits(seen if last <= len(seen) else text, last)
 
     def likeliest(self, context: Sequence[int]) -> Likeliest | None:
-        return super().likeliest(self._window.of(context))
+        return super().likeliest(self._window.of(self._text_of(context)))
 
     def go_back(self, context: Sequence[int]) -> None:
-        super().go_back(self._window.of(context))
+        super().go_back(self._window.of(self._text_of(context)))
+
+    def _text_of(self, context: Sequence[int]) -> Sequence[int]:
+        return self._text.of(context) if self._text else context

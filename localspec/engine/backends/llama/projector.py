@@ -1,0 +1,232 @@
+"""A projector: the network beside a target that makes rows of an image, which the target reads in place of tokens.
+
+llama.cpp calls this mtmd. Its library (``libmtmd``) comes with llama-cpp-python. An image becomes a list of chunks:
+tokens that frame it or its parts, and parts, each of which is encoded and read as a whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localspec.base.errors import CapacityError, EngineError, InputError, ModelFileError
+from localspec.engine.backends.llama.load import LoadedModel
+from localspec.engine.backends.llama.native import native, reason
+from localspec.engine.cancel import Cancelled
+from localspec.engine.images import image_places
+
+_SEQUENCE, _TEXT, _IMAGE = 0, 0, 1
+_ABORTED = 2
+_KEPT_BYTES = 256 * 2**20
+"""Encoded parts that are kept, so that an image is not encoded again when the cache has lost it."""
+_SAMPLE_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """A part of an image that is read as a whole."""
+
+    places: tuple[int, ...]
+    """Its numbers in a context, one a row."""
+    positions_n: int
+    """The number of positions that it takes; fewer than rows where positions lie in a plane."""
+    image: bytes
+    """The file of its image."""
+    number: int
+    """Among the chunks of its image."""
+
+
+class Projector:
+    """A projector in memory, and what it encoded latest. It must be closed before its target is."""
+
+    def __init__(self, mtmd: Any, context: Any, target: LoadedModel, path: Path) -> None:
+        self._mtmd = mtmd
+        self._context = context
+        self._target = target
+        self._digest = _digest(path)
+        self._batch_n = int(target.native.c.llama_n_batch(target.context))
+        self._at_once_n = int(target.native.c.llama_n_ubatch(target.context))
+        self._width = int(target.native.c.llama_model_n_embd_inp(target.model))
+        self._images: dict[bytes, list[int]] = {}
+        """The numbers of each image, by its digest."""
+        self._parts: dict[int, ImagePart] = {}
+        """By the first of their places."""
+        self._encoded: dict[int, NDArray[np.float32]] = {}
+        """Rows by a part's first place, the latest last."""
+        self.encoded_n = 0
+        """Parts encoded so far."""
+
+    @staticmethod
+    def open(path: Path, target: LoadedModel, *, threads: int, on_gpu: bool) -> Projector:
+        """Load a projector for ``target``. Raises ModelFileError."""
+        mtmd = _library()
+        params = mtmd.mtmd_context_params_default()
+        params.use_gpu, params.n_threads = on_gpu, threads
+        params.print_timings = params.warmup = False
+        with target.native.log.heard() as lines:
+            context = mtmd.mtmd_init_from_file(os.fsencode(path), target.model, params)
+        if not context:
+            raise ModelFileError(
+                f"llama.cpp cannot load {path.name}: {reason(lines) or 'it does not say why'}.",
+                "Choose the projector that was made for this model.",
+            )
+        if not mtmd.mtmd_support_vision(context):
+            mtmd.mtmd_free(context)
+            raise ModelFileError(f"{path.name} reads no images.", "Choose a projector for images.")
+        return Projector(mtmd, context, target, path)
+
+    def tokens(self, image: bytes) -> list[int]:
+        """The numbers that stand for an image in a context: the tokens around its parts, and the parts' places.
+
+        ``image`` is a file in one of the formats that every build of llama.cpp reads, such as PNG.
+        Raises InputError if it cannot be read, EngineError if llama.cpp refuses it.
+        """
+        identity = sha256(self._digest + image).digest()
+        numbers = self._images.get(identity)
+        if numbers is None:
+            with self._chunks(image) as chunks:
+                numbers = self._images[identity] = self._numbers(chunks, identity, image)
+        return list(numbers)
+
+    def part(self, place: int) -> ImagePart | None:
+        """The part that begins with ``place``."""
+        return self._parts.get(place)
+
+    def decode(self, part: ImagePart, position: int, taken: Callable[[int], None] | None) -> None:
+        """Have the target read ``part`` at ``position``; ``taken`` hears of each evaluation's number of rows.
+
+        Raises Cancelled, CapacityError or EngineError.
+        """
+        rows = self._rows(part)
+        after = ctypes.c_int32()
+        c, mtmd = self._target.native.c, self._mtmd
+
+        def on_decoded(batch: Any, _: object) -> int:
+            if taken:
+                taken(int(batch.contents.n_tokens))
+            return 0
+
+        with self._chunks(part.image) as chunks:
+            code = mtmd.mtmd_helper_decode_image_chunk(
+                self._context,
+                self._target.context,
+                chunks[part.number],
+                rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
+                position,
+                _SEQUENCE,
+                self._batch_n,
+                ctypes.byref(after),
+                mtmd.mtmd_helper_post_decode_callback(on_decoded),
+                None,
+            )
+        c.llama_synchronize(self._target.context)
+        if code == _ABORTED:
+            raise Cancelled
+        if code == 1:
+            raise CapacityError("The context is full.", "Start a new chat, or choose a larger context with --ctx.")
+        if code:
+            raise self._failure(f"llama.cpp failed on an image (code {code})")
+
+    def close(self) -> None:
+        """Free the native memory."""
+        self._mtmd.mtmd_free(self._context)
+
+    def _numbers(self, chunks: Sequence[Any], identity: bytes, image: bytes) -> list[int]:
+        numbers: list[int] = []
+        for number, chunk in enumerate(chunks):
+            n = int(self._mtmd.mtmd_input_chunk_get_n_tokens(chunk))
+            if self._mtmd.mtmd_input_chunk_get_type(chunk) == _TEXT:
+                tokens = self._mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(ctypes.c_size_t()))
+                # A token that the vocabulary lacks is -1.
+                numbers += [token for token in tokens[:n] if token >= 0]
+                continue
+            self._check_size(n, chunk)
+            places = image_places(identity + number.to_bytes(4), n)
+            positions_n = int(self._mtmd.mtmd_input_chunk_get_n_pos(chunk))
+            self._parts[places[0]] = ImagePart(places, positions_n, image, number)
+            numbers += places
+        return numbers
+
+    def _check_size(self, n: int, chunk: Any) -> None:
+        """Raise EngineError for a part that llama.cpp would end the process over.
+
+        Rows that see each other in both directions have to be evaluated at once.
+        """
+        if n > self._at_once_n and self._mtmd.mtmd_decode_use_non_causal(self._context, chunk):
+            raise EngineError(
+                f"The image has {n:,} rows, and {self._at_once_n:,} can be read at once.", "Choose a smaller image."
+            )
+
+    def _rows(self, part: ImagePart) -> NDArray[np.float32]:
+        """The rows of a part; encoded unless they are kept."""
+        rows = self._encoded.pop(part.places[0], None)
+        if rows is None:
+            with self._chunks(part.image) as chunks:
+                if self._mtmd.mtmd_encode_chunk(self._context, chunks[part.number]):
+                    raise self._failure("llama.cpp cannot encode the image")
+            first = self._mtmd.mtmd_get_output_embd(self._context)
+            rows = np.ctypeslib.as_array(first, (len(part.places), self._width)).copy()
+            self.encoded_n += 1
+        self._encoded[part.places[0]] = rows
+        while len(self._encoded) > 1 and sum(kept.nbytes for kept in self._encoded.values()) > _KEPT_BYTES:
+            del self._encoded[next(iter(self._encoded))]
+        return rows
+
+    @contextmanager
+    def _chunks(self, image: bytes) -> Iterator[list[Any]]:
+        """The chunks of an image, which live as long as the ``with``."""
+        mtmd = self._mtmd
+        data = (ctypes.c_uint8 * len(image)).from_buffer_copy(image)
+        bitmap = mtmd.mtmd_helper_bitmap_init_from_buf(self._context, data, len(image), False)
+        if not bitmap:
+            raise InputError("llama.cpp cannot read the image.", "Save it as PNG, and attach that.")
+        chunks = mtmd.mtmd_input_chunks_init()
+        try:
+            part = mtmd.mtmd_input_part(bitmap=bitmap)
+            parts = (ctypes.POINTER(mtmd.mtmd_input_part) * 1)(ctypes.pointer(part))
+            if mtmd.mtmd_tokenize_from_parts(self._context, chunks, parts, 1, False):
+                raise self._failure("llama.cpp cannot prepare the image")
+            yield [mtmd.mtmd_input_chunks_get(chunks, i) for i in range(mtmd.mtmd_input_chunks_size(chunks))]
+        finally:
+            mtmd.mtmd_input_chunks_free(chunks)
+            mtmd.mtmd_bitmap_free(bitmap)
+
+    def _failure(self, what: str) -> EngineError:
+        why = self._target.native.log.last_error() or "it does not say why"
+        return EngineError(f"{what}: {why}.", "Try another image, or a smaller one.")
+
+
+@cache
+def _library() -> Any:
+    """The functions of mtmd, its log sent where llama.cpp's goes. Raises ModelFileError where it is not installed."""
+    try:
+        from llama_cpp import mtmd_cpp as mtmd
+    except (ImportError, OSError, RuntimeError, AttributeError) as error:
+        raise ModelFileError(
+            f"This build of llama.cpp cannot read images ({error}).",
+            "Install the version of llama-cpp-python that LocalSpec names.",
+        ) from error
+    mtmd.mtmd_helper_log_set(native().log_callback, ctypes.c_void_p(0))
+    return mtmd
+
+
+def _digest(path: Path) -> bytes:
+    """A digest that differs between projectors: of the size, and of both ends of the file."""
+    digest = sha256()
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        digest.update(repr(size).encode())
+        for start in (0, max(0, size - _SAMPLE_BYTES)):
+            file.seek(start)
+            digest.update(file.read(_SAMPLE_BYTES))
+    return digest.digest()
