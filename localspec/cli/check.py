@@ -1,4 +1,4 @@
-"""``localspec pairs check``: judges from headers alone if a model or a head can draft for another model."""
+"""``localspec pairs check``: judges from headers alone if a model, a head or a projector fits another model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from localspec.base.errors import PairMismatchError
 from localspec.base.visible import visible_line
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind
+from localspec.models.projectors import check_projector, is_projector, projector_misfit
 
 if TYPE_CHECKING:
     from localspec.gguf import GgufHeader
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Write the verdict as a JSON object.")
 def check(target: str, draft: str | None, as_json: bool) -> None:
     """Tell whether DRAFT, a smaller model or a head, can draft for TARGET, and if not, what does not fit.
+
+    DRAFT may also be a projector (mmproj-*.gguf): then tell whether TARGET can read images through it.
 
     Without DRAFT, tell whether TARGET has MTP layers of its own that LocalSpec can draft with.
 
@@ -37,11 +40,16 @@ def check(target: str, draft: str | None, as_json: bool) -> None:
         big = resolve(target, context)
         small = resolve(draft, context) if draft else None
     fault = "" if small else mtp_fault((big.header, *big.later_parts))
-    verdict = judge_match(big.header, small.header, big.path) if small else Compatibility(fault)
+    if small and is_projector(small.header):
+        verdict = Compatibility(projector_misfit(big.header, small.header))
+    else:
+        verdict = judge_match(big.header, small.header, big.path) if small else Compatibility(fault)
     if as_json:
         sides = {"target": _side(big.header), "draft": _side(small.header) if small else None}
         print(json.dumps({"fits": verdict.fits, **asdict(verdict), **sides}, indent=2))
-    if small:
+    if small and is_projector(small.header):
+        check_projector(big.header, small.header)
+    elif small:
         check_match(big.header, small.header, big.path)
     elif fault:
         raise PairMismatchError(f"{big.header.source} cannot draft for itself: {fault}.", "Name a draft for it.")
@@ -53,6 +61,8 @@ def check(target: str, draft: str | None, as_json: bool) -> None:
 def _match(target: GgufHeader, draft: GgufHeader | None) -> str:
     if draft is None:
         return f"{target.source} can draft for itself: it has MTP layers."
+    if is_projector(draft):
+        return f"{target.source} can read images through {draft.source}."
     kind = "" if drafter_kind(draft) == DRAFT else f", {drafter_in_words(draft)},"
     return f"{draft.source}{kind} can draft for {target.source}."
 

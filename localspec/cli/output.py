@@ -71,6 +71,7 @@ def describe(chat_config: ChatConfig, info: PairInfo, *, raw: bool) -> dict[str,
         "pair": chat_config.pair_id,
         "target": str(info.target),
         "draft": str(info.draft) if info.draft else None,
+        "projector": str(info.projector) if info.projector else None,
         "n_ctx": info.n_ctx,
         "device": info.device,
         "options": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     help="Continue the prompt as it stands, without the model's chat template; control tokens written in it count, as "
     "they do nowhere else, so leave text of others out of it.",
 )
+@click.option(
+    "--image",
+    "images",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Show the model this image (PNG, JPEG, WebP, GIF, BMP); it needs a projector. May be given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write events as NDJSON, one object a line, instead of text.")
 @click.option(
     "--explain", is_flag=True, help="After the reply, say of every round why as many tokens were proposed as were."
@@ -40,6 +49,7 @@ def run(
     /,
     words: tuple[str, ...],
     raw: bool,
+    images: tuple[Path, ...],
     as_json: bool,
     explain: bool,
     marks: Marks | None,
@@ -56,9 +66,14 @@ def run(
             raise UsageError(f"--raw and --{name} contradict each other.", hint)
     if as_json and marks is not None:
         raise UsageError("--json and --marks contradict each other.", "The events name the origin of every token.")
+    if raw and images:
+        raise UsageError("--raw and --image contradict each other.", "The chat template says where an image goes.")
+    from localspec.chat.images.reading import read_image
     from localspec.config import read_config
+    from localspec.runtime.images import image_block
 
     prompt = read_prompt(words)
+    prompt = "".join(image_block(image.name, read_image(image, image.name)) for image in images) + prompt
     settings = command_line_settings(without=frozenset(("system", "persona") if raw else ()))
     chat_config = settings.resolve(read_config())
     print_problems(settings)

@@ -18,6 +18,7 @@ from localspec.gguf.dimensions import Hyperparameters
 from localspec.gguf.draft_heads import DRAFT, drafter_in_words, drafter_kind, target_sha256
 from localspec.gguf.vocabulary import as_llama_cpp
 from localspec.models.heads import head_misfit
+from localspec.models.projectors import is_projector
 
 MAX_SIZE_DIFFERENCE = 128
 """The largest accepted difference in vocabulary size; Qwen2.5's models differ by exactly that."""
@@ -48,6 +49,11 @@ class Compatibility:
 
 def check_target(header: GgufHeader) -> None:
     """Raise ModelFileError for a file of draft heads, which is no model of its own."""
+    if is_projector(header):
+        raise ModelFileError(
+            f"{header.source} cannot be a target: it is a projector, which reads images for a model.",
+            "Name it with --projector, and the model that it was made for with --target.",
+        )
     if drafter_kind(header) != DRAFT:
         raise ModelFileError(
             f"{header.source} cannot be a target: it is not a model of its own but {drafter_in_words(header)}.",
@@ -68,6 +74,8 @@ def judge_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None 
 
     ``target_path`` is the target's file, if it is on this machine, for a head that names its target's checksum.
     """
+    if is_projector(target) or is_projector(draft):
+        return Compatibility(f"the {'target' if is_projector(target) else 'draft'} is a projector, which reads images")
     if drafter_kind(target) != DRAFT:
         return Compatibility(f"the target is not a model of its own but {drafter_in_words(target)}")
     is_head = drafter_kind(draft) != DRAFT

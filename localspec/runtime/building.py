@@ -17,6 +17,7 @@ from localspec.config.texts import require_text
 from localspec.gguf.draft_heads import MTP
 from localspec.models.pairs import BUILTIN_ID, PairFiles, RecommendedSampling, load_catalogue
 from localspec.models.pairs.pair import DRAFTERS
+from localspec.models.projectors import find_projector
 from localspec.runtime.chat_config import ChatConfig, Outlets
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions
 from localspec.runtime.options import LoadOptions
@@ -32,7 +33,7 @@ def build_chat_config(values: Values) -> ChatConfig:
     """Raises UsageError for values that contradict each other, NotFoundError for a pair that is not there."""
     _check(values)
     if values.get("target") is not None:
-        return _for_files(values, values["target"], values.get("draft"))
+        return _for_files(values, PairFiles(values["target"], values.get("draft"), values.get("projector")))
     return _for_pair(values)
 
 
@@ -42,6 +43,8 @@ def _check(values: Values) -> None:
         raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
     if draft is not None and target is None:
         raise UsageError("--draft needs a --target to draft for.", "Add --target FILE.")
+    if values.get("projector") is not None and target is None:
+        raise UsageError("--projector needs a --target to read images for.", "Add --target FILE.")
     if spec == () and values.get("depth"):
         raise UsageError("--spec off leaves nothing to propose at a depth.", "Leave --depth out, or --spec off.")
     stop = values.get("stop") or ()
@@ -71,10 +74,11 @@ def _check_drafters(names: tuple[str, ...]) -> None:
             raise UsageError(f"There is no drafter {name!r}.", f"Known drafters: {', '.join(known)}.")
 
 
-def _for_files(values: Values, target: Path, draft: Path | None) -> ChatConfig:
+def _for_files(values: Values, files: PairFiles) -> ChatConfig:
+    target, draft = files.target, files.draft
     _check_brought(values, target, draft)
     return ChatConfig(
-        load=_load_options(values, target, draft),
+        load=_load_options(values, files),
         reply=_reply_options(values, RecommendedSampling()),
         title=" + ".join(path.stem for path in (target, draft) if path is not None),
         system=_system(values),
@@ -87,7 +91,7 @@ def _for_pair(values: Values) -> ChatConfig:
     files = pair.files(values.get("spec") or ())
     _check_brought(values, files.target, files.draft)
     return ChatConfig(
-        load=_load_options(values, files.target, files.draft),
+        load=_load_options(values, files),
         reply=_reply_options({"depth": TOUR_DEPTH} | _set(values) if pair.tour else values, pair.sampling),
         pair_id=pair.id,
         title=pair.title,
@@ -131,9 +135,10 @@ def _brought(target: Path, draft: Path | None, unknown: tuple[str, ...]) -> tupl
         return unknown
 
 
-def _load_options(values: Values, target: Path, draft: Path | None) -> LoadOptions:
-    taken = _taken_by(LoadOptions, {**values, "n_ctx": values.get("ctx"), "target": target, "draft": draft})
-    return LoadOptions(**taken)
+def _load_options(values: Values, files: PairFiles) -> LoadOptions:
+    projector = files.projector or find_projector(files.target)
+    paths = {"target": files.target, "draft": files.draft, "projector": projector}
+    return LoadOptions(**_taken_by(LoadOptions, {**values, "n_ctx": values.get("ctx"), **paths}))
 
 
 def _reply_options(values: Values, recommended: RecommendedSampling) -> ReplyOptions:

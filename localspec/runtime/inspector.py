@@ -15,10 +15,12 @@ from localspec.base.errors import CapacityError, InputError
 from localspec.engine.backends.llama.grammar import GrammarSampler
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.sampler import make_sampler
+from localspec.engine.images import text_alone
 from localspec.engine.inspecting import inspect, token_probs
 from localspec.engine.inspection import Inspection
 from localspec.engine.sampling import Sampler
 from localspec.runtime.messages import Message, ReplyOptions
+from localspec.runtime.prompt_images import ImageReader
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import check_ranges
 
@@ -31,11 +33,14 @@ _Key = tuple[tuple[Message, ...] | str, int | None]
 class Inspector:
     """Asks both models about replies. It owns neither; what their caches hold afterwards is what was asked last."""
 
-    def __init__(self, target: LlamaModel, draft: LlamaModel | None, max_outputs: int) -> None:
+    def __init__(
+        self, target: LlamaModel, draft: LlamaModel | None, max_outputs: int, images: ImageReader | None = None
+    ) -> None:
         """``max_outputs`` is how many rows of scores the target is prepared for."""
         self._target = target
         self._draft = draft
         self._max_outputs = max_outputs
+        self._images = images
         self._prompts: OrderedDict[_Key, array[int]] = OrderedDict()
 
     def remember(self, prompt: Asked, options: ReplyOptions, tokens: Sequence[int]) -> None:
@@ -77,7 +82,7 @@ class Inspector:
             tokens = kept.tolist()
         else:
             # A prompter of its own: the conversation's must not take this for the latest question.
-            prompter = Prompter(self._target.vocab, self._target.n_ctx)
+            prompter = Prompter(self._target.vocab, self._target.n_ctx, images=self._images)
             ready = prompter.raw(prompt) if isinstance(prompt, str) else prompter.chat(prompt, options.max_tokens)
             tokens = ready.tokens
         if len(tokens) + reply_n > self._target.n_ctx + 1:
@@ -94,7 +99,7 @@ class Inspector:
             return None
         check_ranges(options.sampling)
         vocab = self._target.vocab
-        sampler = make_sampler(options.sampling, vocab.n_vocab, vocab, prompt)
+        sampler = make_sampler(options.sampling, vocab.n_vocab, vocab, text_alone(prompt))
         if not sampler.stateless:
             for token in before:
                 sampler.accept(token)

@@ -20,18 +20,21 @@ from localspec.engine.adaptive import AdaptiveDepth
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.projector import Projector
 from localspec.engine.backends.llama.sampler import make_sampler
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs
 from localspec.engine.depth import DepthPolicy, FixedDepth
 from localspec.engine.dist import SeededRng
 from localspec.engine.events import Event, Finished, FinishReason, Round, Started
+from localspec.engine.images import text_alone
 from localspec.engine.loop import Request, generate
 from localspec.engine.model import Logits
 from localspec.engine.tally import Tally
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import check_match, check_target
+from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
 from localspec.runtime.messages import Message, ReplyOptions
@@ -59,6 +62,7 @@ class LoadedPair:
         info: PairInfo,
         target: LlamaModel,
         draft: LlamaModel | None,
+        projector: Projector | None,
         drafters: PairDrafters,
         costs: Costs,
         calibration: CalibrationFile,
@@ -78,8 +82,8 @@ class LoadedPair:
         self._drafters = drafters
         self._cancel = cancel
         self._resources = resources
-        self._prompter = Prompter(target.vocab, target.n_ctx, self._check)
-        self.inspector = Inspector(target, draft, MAX_DEPTH + 1)
+        self._prompter = Prompter(target.vocab, target.n_ctx, self._check, projector)
+        self.inspector = Inspector(target, draft, MAX_DEPTH + 1, projector)
 
     @staticmethod
     def open(options: LoadOptions, cancel: Cancellation, progress: Progress) -> LoadedPair:
@@ -87,7 +91,7 @@ class LoadedPair:
         started = time.perf_counter()
         progress("checking the files", 0.0)
         headers = _read_headers(options)
-        placement = place_models(options, headers.target, headers.draft)
+        placement = place_models(options, headers.target, headers.draft, headers.projector)
         with ExitStack() as resources:
             draft_kind = drafter_kind(headers.draft) if headers.draft else DRAFT
             opened = open_models(placement, draft_kind, cancel, progress, resources)
@@ -103,7 +107,8 @@ class LoadedPair:
             info = replace(info, load_s=time.perf_counter() - started)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
             kept = calibration, memory, caches
-            return LoadedPair(info, target, draft, drafters, costs, *kept, cancel, resources.pop_all())
+            rest = cancel, resources.pop_all()
+            return LoadedPair(info, target, draft, opened.projector, drafters, costs, *kept, *rest)
 
     @property
     def info(self) -> PairInfo:
@@ -182,7 +187,7 @@ class LoadedPair:
         vocab = self._target.vocab
         return Request(
             prompt=tokens,
-            sampler=make_sampler(options.sampling, vocab.n_vocab, vocab, tokens, prefix),
+            sampler=make_sampler(options.sampling, vocab.n_vocab, vocab, text_alone(tokens), prefix),
             rng=SeededRng(seed),
             policy=policy,
             seed=seed,
@@ -198,6 +203,7 @@ class _Headers:
 
     target: GgufHeader
     draft: GgufHeader | None
+    projector: GgufHeader | None
 
 
 def _read_headers(options: LoadOptions) -> _Headers:
@@ -209,7 +215,10 @@ def _read_headers(options: LoadOptions) -> _Headers:
     if draft:
         _check_speaks(draft)
         check_match(target, draft, options.target)
-    return _Headers(target, draft)
+    projector = read_header(options.projector) if options.projector else None
+    if projector:
+        check_projector(target, projector)
+    return _Headers(target, draft, projector)
 
 
 def _check_speaks(header: GgufHeader) -> None:
@@ -229,6 +238,7 @@ def _describe(
     return PairInfo(
         target=options.target,
         draft=options.draft,
+        projector=options.projector,
         target_name=headers.target.name or headers.target.source,
         draft_name=draft_name,
         # A model may be spread over several files; its header knows the first.
@@ -257,7 +267,7 @@ def _describe(
 def _calibration_file(options: LoadOptions, target: LlamaModel) -> CalibrationFile:
     """The file for the costs of this pair, loaded like this."""
     files = [file for file in (options.target, options.draft) if file is not None]
-    how = replace(options, target=Path(), draft=None)
+    how = replace(options, target=Path(), draft=None, projector=None)
     key = calibration_key(files, (how, target.device, native().build))
     return CalibrationFile(user_paths().data / "calibration", key)
 

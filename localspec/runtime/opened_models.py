@@ -13,6 +13,7 @@ from localspec.engine.backends.llama.head import LlamaHead
 from localspec.engine.backends.llama.head_context import HeadContext
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.projector import Projector
 from localspec.engine.backends.llama.skipping import SkippingLlama
 from localspec.engine.block_head import BlockHeadInputs
 from localspec.engine.cancel import Cancellation
@@ -33,6 +34,8 @@ class OpenedModels:
     """The models of a pair, and what its drafters are made from."""
 
     target: LlamaModel
+    projector: Projector | None = None
+    """What the target reads images through."""
     draft: LlamaModel | None = None
     """A draft model."""
     head: HeadContext | None = None
@@ -68,7 +71,7 @@ def open_models(
 
     target = LlamaModel.open(placement.target, cancel, loading("target"))
     resources.callback(target.close)
-    opened = OpenedModels(target)
+    opened = OpenedModels(target, projector=_open_projector(target, placement, resources, loading))
     if placement.mtp:
         try:
             _open_head(opened, MTP, placement.mtp, cancel, resources, None)
@@ -76,11 +79,32 @@ def open_models(
             opened.unavailable[MTP] = DrafterUnavailableError(error.message, error.hint)  # nobody asked for them
     if placement.draft and draft_kind == DRAFT:
         report, n_vocab = loading("draft"), target.vocab.n_vocab
-        opened.draft = SkippingLlama.open(placement.draft, cancel, report, n_vocab=n_vocab)
-        resources.callback(opened.draft.close)
+        opened.draft = draft = SkippingLlama.open(placement.draft, cancel, report, n_vocab=n_vocab)
+        resources.callback(draft.close)
+        if opened.projector:
+            draft.leave_out_images()
     elif placement.draft:
         opened.head = _open_head(opened, draft_kind, placement.draft, cancel, resources, loading("draft"))
     return opened
+
+
+def _open_projector(
+    target: LlamaModel, placement: Placement, resources: ExitStack, loading: Callable[[str], object]
+) -> Projector | None:
+    if placement.projector is None:
+        return None
+    loading("projector")
+    settings = placement.target
+    projector = Projector.open(
+        placement.projector,
+        target.loaded,
+        threads=target.threads,
+        on_gpu=bool(settings.devices) and settings.gpu_layers != 0,
+        at_once=settings.at_once,
+    )
+    resources.callback(projector.close)
+    target.read_images_with(projector)
+    return projector
 
 
 def _open_head(

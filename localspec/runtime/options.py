@@ -16,6 +16,8 @@ class LoadOptions:
 
     target: Path
     draft: Path | None = None
+    projector: Path | None = None
+    """The projector that the target reads images through."""
     n_ctx: int | None = None
     """Tokens of context; None takes what the model was trained for, at most 8192."""
     threads: int | None = None

@@ -39,6 +39,8 @@ class PairInfo:
     target_sha256: str | None = None
     draft_sample: str | None = None
     draft_sha256: str | None = None
+    projector: Path | None = None
+    """The projector that the target reads images through."""
     drafters: tuple[str, ...] = ()
     """The drafters that evaluate a model: of a draft file, of the target's MTP layers, or of both."""
     template_digest: str | None = None

@@ -25,6 +25,8 @@ from localspec.gguf.draft_heads import DFLASH, MTP, drafter_kind, has_confidence
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.heads import mtp_fault
 from localspec.models.memory_estimate import ContextShape
+from localspec.models.projectors import ENCODING_BYTES
+from localspec.models.projectors import at_once as needs_one_batch
 from localspec.runtime.options import NO_DEVICE, LoadOptions
 
 SNAPSHOTS_N = 8
@@ -43,6 +45,8 @@ class Placement:
     target: LoadSettings
     draft: LoadSettings | None
     """For a draft model, or for a head of the target."""
+    projector: Path | None = None
+    """What the target reads images through."""
 
     @property
     def mtp(self) -> LoadSettings | None:
@@ -50,7 +54,9 @@ class Placement:
         return replace(self.target, max_outputs=OUTPUTS_N[MTP], snapshots=0) if self.target.mtp else None
 
 
-def place_models(options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
+def place_models(
+    options: LoadOptions, target: GgufHeader, draft: GgufHeader | None, projector: GgufHeader | None = None
+) -> Placement:
     """Settings that the machine has room for.
 
     Raises UsageError for contradictions and unknown devices, CapacityError where memory or a GPU is missing.
@@ -63,7 +69,16 @@ def place_models(options: LoadOptions, target: GgufHeader, draft: GgufHeader | N
     for settings, header in ((plan.target, target), (plan.draft, draft)):
         if settings and header:
             _check_quantised(settings, header)
-    return _fitting(plan, options, target, draft)
+    if projector:
+        plan = replace(
+            plan, projector=options.projector, target=replace(plan.target, at_once=needs_one_batch(projector))
+        )
+    return _fitting(plan, options, target, draft, _image_bytes(projector))
+
+
+def _image_bytes(projector: GgufHeader | None) -> int:
+    """The memory of a projector, and of what it works in."""
+    return projector.size_bytes + ENCODING_BYTES if projector else 0
 
 
 def _check_contradictions(options: LoadOptions) -> None:
@@ -159,12 +174,14 @@ def _snapshots(header: GgufHeader) -> int:
     return SNAPSHOTS_N if model.takes_snapshots and model.has_states else 0
 
 
-def _fitting(plan: Placement, options: LoadOptions, target: GgufHeader, draft: GgufHeader | None) -> Placement:
+def _fitting(
+    plan: Placement, options: LoadOptions, target: GgufHeader, draft: GgufHeader | None, image_bytes: int
+) -> Placement:
     """The plan if it fits, else one that remembers less and may have to read more again, last one without MTP layers.
 
     Raises CapacityError.
     """
-    room = _room(plan, options.mmap is not False and not options.mlock, memory())
+    room = _without(image_bytes, _room(plan, options.mmap is not False and not options.mlock, memory()))
 
     def wanted(plan: Placement) -> list[Wanted]:
         return [
@@ -186,14 +203,16 @@ def _fitting(plan: Placement, options: LoadOptions, target: GgufHeader, draft: G
 
 def _smaller(plan: Placement, snapshots: int) -> Placement:
     """With windows kept no longer than they are seen, and so many recurrent states."""
-    return Placement(
-        replace(plan.target, swa_full=False, snapshots=snapshots),
-        replace(plan.draft, swa_full=False) if plan.draft else None,
+    return replace(
+        plan,
+        target=replace(plan.target, swa_full=False, snapshots=snapshots),
+        draft=replace(plan.draft, swa_full=False) if plan.draft else None,
     )
 
 
 def _without_copies(plan: Placement) -> Placement:
-    return Placement(replace(plan.target, repack=False), replace(plan.draft, repack=False) if plan.draft else None)
+    draft = replace(plan.draft, repack=False) if plan.draft else None
+    return replace(plan, target=replace(plan.target, repack=False), draft=draft)
 
 
 def _wanted(settings: LoadSettings, header: GgufHeader, head: GgufHeader | None, *, may_fuse: bool) -> Wanted:
@@ -228,6 +247,15 @@ def _parts(path: Path, header: GgufHeader) -> list[GgufHeader]:
         except LocalSpecError:
             break
     return parts
+
+
+def _without(image_bytes: int, room: Room) -> Room:
+    """The room that a projector leaves; it lies where the target's first layers would, on a device if there is one."""
+    if room.device_bytes is not None:
+        return replace(room, device_bytes=max(0, room.device_bytes - image_bytes))
+    ram = room.memory
+    left = [None if size is None else max(0, size - image_bytes) for size in (ram.physical, ram.available)]
+    return replace(room, memory=replace(ram, physical=left[0], available=left[1]))
 
 
 def _room(plan: Placement, mapped: bool, ram: MachineMemory) -> Room:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from localspec.base.errors import CapacityError, InputError
 from localspec.runtime.encoding import Encoder, TextVocab
 from localspec.runtime.messages import Message, Role
+from localspec.runtime.prompt_images import ImageReader, PromptImages, split_by_images
 from localspec.runtime.template import ChatTemplate
 from localspec.runtime.template.marked_text import MarkedText
 
@@ -40,12 +41,19 @@ class RenderedPrompt:
 class Prompter:
     """Makes the prompts of one session. Its memory changes token ids only where the text stays the same."""
 
-    def __init__(self, vocab: TextVocab, n_ctx: int, check: Callable[[], None] = lambda: None) -> None:
-        """``check`` is called now and then while a prompt is made, and may raise."""
+    def __init__(
+        self,
+        vocab: TextVocab,
+        n_ctx: int,
+        check: Callable[[], None] = lambda: None,
+        images: ImageReader | None = None,
+    ) -> None:
+        """``check`` is called now and then while a prompt is made, and may raise; without ``images`` none are read."""
         self._vocab = vocab
         self._encoder = Encoder(vocab)
         self._n_ctx = n_ctx
         self._check = check
+        self._images = PromptImages(images)
         self._template: ChatTemplate | None = None
         self._latest: list[int] = []
         self._left_out: list[Message] = []
@@ -56,7 +64,11 @@ class Prompter:
 
     def count(self, text: str) -> int:
         """The number of tokens that ``text`` has in a message."""
-        return len(self._encoder.tokenize(MarkedText.given(text)))
+        parts = split_by_images(self._images.in_place(text))
+        return sum(self._images.n(part) if isinstance(part, int) else self._count(part) for part in parts)
+
+    def _count(self, text: MarkedText) -> int:
+        return len(self._encoder.tokenize(text))
 
     def raw(self, text: str, prefix: str = "") -> RenderedPrompt:
         """The prompt for plain text: no template, but control tokens written in it count.
@@ -80,8 +92,10 @@ class Prompter:
         if not messages or not messages[-1].content.strip():
             raise _empty()
         template = self._template = self._template or _template_of(self._vocab)
+        self._images.check(messages[-1])
         head = [message for message in messages[:1] if message.role is Role.SYSTEM]
-        return self._fitting(template, head, list(messages[len(head) :]), max_tokens, prefix)
+        turns = list(map(self._images.prepared, messages[len(head) :]))
+        return self._fitting(template, head, turns, max_tokens, prefix)
 
     def _fitting(
         self, template: ChatTemplate, head: list[Message], turns: list[Message], max_tokens: int | None, prefix: str
@@ -121,12 +135,24 @@ class Prompter:
         self._check()
         vocab = self._vocab
         if not vocab.adds_bos or vocab.bos is None:
-            return self._encoder.encode(text, earlier)
+            return self._encode_parts(text, earlier)
         # Many templates write it out, too.
         bos = vocab.source(vocab.bos).decode("utf-8", errors="replace")
         if text[: len(bos)].is_own:
             text = text.removeprefix(bos)
-        return [vocab.bos, *self._encoder.encode(text, earlier[1:])]
+        return [vocab.bos, *self._encode_parts(text, earlier[1:])]
+
+    def _encode_parts(self, text: MarkedText, earlier: Sequence[int]) -> list[int]:
+        """Tokens of the texts between images, and the numbers of the images."""
+        tokens: list[int] = []
+        for part in split_by_images(text):
+            if isinstance(part, int):
+                tokens += self._images.tokens(part)
+            else:
+                same = earlier[len(tokens) :] if list(earlier[: len(tokens)]) == tokens else []
+                end = next((i for i, token in enumerate(same) if token < 0), len(same))
+                tokens += self._encoder.encode(part, same[:end])
+        return tokens
 
     def _is_far_too_long(self, text: str) -> bool:
         """True if a text has several times more tokens than fit, found without tokenizing all of it at once."""

@@ -212,7 +212,7 @@ class SettingsResolver:
 
 
 def _without_files(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key not in ("target", "draft")}
+    return {key: value for key, value in values.items() if key not in ("target", "draft", "projector")}
 
 
 def _key(name: str) -> str:

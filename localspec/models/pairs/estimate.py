@@ -16,6 +16,7 @@ from localspec.gguf.draft_heads import DRAFT, MTP
 from localspec.models.memory_estimate import ContextShape, footprint
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.split_files import parts_of
+from localspec.models.projectors import ENCODING_BYTES
 
 N_CTX = 8192
 """The context of an estimate, in tokens: the default one."""
@@ -45,7 +46,10 @@ class Estimate:
 def estimate(pair: Pair, n_ctx: int = N_CTX) -> Estimate | None:
     """The memory of all models of a pair; None if the size of a file is unknown."""
     n_ctx = min(n_ctx, pair.target.context_length or n_ctx)
-    shares = [_of_model(model, _shape(pair, model, n_ctx)) for model in pair.models]
+    shares = [
+        _of_projector(model) if model is pair.projector else _of_model(model, _shape(pair, model, n_ctx))
+        for model in pair.models
+    ]
     known = [share for share in shares if share is not None]
     return _sum(known) if len(known) == len(shares) else None
 
@@ -79,6 +83,11 @@ def _sum(shares: Sequence[Estimate]) -> Estimate:
         sum(share.compute for share in shares),
         all(share.from_headers for share in shares),
     )
+
+
+def _of_projector(model: ModelFile) -> Estimate | None:
+    size = known_size(model)
+    return None if size is None else Estimate(size, 0, ENCODING_BYTES, from_headers=True)
 
 
 def _of_model(model: ModelFile, shape: ContextShape) -> Estimate | None:

@@ -111,6 +111,7 @@ class PairFiles:
 
     target: Path
     draft: Path | None
+    projector: Path | None = None
 
     def drafters(self) -> tuple[str, ...]:
         """The kinds of drafters that the files bring: the draft's, and MTP layers in the target.
@@ -142,6 +143,8 @@ class Pair:
     """A smaller model or a head; None if there is none, or if the target has MTP layers."""
     drafter: str = DRAFT
     """The kind of drafter, out of ``DRAFTERS``."""
+    projector: ModelFile | None = None
+    """The file that the target reads images through."""
     heads: Mapping[str, ModelFile] = field(default_factory=dict)
     """Other local files to draft with, by kind, each in place of ``draft`` where it is asked for."""
     family: str = ""
@@ -163,7 +166,7 @@ class Pair:
 
     @property
     def models(self) -> tuple[ModelFile, ...]:
-        return (self.target,) if self.draft is None else (self.target, self.draft)
+        return tuple(model for model in (self.target, self.draft, self.projector) if model is not None)
 
     @property
     def licence(self) -> str:
@@ -186,7 +189,8 @@ class Pair:
             both = f"{DRAFTERS[wanted[0]]} and {DRAFTERS[wanted[1]]}"
             raise UsageError(f"{self.title} drafts with one file at a time, and --spec names {both}.", "Name one.")
         chosen = files[wanted[0]] if wanted else self.draft
-        return PairFiles(self.locate(self.target), None if chosen is None else self.locate(chosen))
+        draft, projector = (None if model is None else self.locate(model) for model in (chosen, self.projector))
+        return PairFiles(self.locate(self.target), draft, projector)
 
     def locate(self, model: ModelFile) -> Path:
         """The path of one of its files. Raises NotFoundError, with how to get it."""

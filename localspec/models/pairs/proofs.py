@@ -52,8 +52,10 @@ def add_proof(label: str, proof: Proof) -> None:
 def proved(pair: Pair, proofs: Mapping[str, Proof]) -> Pair:
     """The pair with its downloaded files marked as verified."""
     target = _proved(pair.target, proofs)
-    draft = None if pair.draft is None else _proved(pair.draft, proofs)
-    return pair if (target, draft) == (pair.target, pair.draft) else replace(pair, target=target, draft=draft)
+    draft, projector = (model and _proved(model, proofs) for model in (pair.draft, pair.projector))
+    if (target, draft, projector) == (pair.target, pair.draft, pair.projector):
+        return pair
+    return replace(pair, target=target, draft=draft, projector=projector)
 
 
 def _proved(model: ModelFile, proofs: Mapping[str, Proof]) -> ModelFile:

@@ -70,7 +70,7 @@ def _pair(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Pair
     target = fields.table("target")
     if target is None:
         fields.refuse("target", "a pair needs a [pairs.target] table")
-    draft = fields.table("draft")
+    draft, projector = fields.table("draft"), fields.table("projector")
     heads = fields.table("heads")
     sampling = fields.table("sampling")
     pair = Pair(
@@ -79,6 +79,7 @@ def _pair(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Pair
         target=_model(target, locate, shipped),
         draft=None if draft is None else _model(draft, locate, shipped),
         drafter=_drafter(fields),
+        projector=None if projector is None else _model(projector, locate, shipped),
         heads={} if heads is None else _heads(heads, locate, shipped),
         family=fields.text("family") or "",
         memory_gb=fields.whole("memory_gb", least=1),

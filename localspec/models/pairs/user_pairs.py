@@ -84,7 +84,7 @@ def _separator(text: str) -> str:
 def _table(pair: Pair) -> str:
     drafter = None if pair.drafter == DRAFT else pair.drafter
     lines = ["[[pairs]]", *_entries({"id": pair.id, "title": pair.title, "family": pair.family, "drafter": drafter})]
-    for name, model in (("target", pair.target), ("draft", pair.draft)):
+    for name, model in (("target", pair.target), ("draft", pair.draft), ("projector", pair.projector)):
         if model is not None:
             lines += ["", f"[pairs.{name}]", *_entries(_fields(model))]
     return "\n".join(lines) + "\n"

@@ -82,8 +82,7 @@ class ChatTemplate:
         from localspec.runtime.template.budget import Budget
 
         values = [
-            {"role": MarkedText.own(str(message.role)), "content": MarkedText.given(message.content)}
-            for message in messages
+            {"role": MarkedText.own(str(message.role)), "content": _marked(message.content)} for message in messages
         ]
         words: dict[str, Any] = {"messages": values, "add_generation_prompt": True, **self._words}
         self._sandbox.budget = Budget(len(messages), sum(len(message.content) for message in messages), check)
@@ -111,8 +110,13 @@ def _folded(messages: Sequence[Message]) -> list[Message] | None:
     """The conversation with what its system message says at the head of the first question; None if it has none."""
     if len(messages) < 2 or (messages[0].role, messages[1].role) != (Role.SYSTEM, Role.USER):
         return None
-    text = f"{messages[0].content.strip()}\n\n{messages[1].content}"
+    text = MarkedText.given(f"{messages[0].content.strip()}\n\n") + _marked(messages[1].content)
     return [Message(Role.USER, text), *messages[2:]]
+
+
+def _marked(content: str) -> MarkedText:
+    """What a message says, as input but for the places of its images."""
+    return content if isinstance(content, MarkedText) else MarkedText.given(content)
 
 
 def _sentence(error: Exception) -> str:

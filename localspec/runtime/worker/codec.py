@@ -138,9 +138,9 @@ def _sampling(data: Data) -> Sampling:
 
 
 def _with_paths(data: Data) -> dict[str, Any]:
-    """The fields of ``LoadOptions`` or ``PairInfo``, their two file names as paths."""
-    draft = data["draft"]
-    return {**data, "target": Path(data["target"]), "draft": None if draft is None else Path(draft)}
+    """The fields of ``LoadOptions`` or ``PairInfo``, their file names as paths."""
+    files = {name: data.get(name) for name in ("target", "draft", "projector")}
+    return {**data, **{name: None if file is None else Path(file) for name, file in files.items()}}
 
 
 def _info(data: Data) -> PairInfo:

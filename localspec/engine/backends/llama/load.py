@@ -90,6 +90,8 @@ class LoadSettings:
     """The number of tokens that a recurrent state can be taken back by, where the architecture can at all."""
     batch_tokens: int = _BATCH_TOKENS
     """The most tokens that are evaluated at once."""
+    at_once: bool = False
+    """True to evaluate each batch at once also without flash attention, as images need whose rows see each other."""
     dspark: bool = False
     """True for a DFlash head with the Markov head of DSpark."""
     confidence: bool = False
@@ -264,7 +266,7 @@ def _make_context(
     params = c.llama_context_default_params()
     params.n_ctx = n_ctx
     params.n_batch = settings.batch_tokens
-    unfused = _wanted_flash_attn(settings) is False
+    unfused = _wanted_flash_attn(settings) is False and not settings.at_once
     params.n_ubatch = min(settings.batch_tokens, _UNFUSED_BATCH_TOKENS) if unfused else settings.batch_tokens
     # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
     params.n_outputs_max = settings.max_outputs

@@ -67,12 +67,17 @@ class Projector:
         """Parts encoded so far."""
 
     @staticmethod
-    def open(path: Path, target: LoadedModel, *, threads: int, on_gpu: bool) -> Projector:
-        """Load a projector for ``target``. Raises ModelFileError."""
+    def open(path: Path, target: LoadedModel, *, threads: int, on_gpu: bool, at_once: bool = False) -> Projector:
+        """Load a projector for ``target``; ``at_once`` if the target must read all rows of an image in one batch.
+
+        Raises ModelFileError.
+        """
         mtmd = _library()
         params = mtmd.mtmd_context_params_default()
         params.use_gpu, params.n_threads = on_gpu, threads
         params.print_timings = params.warmup = False
+        if at_once:
+            params.image_max_tokens = target.native.c.llama_n_ubatch(target.context)
         with target.native.log.heard() as lines:
             context = mtmd.mtmd_init_from_file(os.fsencode(path), target.model, params)
         if not context:

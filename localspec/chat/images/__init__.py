@@ -1,0 +1,1 @@
+"""Pictures that a message takes along: read in a child process, scaled down, and kept as PNG."""

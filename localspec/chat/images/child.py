@@ -1,0 +1,101 @@
+"""The child process that decodes one image: ``python -m localspec.chat.images.child FILE``.
+
+It writes a line of JSON, ``{"width": ..., "height": ...}`` or ``{"error": [message, hint]}``, and after the first the
+bytes of a PNG. A decoder that is taken over by its file takes over nothing but this process.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import IO
+
+from localspec.base.errors import InputError, LocalSpecError
+from localspec.base.extras import install_extra
+
+MEMORY_BYTES = 1_500_000_000
+CPU_S = 30
+MOST_PIXELS = 100_000_000
+LONGEST_SIDE = 1344
+"""Larger images are scaled down to this: about 2,300 rows for a model that reads squares of 28 pixels."""
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+
+
+def command(path: Path) -> list[str]:
+    """The command to start, in the folder that ``path`` is relative to."""
+    return [sys.executable, "-P", "-m", __name__, str(path)]
+
+
+def main() -> None:
+    """Decode the image and write it to standard output."""
+    _limit()
+    out = sys.stdout.buffer
+    with suppress(BrokenPipeError):  # nobody waits any more
+        try:
+            width, height, png = _decoded(Path(sys.argv[1]))
+        except LocalSpecError as error:
+            _write(out, {"error": [error.message, error.hint]})
+        else:
+            _write(out, {"width": width, "height": height})
+            out.write(png)
+
+
+def _decoded(path: Path) -> tuple[int, int, bytes]:
+    """Width, height and PNG of the image as it is shown to a model. Raises InputError."""
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ModuleNotFoundError:
+        needs = "Reading images needs Pillow, which is not installed."
+        raise InputError(needs, f"Install it: {install_extra('images')}") from None
+    Image.MAX_IMAGE_PIXELS = None  # the size is judged here, before anything is decoded
+    try:
+        with Image.open(path, formats=_FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS:
+                size = f"{image.width:,}x{image.height:,}"
+                raise InputError(f"{{name}} has {size} pixels, too many to decode.", "Scale it down, and attach that.")
+            image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+            image.seek(0)  # the first picture of an animation
+            shown = ImageOps.exif_transpose(image).convert("RGBA")
+    except UnidentifiedImageError:
+        kinds = "PNG, JPEG, WebP, GIF or BMP"
+        raise InputError(f"{{name}} is not an image in a format that is read here ({kinds}).", "Convert it.") from None
+    except MemoryError:
+        raise InputError("{name} needs more memory to decode than an image should.", "Scale it down.") from None
+    except LocalSpecError:
+        raise
+    except Exception as error:  # noqa: BLE001 -- a decoder's, about a file that anybody may have made
+        reason = str(error).partition("\n")[0][:200].rstrip(".") or type(error).__name__
+        raise InputError(f"{{name}} is damaged ({reason}).", "Open it elsewhere and save it again.") from None
+    shown.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
+    page = Image.new("RGB", shown.size, "white")
+    page.paste(shown, mask=shown.getchannel("A"))
+    png = BytesIO()
+    page.save(png, "PNG")
+    return page.width, page.height, png.getvalue()
+
+
+def _limit() -> None:
+    """Take from this process what decoding does not need; where the system has no such limits, nothing."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_S),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(limit, (most, most))
+
+
+def _write(out: IO[bytes], value: object) -> None:
+    out.write(json.dumps(value).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

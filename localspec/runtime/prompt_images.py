@@ -1,0 +1,105 @@
+"""Images on their way from messages into a prompt.
+
+While a template writes the prompt, a mark stands for each image. The mark is the template's own text and no input, so
+that nothing anybody writes can be taken for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from localspec.base.errors import InputError, LocalSpecError
+from localspec.runtime.images import ImageReference, split_images
+from localspec.runtime.messages import Message, Role
+from localspec.runtime.template.marked_text import MarkedText
+
+_MARK = re.compile("\ufffc(\\d+)\ufffc")
+"""U+FFFC is Unicode's object replacement character."""
+
+
+class ImageReader(Protocol):
+    """A projector, as far as prompts need it."""
+
+    def tokens(self, image: bytes) -> list[int]:
+        """The numbers that stand for an image in a context. Raises InputError or EngineError."""
+        ...
+
+
+class PromptImages:
+    """The images of one session's prompts, numbered as they come."""
+
+    def __init__(self, reader: ImageReader | None) -> None:
+        self._reader = reader
+        self._numbers: dict[str, int] = {}
+        """By the image's digest."""
+        self._tokens: list[list[int]] = []
+
+    def check(self, message: Message) -> None:
+        """Raise InputError or NotFoundError for an image in ``message`` that cannot be read."""
+        for name, reference in _references(message):
+            if self._reader is None:
+                raise InputError(
+                    f"The model cannot see {name}: no projector is loaded with it.",
+                    "Choose a model that reads images, or name its projector (mmproj-*.gguf) with --projector.",
+                )
+            self._number(reference)
+
+    def prepared(self, message: Message) -> Message:
+        """The message with marks for its images; what cannot be read stays a text about an image."""
+        content = self.in_place(message.content) if message.role is Role.USER else message.content
+        return replace(message, content=content) if content is not message.content else message
+
+    def in_place(self, content: str) -> str:
+        """``content`` with marks for its images; itself if there is none."""
+        if self._reader is None or "sha256:" not in content:
+            return content
+        marked = MarkedText.own("")
+        for part in split_images(content):
+            if isinstance(part, str):
+                marked += MarkedText.given(part)
+            else:
+                name, reference = part
+                try:
+                    mark = MarkedText.own(f"\ufffc{self._number(reference)}\ufffc")
+                except LocalSpecError:
+                    mark = MarkedText.given(f"[{reference.size} image, which is gone]")
+                marked += MarkedText.given(f"File: {name}\n") + mark + MarkedText.given("\n")
+        return marked
+
+    def tokens(self, number: int) -> list[int]:
+        """The numbers that stand for an image in a context."""
+        return self._tokens[number]
+
+    def n(self, number: int) -> int:
+        """The room that an image takes in a context."""
+        return len(self._tokens[number])
+
+    def _number(self, reference: ImageReference) -> int:
+        if reference.sha256 not in self._numbers:
+            assert self._reader is not None
+            self._tokens.append(self._reader.tokens(reference.read()))
+            self._numbers[reference.sha256] = len(self._tokens) - 1
+        return self._numbers[reference.sha256]
+
+
+def split_by_images(text: str) -> Iterator[MarkedText | int]:
+    """The texts between images, and the images' numbers."""
+    whole = text if isinstance(text, MarkedText) else MarkedText.given(text)
+    at = 0
+    for found in _MARK.finditer(whole):
+        if whole[found.start() : found.end()].is_own:
+            if found.start() > at:
+                yield whole[at : found.start()]
+            yield int(found[1])
+            at = found.end()
+    if at < len(whole) or not at:
+        yield whole[at:]
+
+
+def _references(message: Message) -> list[tuple[str, ImageReference]]:
+    if message.role is not Role.USER:
+        return []
+    return [part for part in split_images(message.content) if not isinstance(part, str)]

@@ -1,0 +1,135 @@
+"""Images that are attached: decoded in a child process, scaled down, kept, or refused with a sentence."""
+
+from __future__ import annotations
+
+import zlib
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from localspec.base.errors import InputError, LocalSpecError, NotFoundError
+from localspec.chat.images import child
+from localspec.chat.images.reading import is_image, read_image
+from localspec.runtime.images import image_block, reference_in, split_images
+from tests.tiny_projectors import write_png
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def kept(path: Path) -> Image.Image:
+    """What a model will be shown of a file."""
+    data = read_image(path, path.name).read()
+    return Image.open(BytesIO(data), formats=("PNG",))
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp", "gif", "bmp"])
+def test_formats(home: Path, suffix: str) -> None:
+    path = home / f"cat.{suffix}"
+    Image.new("RGB", (64, 48), (250, 10, 10)).save(path)
+    mislabelled = home / "cat.png.txt"
+    mislabelled.write_bytes(path.read_bytes())
+    assert is_image(path)
+    assert is_image(mislabelled) == (suffix != "bmp")
+    for each in (path, mislabelled):
+        shown = kept(each)
+        assert shown.size == (64, 48)
+        red, green, _ = shown.convert("RGB").getpixel((5, 5))  # type: ignore[misc]
+        assert red > 200 > 50 > green
+
+
+def test_only_the_first_picture_of_an_animation(home: Path) -> None:
+    pictures = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    pictures[0].save(home / "a.gif", save_all=True, append_images=pictures[1:])
+    assert kept(home / "a.gif").convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+
+
+def test_what_is_large_is_scaled_down_and_what_is_transparent_lies_on_white(home: Path) -> None:
+    Image.new("RGBA", (3000, 300)).save(home / "wide.png")
+    shown = kept(home / "wide.png")
+    assert shown.size == (child.LONGEST_SIDE, 134)
+    assert shown.getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_the_same_image_is_kept_once(home: Path) -> None:
+    write_png(home / "a.png")
+    one, other = read_image(home / "a.png", "a.png"), read_image(home / "a.png", "b.png")
+    assert one == other
+    assert one.path.stat().st_mode & 0o077 == 0
+    assert len(list(one.path.parent.iterdir())) == 1
+
+
+def bomb(path: Path) -> Path:
+    """A small file of 40,000 x 40,000 pixels."""
+    write_png(path, 8, 8)
+    data = bytearray(path.read_bytes())
+    data[16:24] = (40_000).to_bytes(4) * 2
+    data[29:33] = zlib.crc32(bytes(data[12:29])).to_bytes(4)
+    path.write_bytes(data)
+    return path
+
+
+def cut(path: Path) -> Path:
+    """A file without its end."""
+    data = write_png(path, 200, 200).read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    return path
+
+
+def text(path: Path) -> Path:
+    """A text with the name of an image."""
+    path.write_text("no image")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (bomb, "40,000x40,000 pixels, too many to decode"),
+        (cut, "is damaged"),
+        (text, "is not an image in a format that is read here"),
+        (lambda path: path, "There is no image"),
+        (lambda path: path.mkdir() or path, "is no file of at most"),
+    ],
+    ids=["bomb", "cut", "text", "missing", "folder"],
+)
+def test_refusals_name_the_file(home: Path, make: object, why: str) -> None:
+    assert callable(make)
+    path = make(home / "x.png")
+    with pytest.raises((InputError, NotFoundError), match=why) as refusal:
+        read_image(path, "x.png")
+    assert "x.png" in refusal.value.message
+    assert not (home / "home" / "data" / "images").exists()
+
+
+def test_a_child_that_is_ended_is_a_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localspec.chat.images.reading.command", lambda path: ["false"])
+    with pytest.raises(InputError, match="takes too long, or too much memory"):
+        read_image(write_png(home / "a.png"), "a.png")
+
+
+def test_a_reference_in_a_message(home: Path) -> None:
+    reference = read_image(write_png(home / "a.png", 64, 48), "a.png")
+    assert reference_in(str(reference)) == reference
+    assert reference.size == "64x48"
+    content = f"{image_block('my cat.png', reference)}What is this? sha256:{reference.sha256}"
+    assert split_images(content) == [("my cat.png", reference), f"What is this? sha256:{reference.sha256}"]
+    assert split_images("no image") == ["no image"]
+    assert split_images("") == [""]
+
+
+def test_a_kept_image_that_was_changed_or_is_gone(home: Path) -> None:
+    reference = read_image(write_png(home / "a.png"), "a.png")
+    assert sha256(reference.read()).hexdigest() == reference.sha256
+    reference.path.write_bytes(b"other")
+    with pytest.raises(InputError, match="is not the image that was attached"):
+        reference.read()
+    reference.path.unlink()
+    with pytest.raises(LocalSpecError, match="cannot be read"):
+        reference.read()

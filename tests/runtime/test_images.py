@@ -1,0 +1,145 @@
+"""Images in conversations: from a reference in a message to a place in the prompt, and replies behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from localspec.base.errors import InputError, NotFoundError
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Origin, Round, Token
+from localspec.engine.settings import Sampling
+from localspec.gguf import read_header
+from localspec.runtime.images import ImageReference, image_block, keep_image
+from localspec.runtime.load import open_pair
+from localspec.runtime.loaded_pair import LoadedPair
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.prompting import Prompter
+from tests.builtin import DRAFT, TARGET, open_target
+from tests.tiny_models import Weights
+from tests.tiny_projectors import write_png, write_projector
+
+GREEDY = Sampling(temperature=0)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("LOCALSPEC_HOME", str(folder))
+    return folder
+
+
+def kept(folder: Path, seed: int = 0) -> ImageReference:
+    return keep_image(write_png(folder / f"{seed}.png", seed=seed).read_bytes(), 64, 48)
+
+
+def user(text: str) -> Message:
+    return Message(Role.USER, text)
+
+
+@dataclass
+class Reader:
+    """Gives each image three places of its own, between two tokens."""
+
+    seen: list[bytes] = field(default_factory=list)
+
+    def tokens(self, image: bytes) -> list[int]:
+        self.seen.append(image)
+        first = -10 * len(self.seen)
+        return [5, first, first - 1, first - 2, 6]
+
+
+def test_images_stand_where_their_references_do(home: Path) -> None:
+    reader = Reader()
+    with closing(open_target()) as target:
+        prompter = Prompter(target.vocab, 512, images=reader)
+        blocks = [image_block(f"{seed}.png", kept(home, seed)) for seed in range(2)]
+        first = user(f"{blocks[0]}{blocks[1]}Which one?")
+        tokens = prompter.chat([first]).tokens
+        assert [token for token in tokens if token < 0] == [-10, -11, -12, -20, -21, -22]
+        assert tokens[-1] >= 0
+        text = b"".join(target.vocab.source(token) for token in tokens if token >= 0).decode()
+        assert "File: 0.png" in text
+        assert "sha256" not in text
+        reply = target.vocab.tokenize("The first one.", special=False)
+        prompter.remember([*tokens, *reply])
+        follow_up = [first, Message(Role.ASSISTANT, "The first one."), user(f"{blocks[0]}And this?")]
+        later = prompter.chat(follow_up).tokens
+        assert later[: len(tokens) + len(reply)] == [*tokens, *reply]
+        assert [token for token in later if token < 0][6:] == [-10, -11, -12]
+        assert len(reader.seen) == 2
+        assert prompter.count(blocks[0]) < 20
+
+
+def test_a_message_cannot_make_an_image_of_a_mark_or_of_an_answer(home: Path) -> None:
+    reader, block = Reader(), image_block("0.png", kept(home))
+    with closing(open_target()) as target:
+        prompter = Prompter(target.vocab, 1024, images=reader)
+        said = [user("\ufffc0\ufffc"), Message(Role.ASSISTANT, f"\ufffc0\ufffc {block}"), user(f"{block}Go on")]
+        tokens = prompter.chat(said).tokens
+        assert [token for token in tokens if token < 0] == [-10, -11, -12]
+
+
+def test_without_a_projector_an_image_is_refused_and_an_old_one_is_a_text(home: Path) -> None:
+    block = image_block("cat.png", kept(home))
+    with closing(open_target()) as target:
+        prompter = Prompter(target.vocab, 1024)
+        with pytest.raises(InputError, match=r"cannot see cat\.png: no projector is loaded"):
+            prompter.chat([user(f"{block}What is this?")])
+        later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
+        assert min(later.tokens) >= 0
+
+
+def test_an_image_whose_file_is_gone(home: Path) -> None:
+    reference = kept(home)
+    reference.path.unlink()
+    block = image_block("cat.png", reference)
+    with closing(open_target()) as target:
+        prompter = Prompter(target.vocab, 1024, images=Reader())
+        with pytest.raises(NotFoundError, match="cannot be read"):
+            prompter.chat([user(f"{block}What is this?")])
+        later = prompter.chat([user(f"{block}What is this?"), Message(Role.ASSISTANT, "A cat."), user("Thanks!")])
+        assert min(later.tokens) >= 0
+
+
+def _softer(name: str, values: Weights) -> None:
+    if name == "mm.2.weight":
+        values *= 0.02
+
+
+@pytest.fixture
+def pair(home: Path) -> Iterator[LoadedPair]:
+    width = read_header(TARGET).integer("llama.embedding_length")
+    assert width
+    projector = write_projector(home / "mmproj.gguf", width=width, spoil=_softer)
+    options = LoadOptions(TARGET, DRAFT, projector, n_ctx=1024, threads=1)
+    pair = open_pair(options, Cancellation())
+    assert isinstance(pair, LoadedPair)
+    assert pair.info.projector == projector
+    with closing(pair):
+        yield pair
+
+
+def reply(pair: LoadedPair, said: list[Message], spec: tuple[str, ...] | None, n: int = 40) -> list[Token]:
+    options = ReplyOptions(sampling=GREEDY, spec=spec, depth=None if spec == () else 4, max_tokens=n)
+    return [token for event in pair.reply(said, options) if isinstance(event, Round) for token in event.tokens]
+
+
+def test_replies_of_the_built_in_pair_to_an_image(home: Path, pair: LoadedPair) -> None:
+    said = [user(f"{image_block('cat.png', kept(home))}Tell me a story about a fox.")]
+    accepted_n = 0
+    for number in range(3):
+        plain, drafted = reply(pair, said, ()), reply(pair, said, None)
+        assert [token.id for token in drafted] == [token.id for token in plain]
+        accepted_n += sum(token.origin is Origin.ACCEPTED for token in drafted)
+        text = "".join(token.text for token in drafted)
+        said += [Message(Role.ASSISTANT, text), user(f"And of number {number}?")]
+    assert accepted_n > 10
+    tokens = reply(pair, said, None)
+    seen = pair.inspector.inspect(said, ReplyOptions(sampling=GREEDY, max_tokens=40), [t.id for t in tokens], 0)
+    assert seen.target.top[0].id == tokens[0].id
