@@ -28,7 +28,7 @@ def doctor(services: Services, /, as_json: bool) -> None:
     """
     from localspec.doctor.examination import examine
 
-    found = examine(services.probe_native, services.try_evaluating)
+    found = examine(services.probe_native, services.try_evaluating, services.measure_kernels)
     if as_json:
         print(json.dumps(asdict(found) | {"healthy": found.healthy}, indent=2))
         return

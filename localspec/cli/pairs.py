@@ -10,7 +10,18 @@ from typing import Any
 import click
 
 from localspec.base.visible import visible_line
-from localspec.chat.pairs.facts import FIT_MEANING, NOTHING_FITS, drawbacks, facts, fit, mentions, need
+from localspec.chat.pairs.facts import (
+    FIT_MEANING,
+    NOTHING_FITS,
+    SPEED_MEANING,
+    SPEED_UNKNOWN,
+    drawbacks,
+    facts,
+    fit,
+    mentions,
+    need,
+    pace,
+)
 from localspec.cli.check import check
 from localspec.cli.hub_models import search, show
 from localspec.cli.own_pairs import add, prune, rm
@@ -29,6 +40,7 @@ _COLUMNS = (
     Column("STATE", lambda pair: pair.state),
     Column("SIZE", lambda pair: size(pair.size_bytes)),
     Column("FIT", fit, short=lambda pair: f"{pair.fit.word}: {need(pair)}" if pair.fit and need(pair) else "unknown"),
+    Column("TOKENS/S", lambda pair: pace(pair) or "-"),
     Column("TITLE", lambda pair: pair.title, optional=True),
     Column("LICENCE", lambda pair: pair.licence or "-", optional=True),
 )
@@ -66,7 +78,8 @@ def list_pairs(services: Services, /, text: str | None, as_json: bool) -> None:
     held = disk_bytes(load_catalogue().pairs)
     disk = f"On disk: {size(held)}, files that several pairs share counted once."
     print()
-    for line in (_recommendation(everything), FIT_MEANING, _MORE, disk):
+    speeds = SPEED_MEANING if any(pair.speed for pair in everything) else SPEED_UNKNOWN
+    for line in (_recommendation(everything), FIT_MEANING, speeds, _MORE, disk):
         print(paragraph(line))
 
 
@@ -104,9 +117,13 @@ def to_json(pair: PairDescription) -> dict[str, Any]:
 
 
 def _described(services: Services) -> list[PairDescription]:
-    from localspec.doctor.native_probe import room_of
+    from localspec.doctor.native_probe import room_of, speed_file_of
+    from localspec.runtime.speed.expectation import expect_pair
+    from localspec.runtime.speed.measurement import known_speed
 
-    return describe_all(load_catalogue().pairs, room_of(services.probe_native()))
+    native = services.probe_native()
+    machine = known_speed(speed_file_of(native), native.threads or 1, services.measure_kernels)
+    return describe_all(load_catalogue().pairs, room_of(native), lambda pair: expect_pair(pair, machine))
 
 
 def _print(shown: Sequence[PairDescription]) -> None:

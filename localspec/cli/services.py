@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from localspec.runtime.interruptible import Opener
     from localspec.runtime.load import OpenPair
     from localspec.runtime.options import LoadOptions, Progress
+    from localspec.runtime.speed.measurement import Measured
 
 
 def _open_pair(options: LoadOptions, cancel: Cancellation, progress: Progress | None = None) -> OpenPair:
@@ -51,6 +52,12 @@ def _try_evaluating() -> Evaluation:
     return try_evaluating()
 
 
+def _measure_kernels(threads: int) -> Measured | None:
+    from localspec.runtime.speed.measurement import measure_when_idle
+
+    return measure_when_idle(threads)
+
+
 def _has_terminal() -> bool:
     if os.environ.get("TEXTUAL_DRIVER"):  # Textual draws elsewhere, as in a browser
         return True
@@ -67,5 +74,7 @@ class Services:
     """Returns True if input and output are a terminal that can draw a screen."""
     probe_native: Callable[[], NativeReport] = _probe_native
     """Probes llama.cpp in a process of its own."""
+    measure_kernels: Callable[[int], Measured | None] = _measure_kernels
+    """Measures the speed of llama.cpp's kernels in a process of its own, if the machine is idle."""
     try_evaluating: Callable[[], Evaluation] = _try_evaluating
     """Tries the evaluation of a small model in a process of its own."""

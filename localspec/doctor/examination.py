@@ -14,10 +14,14 @@ from localspec.doctor.checks import check_cache, check_folders, check_large_page
 from localspec.doctor.evaluation import Evaluation
 from localspec.doctor.finding import NOTE, OK, PROBLEM, Finding
 from localspec.doctor.hardware import Hardware, hardware
-from localspec.doctor.native_probe import NativeReport, room_of
+from localspec.doctor.native_probe import NativeReport, room_of, speed_file_of
 from localspec.models.fit import Room
-from localspec.runtime.figures import size
+from localspec.models.token_work import work_of_size
+from localspec.runtime.figures import size, speed
+from localspec.runtime.speed.expectation import expected_speed
+from localspec.runtime.speed.measurement import Measure, known_speed, measure_when_idle
 
+_TYPICAL_BYTES = 5 * 10**9
 _PACKAGES = ("llama-cpp-python", "huggingface-hub", "textual", "numpy")
 
 
@@ -38,7 +42,9 @@ class Examination:
         return all(finding.level != PROBLEM for finding in self.findings)
 
 
-def examine(probe: Callable[[], NativeReport], evaluate: Callable[[], Evaluation]) -> Examination:
+def examine(
+    probe: Callable[[], NativeReport], evaluate: Callable[[], Evaluation], measure: Measure = measure_when_idle
+) -> Examination:
     """Examine everything. Never raises for a broken installation."""
     native, machine = probe(), hardware()
     evaluation = Evaluation() if native.problem else evaluate()
@@ -48,6 +54,7 @@ def examine(probe: Callable[[], NativeReport], evaluate: Callable[[], Evaluation
         *_evaluation(evaluation),
         *advise(native, machine, evaluation),
         _memory(room),
+        *_speed(native, measure),
         *check_large_pages(),
         *check_folders(),
         *check_cache(),
@@ -92,6 +99,18 @@ def _evaluation(evaluation: Evaluation) -> list[Finding]:
     if not evaluation.device:
         return []  # reported by the advice on the build
     return [Finding("engine", OK, f"A small model runs, as it is and quantised: {evaluation.device}.")]
+
+
+def _speed(native: NativeReport, measure: Measure) -> list[Finding]:
+    if native.problem:
+        return []
+    machine = known_speed(speed_file_of(native), native.threads or 1, measure)
+    found = expected_speed(work_of_size(_TYPICAL_BYTES, "Q4_K"), machine)
+    if found is None:
+        return [Finding("speed", NOTE, "It was not measured: the machine is busy.", "Try again when it is idle.")]
+    paces = f"about {speed(found.plain_per_second)} tokens/s without a draft"
+    text = f"A model of {size(_TYPICAL_BYTES)} (8 billion parameters at Q4_K) would write {paces}."
+    return [Finding("speed", OK, text)]
 
 
 def _memory(room: Room) -> Finding:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from localspec.base.child_exit import why_it_ended
 from localspec.base.machine import memory
 from localspec.models.fit import Room
+from localspec.runtime.speed.speed_file import SpeedFile, machine_name
 
 _TIMEOUT_S = 30.0
 _CHILD = (sys.executable, "-m", "localspec.doctor.probe_child")
@@ -66,6 +67,12 @@ def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S)
         return NativeReport(devices=devices, **report)
     except (ValueError, TypeError, KeyError):
         return NativeReport("llama.cpp was loaded, but its report could not be read.", "Please report this.")
+
+
+def speed_file_of(report: NativeReport) -> SpeedFile:
+    """The file with what is known of the speed of this machine and this build."""
+    used = [device.name for device in report.devices if device.used]
+    return SpeedFile(machine_name(report.system_info, report.threads or 1, used))
 
 
 def room_of(report: NativeReport) -> Room:

@@ -31,6 +31,8 @@ _FIRST_PAUSE_N, _LONGEST_PAUSE_N = 16, 64
 """Tokens until a drafter that did not pay is tried again: the first time, and at most."""
 _TRY_WORTH_N = 64
 """A try may cost one in so many tokens' time, so a dear drafter is tried more seldom than that."""
+_SAME_RATE = 1.001
+"""A rate that is not larger by this factor is the same."""
 _LANDMARK = re.compile(r"```|\n[ \t]{0,8}(?:[-*+]|\d+[.)])[ \t]|\n[ \t]{0,8}>|\n#{1,6} |\n\n")
 """The begin or end of a code block, of an item of a list, of a quotation, of a heading, of a paragraph."""
 _LOOK_BACK = 12
@@ -292,3 +294,27 @@ class _AdaptivePlan:
             survival *= later
             spent_s += step_s
         return best / self._costs.plain_s, best_n
+
+
+def expected_rate(costs: Costs, drafter: str, chance: float, deepest: int) -> float:
+    """Tokens a second that the policy can expect of a drafter whose every proposal has the same chance.
+
+    The depth is the one that pays by the policy's own rule, at the rate that this depth brings; at least plain speed.
+    """
+    policy = AdaptiveDepth(costs, deepest)
+    rate, step_s = policy.plain_per_second, costs.further_s(drafter)
+    while True:
+        policy.begin()
+        policy._tokens, policy._seconds = rate, 1.0
+        _, n = _AdaptivePlan(policy, deepest)._best(chance, chance, step_s, deepest)
+        tokens_n = sum(chance**place for place in range(n + 1))
+        spent_s = costs.round_s(n + 1) + (costs.query_s(drafter, 1, n) + (n - 1) * _alone_s(costs, drafter) if n else 0)
+        if tokens_n / spent_s <= rate * _SAME_RATE:
+            return rate
+        rate = tokens_n / spent_s
+
+
+def _alone_s(costs: Costs, drafter: str) -> float:
+    """Seconds for a further proposal that is queried alone; 0 for a drafter that gives blocks."""
+    cost = costs.queries.get(drafter)
+    return cost.step_s if cost and cost.row_s is None else 0.0

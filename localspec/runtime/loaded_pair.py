@@ -34,6 +34,7 @@ from localspec.engine.tally import Tally
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import DRAFT, drafter_kind
 from localspec.models.compatibility import check_match, check_target
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.projectors import check_projector
 from localspec.runtime.calibration_file import CalibrationFile, calibration_key
 from localspec.runtime.inspector import Inspector
@@ -47,6 +48,7 @@ from localspec.runtime.placement import place_models
 from localspec.runtime.prompt_cache import KeptCaches
 from localspec.runtime.prompting import Prompter
 from localspec.runtime.sampling import check_ranges
+from localspec.runtime.speed.recording import SpeedRecorder
 from localspec.runtime.tuning import Tuning
 
 _SHORTEST_KEPT_N, _WORTH_S = 128, 2.0
@@ -68,6 +70,7 @@ class LoadedPair:
         calibration: CalibrationFile,
         memory: ReplyMemory | None,
         caches: KeptCaches | None,
+        speeds: SpeedRecorder,
         cancel: Cancellation,
         resources: ExitStack,
     ) -> None:
@@ -75,6 +78,7 @@ class LoadedPair:
         self._target = target
         self._memory = memory
         self._caches = caches
+        self._speeds = speeds
         self._costs = costs
         self._calibration = calibration
         self._adaptive = AdaptiveDepth(costs, MAX_DEPTH)
@@ -106,7 +110,7 @@ class LoadedPair:
             info = replace(info, plain_per_second=1 / costs.plain_s, drafters=tuple(drafters.models))
             info = replace(info, load_s=time.perf_counter() - started)
             caches = _kept_caches(options, target, draft, costs) if options.keep_caches else None
-            kept = calibration, memory, caches
+            kept = calibration, memory, caches, SpeedRecorder.of(options, headers.target_parts)
             rest = cancel, resources.pop_all()
             return LoadedPair(info, target, draft, opened.projector, drafters, costs, *kept, *rest)
 
@@ -139,6 +143,7 @@ class LoadedPair:
                     event = replace(event, dropped_n=ready.dropped_n)
                 elif isinstance(event, Round):
                     context.extend(token.id for token in event.tokens)
+                self._speeds.observe(event, options)
                 yield event
         finally:
             self._prompter.remember(context)
@@ -199,16 +204,21 @@ class LoadedPair:
 
 @dataclass(frozen=True, slots=True)
 class _Headers:
-    """The headers of both files."""
+    """The headers of all files."""
 
-    target: GgufHeader
+    target_parts: list[GgufHeader]
     draft: GgufHeader | None
     projector: GgufHeader | None
+
+    @property
+    def target(self) -> GgufHeader:
+        return self.target_parts[0]
 
 
 def _read_headers(options: LoadOptions) -> _Headers:
     """Everything that can be refused without loading gigabytes is refused here."""
-    target = read_header(options.target)
+    parts = [read_header(part) for part in parts_of(options.target)]
+    target = parts[0]
     draft = read_header(options.draft) if options.draft else None
     check_target(target)
     _check_speaks(target)
@@ -218,7 +228,7 @@ def _read_headers(options: LoadOptions) -> _Headers:
     projector = read_header(options.projector) if options.projector else None
     if projector:
         check_projector(target, projector)
-    return _Headers(target, draft, projector)
+    return _Headers(parts, draft, projector)
 
 
 def _check_speaks(header: GgufHeader) -> None:

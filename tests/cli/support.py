@@ -98,7 +98,9 @@ class FakeWorld:
         return self.pairs[-1]
 
     def services(self) -> Services:
-        return Services(self.open_pair, self.screens.append, lambda: self.terminal)
+        return Services(
+            self.open_pair, self.screens.append, lambda: self.terminal, measure_kernels=lambda threads: None
+        )
 
 
 def info_of(options: LoadOptions) -> PairInfo:

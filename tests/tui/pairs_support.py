@@ -149,6 +149,9 @@ class FakeWorld:
     def judged(self) -> tuple[PairDescription, ...]:
         return self.pairs
 
+    def measure(self, may_go_on: Callable[[], bool]) -> bool:
+        return False
+
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         self.stops.append(stop)
         while (said := self.feed.get()) is not None:

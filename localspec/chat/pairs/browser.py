@@ -17,7 +17,7 @@ ERROR, STRONG, NEWS, FACT = "error", "strong", "news", ""
 Line = tuple[str, str, str]
 """A name (or an empty one), a text, and the style; only a fact has its name in a column."""
 
-_FIRST = ("note", "speed-up", "source", "recommended", "fit", "state", "memory", "licence")
+_FIRST = ("note", "speed-up", "source", "recommended", "fit", "speed", "state", "memory", "licence")
 _NAME_CELLS = 13
 
 

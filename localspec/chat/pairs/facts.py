@@ -5,10 +5,11 @@ from __future__ import annotations
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.pairs.description import FileDescription, PairDescription
 from localspec.models.pairs.estimate import N_CTX
+from localspec.models.pairs.expectation import MEASURED
 from localspec.models.pairs.pair import DRAFTERS
 from localspec.models.pairs.state import MISSING
 from localspec.models.pairs.suitability import GREEN
-from localspec.runtime.figures import size
+from localspec.runtime.figures import size, speed
 
 Facts = list[tuple[str, str]]
 """Facts with their names; an empty name continues the fact above."""
@@ -17,6 +18,11 @@ FIT_MEANING = (
     f"Fit compares weights, caches and buffers for a context of {N_CTX} tokens with the free memory; "
     "~ is an estimate from the size of files that are not here."
 )
+SPEED_MEANING = (
+    "Tokens/s counts with what drafts for the target: ~ is expected from the speed of this machine's kernels, "
+    "without it replies here were measured."
+)
+SPEED_UNKNOWN = "Tokens/s will be expected once this machine was measured, which takes seconds in which it is idle."
 NOTHING_FITS = "No pair fits this machine as it is now; `localspec run` still may."
 
 
@@ -38,6 +44,27 @@ def fit(pair: PairDescription) -> str:
     """The fit in a word and numbers: "fits: ~8.02 GB of 22.3 GB"."""
     taken = need(pair)
     return f"{pair.fit.word}: {taken} of {size(pair.fit.room_bytes)}" if pair.fit and taken else "unknown"
+
+
+def pace(pair: PairDescription) -> str:
+    """The tokens a second of replies: "~14.2" if they are expected; empty if unknown."""
+    if pair.speed is None:
+        return ""
+    return f"{'' if pair.speed.source == MEASURED else '~'}{speed(pair.speed.per_second)}"
+
+
+def speed_here(pair: PairDescription) -> str:
+    """The speed on this machine in a sentence; empty if unknown."""
+    known = pair.speed
+    if known is None:
+        return ""
+    plain = f"{speed(known.plain_per_second)} tokens/s"
+    both = f"{speed(known.per_second)} tokens/s with its drafts, {plain} plain"
+    said = plain if known.with_draft_per_second is None else both
+    if known.source == MEASURED:
+        replies = "1 reply" if known.replies_n == 1 else f"{known.replies_n} replies"
+        return f"{said}, measured in {replies} here"
+    return f"about {said}, expected from the speed of this machine's kernels"
 
 
 def arrived(pair: PairDescription) -> str:
@@ -78,6 +105,7 @@ def facts(pair: PairDescription) -> Facts:
         ("on disk", size(held) if held else ""),
         ("fit", f"{fit(pair)}. {pair.fit.reason}" if pair.fit else ""),
         ("memory", memory(pair)),
+        ("speed", speed_here(pair)),
         ("suits", f"a machine with {pair.memory_gb} GB" if pair.memory_gb else ""),
         ("licence", pair.licence),
         ("note", pair.note),

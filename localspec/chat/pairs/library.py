@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from localspec.base.errors import LocalSpecError
@@ -32,6 +32,8 @@ class PairLibrary:
         """The latest failed download, until the user looks at the list."""
         self.unwritten: LocalSpecError | None = None
         """The reason why the choice of a pair could not be stored."""
+        self.may_measure: Callable[[], bool] = lambda: True
+        """Returns False while a measurement of the machine would disturb a reply; called in other threads."""
         self._spawn = spawn
         self._looking = False
         self._look_again = False
@@ -97,6 +99,8 @@ class PairLibrary:
             if not self.judged:
                 self._show(self.world.listed(), judged=False)
             self._show(self.world.judged(), judged=True)
+            if self.world.measure(self.may_measure):
+                self._show(self.world.judged(), judged=True)
         except LocalSpecError as error:
             self.problem = error
         except Exception as error:  # noqa: BLE001 -- nothing else would report an error of a thread

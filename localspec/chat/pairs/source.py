@@ -5,7 +5,7 @@ Imports are in the functions, so that the first screen does not wait for them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +27,13 @@ class PairSource(Protocol):
 
     def judged(self) -> Sequence[PairDescription]:
         """All pairs with their fit and one recommendation; takes a second. Raises LocalSpecError."""
+        ...
+
+    def measure(self, may_go_on: Callable[[], bool]) -> bool:
+        """Measure the speed of this machine, unless it is known or busy, or ``may_go_on`` says no.
+
+        Returns True if more is known now.
+        """
         ...
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
@@ -59,13 +66,29 @@ class LocalPairs:
         return [describe(pair) for pair in load_catalogue().pairs]
 
     def judged(self) -> Sequence[PairDescription]:
-        from localspec.doctor.native_probe import probe_native, room_of
+        from localspec.doctor.native_probe import probe_native, room_of, speed_file_of
         from localspec.models.pairs import describe_all, load_catalogue
+        from localspec.runtime.speed.expectation import expect_pair
 
         if self._native is None:
             # Probed once: later the loaded pair would use the memory that others are judged by.
             self._native = probe_native()
-        return describe_all(load_catalogue().pairs, room_of(self._native))
+        machine = speed_file_of(self._native).load().corrected()
+        return describe_all(load_catalogue().pairs, room_of(self._native), lambda pair: expect_pair(pair, machine))
+
+    def measure(self, may_go_on: Callable[[], bool]) -> bool:
+        from localspec.doctor.native_probe import speed_file_of
+        from localspec.runtime.speed.measurement import machine_is_idle, measure_kernels
+
+        if self._native is None or self._native.problem or not may_go_on():
+            return False
+        file, threads = speed_file_of(self._native), self._native.threads or 1
+        if file.load().steady or not machine_is_idle():
+            return False
+        measured = measure_kernels(threads, may_go_on)
+        if measured:
+            file.keep_kernels(measured.kernels, steady=measured.steady)
+        return measured is not None
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         from localspec.models.download import DownloadContext, Hub, Stopped
@@ -104,6 +127,9 @@ class NoPairs:
 
     def judged(self) -> Sequence[PairDescription]:
         return ()
+
+    def measure(self, may_go_on: Callable[[], bool]) -> bool:
+        return False
 
     def fetch(self, pair_id: str, stop: Event) -> Generator[DownloadEvent, None, None]:
         yield from ()

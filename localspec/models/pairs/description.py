@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from localspec.models.fit import Room
 from localspec.models.pairs.estimate import Estimate, estimate, known_size
+from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.free_space import free_bytes
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.recommendation import reads_quickly, recommend
 from localspec.models.pairs.state import HERE, FileState, PairState, state_of
-from localspec.models.pairs.suitability import RED, Suitability, judge_fit
+from localspec.models.pairs.suitability import AMBER, RED, Suitability, judge_fit
 from localspec.models.pairs.unfinished import unfinished
 
 
@@ -68,6 +69,8 @@ class PairDescription:
     memory: Estimate | None = None
     """The estimate of its memory, if requested."""
     fit: Suitability | None = None
+    speed: Expectation | None = None
+    """The speed on this machine, if it is known and was requested."""
     missing_bytes: int = 0
     """Bytes that would have to be downloaded, as far as is known."""
     arrived_bytes: int = 0
@@ -75,6 +78,14 @@ class PairDescription:
     recommended_here: bool = False
     """True for the one pair that is recommended for this machine."""
     recommended_because: str = ""
+
+
+Expect = Callable[[Pair], Expectation | None]
+"""The expected speed of a pair; None if it is not known."""
+
+
+def unknown_speed(pair: Pair) -> None:
+    """The ``Expect`` of a machine that was not measured."""
 
 
 def describe(pair: Pair, room: Room | None = None) -> PairDescription:
@@ -85,15 +96,19 @@ def describe(pair: Pair, room: Room | None = None) -> PairDescription:
     return _describe(pair, state, need, _judge(state, need, room, free_bytes(hub_cache())))
 
 
-def describe_all(pairs: Sequence[Pair], room: Room) -> list[PairDescription]:
-    """Describe pairs as they are now, with their fit and one recommendation."""
+def describe_all(pairs: Sequence[Pair], room: Room, expect: Expect = unknown_speed) -> list[PairDescription]:
+    """Describe pairs as they are now, with their fit, their speed and one recommendation."""
     free = free_bytes(hub_cache())
     states = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
     judged = [(pair, _judge(state, need, room, free)) for pair, state, need in states]
-    best = recommend(judged, quick=reads_quickly(room))
+    # On a GPU without room for all layers, some would run at another speed.
+    unlike = (RED,) if room.device_bytes is None else (AMBER, RED)
+    speeds = [None if fit.colour in unlike else expect(pair) for pair, fit in judged]
+    known = {pair.id: speed for (pair, _), speed in zip(judged, speeds, strict=True) if speed}
+    best = recommend(judged, known, quick=reads_quickly(room))
     return [
-        _describe(pair, state, need, fit, best[1] if best and best[0] is pair else "")
-        for (pair, state, need), (_, fit) in zip(states, judged, strict=True)
+        _describe(pair, state, need, fit, speed, best[1] if best and best[0] is pair else "")
+        for (pair, state, need), (_, fit), speed in zip(states, judged, speeds, strict=True)
     ]
 
 
@@ -117,7 +132,12 @@ def _arrived(state: PairState) -> int:
 
 
 def _describe(
-    pair: Pair, state: PairState, need: Estimate | None = None, fit: Suitability | None = None, because: str = ""
+    pair: Pair,
+    state: PairState,
+    need: Estimate | None = None,
+    fit: Suitability | None = None,
+    speed: Expectation | None = None,
+    because: str = "",
 ) -> PairDescription:
     sizes = [_size(file) for file in state.files]
     return PairDescription(
@@ -144,6 +164,7 @@ def _describe(
         files=tuple(_file(file, size) for file, size in zip(state.files, sizes, strict=True)),
         memory=need,
         fit=fit,
+        speed=speed,
         missing_bytes=_missing(state),
         arrived_bytes=_arrived(state),
         recommended_here=bool(because),

@@ -57,6 +57,8 @@ class ModelFile:
     """Tokens of context it was trained for."""
     cache_bytes_per_token: int | None = None
     """Bytes of cache for a token of context at f16."""
+    active_share: float | None = None
+    """The share of its weights that a token reads, of a mixture of experts."""
     licence: str | None = None
     verified: bool = False
     """True if this file has been seen under this name."""

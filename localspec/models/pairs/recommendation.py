@@ -1,9 +1,12 @@
-"""The recommendation of one pair for this machine, by a rule that is shown with it."""
+"""The recommendation of one pair for this machine, by a rule that is shown with it.
+
+By the expected speed where that is known: the best model that people can read along with. Elsewhere by sizes alone.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 
 from localspec.gguf.draft_heads import DRAFT, MTP
@@ -11,6 +14,7 @@ from localspec.models.fit import Room
 from localspec.models.heads import can_run
 from localspec.models.pairs.draft_size import draft_distance
 from localspec.models.pairs.estimate import known_size, target_bytes
+from localspec.models.pairs.expectation import READABLE_PER_SECOND, Expectation
 from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.suitability import GREEN, Suitability
 
@@ -35,8 +39,13 @@ def reads_quickly(room: Room, platform: str = sys.platform) -> bool:
     return room.device_bytes is not None and (not room.device_shares_ram or platform == "darwin")
 
 
-def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True) -> tuple[Pair, str] | None:
-    """The recommended pair with the reason in a sentence; None if none fits. ``quick`` is from ``reads_quickly``.
+def recommend(
+    judged: Sequence[tuple[Pair, Suitability]], speeds: Mapping[str, Expectation] | None = None, *, quick: bool = True
+) -> tuple[Pair, str] | None:
+    """The recommended pair with the reason in a sentence; None if none fits.
+
+    ``speeds`` are expected speeds by pair id; those of unknown speed are left out then. ``quick`` is from
+    ``reads_quickly`` and counts where no speed is known.
 
     A pair without a drafter, with one that llama.cpp cannot run or with little gain is not recommended; the tour only
     as the last resort.
@@ -47,13 +56,35 @@ def recommend(judged: Sequence[tuple[Pair, Suitability]], *, quick: bool = True)
         tour = next((pair for pair in fitting if pair.tour), None)
         reason = "the only pair that fits this machine as it is now"
         return (tour, f"Recommended: {tour.id}, {reason}.") if tour else None
+    timed = [(pair, speeds[pair.id].per_second) for pair in candidates if pair.id in speeds] if speeds else []
+    if timed:
+        return _by_speed(timed)
     if not quick:
         small = [pair for pair in candidates if target_bytes(pair) <= MOST_FROM_RAM_BYTES]
         candidates = small or [min(candidates, key=target_bytes)]
+    best = _best_of_largest(candidates)
+    return best, f"Recommended: {best.id}, by this rule: {RULE}."
+
+
+def _by_speed(timed: Sequence[tuple[Pair, float]]) -> tuple[Pair, str]:
+    """The best model of a readable pace, or the fastest one; ``timed`` are pairs with their tokens a second."""
+    readable = [pair for pair, per_second in timed if per_second >= READABLE_PER_SECOND]
+    speeds = {pair.id: per_second for pair, per_second in timed}
+    if readable:
+        best = _best_of_largest(readable)
+        why = f"the best model here that is fast enough to read along: about {speeds[best.id]:.0f} tokens a second"
+    else:
+        best, _ = max(timed, key=lambda each: each[1])
+        pace = max(1, round(speeds[best.id]))
+        why = f"the fastest here, at about {pace} tokens a second: none is fast enough to read along"
+    return best, f"Recommended: {best.id}, {why}."
+
+
+def _best_of_largest(candidates: Sequence[Pair]) -> Pair:
+    """Of targets of about the largest size a verified pair first, then one with a suitable drafter."""
     largest = max(map(target_bytes, candidates))
     equals = [pair for pair in candidates if target_bytes(pair) * _EQUAL_FACTOR >= largest]
-    best = min(equals, key=lambda pair: (not pair.verified, _distance(pair)))
-    return best, f"Recommended: {best.id}, by this rule: {RULE}."
+    return min(equals, key=lambda pair: (not pair.verified, _distance(pair)))
 
 
 def _has_drafter(pair: Pair) -> bool:

@@ -135,6 +135,7 @@ def _model(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> Mod
         fingerprint=fields.text("fingerprint", _SHA256, "64 hexadecimal digits in lower case"),
         context_length=fields.whole("context_length", least=1),
         cache_bytes_per_token=fields.whole("cache_bytes_per_token", least=1),
+        active_share=fields.number("active_share", most=1),
         licence=fields.text("licence"),
         verified=fields.flag("verified", default=repo is None),
         shipped=shipped,

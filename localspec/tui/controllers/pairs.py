@@ -23,6 +23,7 @@ class PairController:
         self.keymap = Keymap({})
         """The keys that notices name."""
         self._session = session
+        library.may_measure = lambda: session.phase in (Phase.IDLE, Phase.BROKEN)
         self._asked_for: ChatConfig | None = None
         self._confirming: str | None = None
         """The offered pair whose download was asked for once."""
