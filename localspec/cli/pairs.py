@@ -40,10 +40,12 @@ _COLUMNS = (
     Column("STATE", lambda pair: pair.state),
     Column("SIZE", lambda pair: size(pair.size_bytes)),
     Column("FIT", fit, short=lambda pair: f"{pair.fit.word}: {need(pair)}" if pair.fit and need(pair) else "unknown"),
-    Column("TOKENS/S", lambda pair: pace(pair) or "-"),
     Column("TITLE", lambda pair: pair.title, optional=True),
     Column("LICENCE", lambda pair: pair.licence or "-", optional=True),
 )
+_SPEED_FROM = 78
+"""The width from which there is room for the speed beside what is always listed."""
+_SPEED = Column("TOKENS/S", lambda pair: pace(pair) or "-")
 _COLOURS = {"green": GREEN, "amber": AMBER, "red": RED}
 
 
@@ -128,7 +130,9 @@ def _described(services: Services) -> list[PairDescription]:
 
 def _print(shown: Sequence[PairDescription]) -> None:
     """A row for each pair, with its drawbacks behind or below it."""
-    header, *lines = fitted(_COLUMNS, shown)
+    timed = width() >= _SPEED_FROM and any(pair.speed for pair in shown)
+    columns = (*_COLUMNS[:4], _SPEED, *_COLUMNS[4:]) if timed else _COLUMNS
+    header, *lines = fitted(columns, shown)
     reasons = ["; ".join(drawbacks(pair)) for pair in shown]
     longest = max(map(len, [header, *lines]))
     beside = longest + 2 + max(map(len, reasons)) <= width()

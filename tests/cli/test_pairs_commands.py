@@ -92,6 +92,30 @@ def test_a_list_fits_the_terminal_and_keeps_its_reasons(
     assert ("TITLE" in out) == (columns >= 120)
 
 
+@pytest.mark.parametrize("columns", [70, 80, 120, 200])
+def test_speeds_are_listed_once_the_machine_is_measured(
+    localspec: Localspec, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """In the list, with the reason of the recommendation, and in what is said of one pair."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    kernels = KernelSpeeds({"F16": {1: 2e-11, 16: 4e-11}}, {1: 1e-5, 16: 2e-5})
+    services = dataclasses.replace(on(), measure_kernels=lambda threads: Measured(kernels, steady=True))
+
+    out = localspec("pairs", "list", services=services).out
+    (row,) = [line for line in out.splitlines() if line.startswith("qwen3-8b *")]
+    (record,) = [
+        each for each in listed(localspec("pairs", "list", "--json", services=services)) if each["id"] == "qwen3-8b"
+    ]
+    info = " ".join(localspec("pairs", "info", "qwen3-8b", services=services).out.split())
+
+    assert max(map(len, out.splitlines())) <= columns
+    assert ("TOKENS/S" in out) == (columns >= 80) == ("~" in row.rpartition("GB")[2])
+    assert "fast enough to read along: about" in " ".join(out.split())
+    assert 3 < record["speed"]["plain_per_second"] < record["speed"]["with_draft_per_second"] < 40
+    assert "tokens/s with its drafts" in info
+    assert "expected from the speed of this machine's kernels" in info
+
+
 def test_what_is_found_by_a_filter_decides_how_wide_a_list_is(
     localspec: Localspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

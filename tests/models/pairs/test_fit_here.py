@@ -15,6 +15,7 @@ from localspec.models.fit import Room
 from localspec.models.pairs import ModelFile, Pair, describe, describe_all, load_catalogue
 from localspec.models.pairs import estimate as estimate_module
 from localspec.models.pairs.estimate import N_CTX, Estimate, estimate
+from localspec.models.pairs.expectation import Expectation
 from localspec.models.pairs.recommendation import reads_quickly, recommend
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, UNKNOWN, Suitability, judge_fit
 from tests.gguf_files import write
@@ -159,6 +160,31 @@ def test_without_a_gpu_what_would_crawl_is_not_recommended(sizes: tuple[float, .
 
     assert chosen is not None
     assert chosen[0].id == best
+
+
+@pytest.mark.parametrize(
+    ("speeds", "best", "why"),
+    [
+        ({"20": 4, "8": 11.6, "2": 40}, "8", "the best model here that is fast enough to read along: about 12 "),
+        ({"20": 8, "8": 30, "2": 90}, "20", "the best model here that is fast enough to read along: about 8 "),
+        ({"20": 0.2, "8": 3, "2": 6.4}, "2", "the fastest here, at about 6 tokens a second: none is fast enough"),
+        ({"8": 2}, "8", "the fastest here"),
+        ({}, "2", "by this rule"),
+    ],
+)
+def test_the_best_model_that_people_can_read_along_with_is_recommended(
+    speeds: dict[str, float], best: str, why: str
+) -> None:
+    """By the expected speed with the draft, wherever it lies; those of unknown speed only if all are."""
+    judged = [(pair_of(f"{size}", size, size / 10), FITS) for size in (20, 8, 2)]
+    expected = {name: Expectation(speed / 2, speed) for name, speed in speeds.items()}
+
+    chosen = recommend(judged, expected, quick=False)
+
+    assert chosen is not None
+    assert chosen[0].id == best
+    assert why in chosen[1]
+    assert chosen[1].count(".") == 1
 
 
 @pytest.mark.parametrize(
