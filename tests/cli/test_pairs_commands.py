@@ -19,6 +19,8 @@ from localspec.doctor.native_probe import NativeReport, ProbedDevice
 from localspec.models.pairs import load_catalogue
 from localspec.models.pairs.hub_cache import hub_cache
 from localspec.models.pairs.user_pairs import own_file
+from localspec.runtime.speed.kernels import KernelSpeeds
+from localspec.runtime.speed.measurement import Measured
 from tests.cli.conftest import Localspec
 from tests.cli.support import Done, FakeWorld
 from tests.gguf_files import write
@@ -98,20 +100,19 @@ def test_speeds_are_listed_once_the_machine_is_measured(
 ) -> None:
     """In the list, with the reason of the recommendation, and in what is said of one pair."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    kernels = KernelSpeeds({"F16": {1: 2e-11, 16: 4e-11}}, {1: 1e-5, 16: 2e-5})
+    kernels = KernelSpeeds({kind: {1: 3e-11, 16: 9e-11} for kind in ("F16", "Q4_K")}, {1: 1e-5, 16: 2e-5})
     services = dataclasses.replace(on(), measure_kernels=lambda threads: Measured(kernels, steady=True))
 
     out = localspec("pairs", "list", services=services).out
     (row,) = [line for line in out.splitlines() if line.startswith("qwen3-8b *")]
-    (record,) = [
-        each for each in listed(localspec("pairs", "list", "--json", services=services)) if each["id"] == "qwen3-8b"
-    ]
+    records = {each["id"]: each for each in listed(localspec("pairs", "list", "--json", services=services))}
+    speed = records["qwen3-8b"]["speed"]
     info = " ".join(localspec("pairs", "info", "qwen3-8b", services=services).out.split())
 
     assert max(map(len, out.splitlines())) <= columns
     assert ("TOKENS/S" in out) == (columns >= 80) == ("~" in row.rpartition("GB")[2])
     assert "fast enough to read along: about" in " ".join(out.split())
-    assert 3 < record["speed"]["plain_per_second"] < record["speed"]["with_draft_per_second"] < 40
+    assert 3 < speed["plain_per_second"] < speed["with_draft_per_second"] < 40
     assert "tokens/s with its drafts" in info
     assert "expected from the speed of this machine's kernels" in info
 
