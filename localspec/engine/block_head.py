@@ -14,11 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.engine.hidden import HiddenRows, HiddenStates, Rows
-from localspec.engine.model import Logits, Vocab, common_prefix
-
-_WINDOW_N = 256
-"""Rows that a head begins with where it could not follow the text: the latest ones."""
+from localspec.engine.head import HeadBackedModel, HeadInputs, HeadNetwork, beginning_of
+from localspec.engine.hidden import Rows
+from localspec.engine.model import Logits, common_prefix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,24 +29,13 @@ class Block:
     """The head's own word for how likely each place is accepted, if it has been trained to tell; shape (n,)."""
 
 
-class BlockHead(Protocol):
-    """The network itself, and its cache by position."""
-
-    @property
-    def vocab(self) -> Vocab: ...
-
-    @property
-    def n_ctx(self) -> int: ...
+class BlockHead(HeadNetwork, Protocol):
+    """A head that guesses several places at once."""
 
     @property
     def block_n(self) -> int:
         """The most places that it was trained to guess at once."""
         ...
-
-    @property
-    def threads(self) -> int: ...
-
-    def set_threads(self, n: int) -> None: ...
 
     def inject(self, features: Rows, position: int) -> None:
         """Hold rows of the target for ``position`` and after it, in place of what was held there and behind.
@@ -64,64 +51,28 @@ class BlockHead(Protocol):
         """
         ...
 
-    def forget(self) -> None:
-        """Hold nothing."""
-        ...
 
+class BlockModel(HeadBackedModel[BlockHead]):
+    """A block head behind the interface of a model: ``block`` for guesses, ``logits`` for one."""
 
-@dataclass(frozen=True, slots=True)
-class BlockHeadInputs:
-    """A block head that is loaded, and the target's hidden states for it."""
-
-    head: BlockHead
-    hidden: HiddenStates
-
-
-class BlockModel:
-    """A block head behind the interface of a model, pure to its reader: ``block`` for guesses, ``logits`` for one.
-
-    Where the target's rows are gone, since the head was not asked for long, it begins anew with those that are left.
-    """
-
-    replay_n = 0
-    forgets_freely = True
-    singly_n = 1
-
-    def __init__(self, inputs: BlockHeadInputs) -> None:
-        self._head = inputs.head
-        self._hidden = inputs.hidden
+    def __init__(self, inputs: HeadInputs[BlockHead]) -> None:
+        super().__init__(inputs)
         self._injected: list[int] = []
         """The text up to the last position with a row."""
         self._first = 0
         """The first position with a row."""
 
     @property
-    def vocab(self) -> Vocab:
-        return self._head.vocab
-
-    @property
-    def n_ctx(self) -> int:
-        return self._head.n_ctx
-
-    @property
     def block_n(self) -> int:
         """The most places that one block has."""
         return self._head.block_n
-
-    @property
-    def threads(self) -> int:
-        return self._head.threads
-
-    def set_threads(self, n: int) -> None:
-        """Evaluate with ``n`` CPU threads from now on."""
-        self._head.set_threads(n)
 
     def held(self, context: Sequence[int]) -> int:
         """As ``Model.held``; where it would begin anew, all that it would leave out counts, which costs nothing."""
         known_n = self._known_n(context)
         found = self._hidden.rows(context, known_n)
         anew = len(found.rows) and found.start > known_n
-        return max(found.start, found.end - _WINDOW_N) if anew else known_n
+        return beginning_of(found).start if anew else known_n
 
     def _known_n(self, context: Sequence[int]) -> int:
         """The number of leading tokens of ``context`` whose rows it holds."""
@@ -137,16 +88,6 @@ class BlockModel:
         found = self._hidden.rows(text, known_n)
         return len(found.rows) > 0 and found.end == len(text)
 
-    def logits(self, context: Sequence[int], last: int) -> Logits:
-        """As ``Model.logits``, for at most one row."""
-        if not 0 <= last <= 1:
-            raise ValueError(f"{last} rows asked for, a head gives one")
-        if last:
-            row: Logits = self.block(context, 1).scores
-            return row
-        self._follow(list(context))
-        return np.empty((0, self.vocab.n_vocab), np.float32)
-
     def block(self, context: Sequence[int], n: int) -> Block:
         """Guesses for the ``n`` places after ``context``. Raises ``Cancelled``."""
         text = list(context[:-1])
@@ -156,6 +97,13 @@ class BlockModel:
             self._forget()
         return self._head.guess(context[-1], len(text), n)
 
+    def _scores(self, tokens: list[int], last: int) -> Logits | None:
+        if last:
+            row: Logits = self.block(tokens, 1).scores
+            return row
+        self._follow(tokens)
+        return None
+
     def _follow(self, text: list[int]) -> None:
         """Hold the target's rows for ``text`` as far as there are any, and none behind."""
         known_n = self._known_n(text)
@@ -163,8 +111,7 @@ class BlockModel:
         if known_n < len(text) and len(found.rows):
             if found.start > known_n or not known_n:
                 self._forget()
-                rows = found.rows[-_WINDOW_N:] if found.start else found.rows
-                found = HiddenRows(found.end - len(rows), rows)
+                found = beginning_of(found)
                 self._first = found.start
             self._injected = text[: found.start]  # should reading be cancelled
             self._head.inject(found.rows, found.start)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from localspec.base.errors import LocalSpecError
-from localspec.engine.block_head import BlockHeadInputs
+from localspec.engine.block_head import BlockHead
 from localspec.engine.dist import Dist, Rng
-from localspec.engine.head import HeadInputs
+from localspec.engine.head import Head, HeadInputs
 from localspec.engine.model import Model, Vocab
 from localspec.engine.sampling import Sampler
 from localspec.engine.suffix_automaton import SuffixAutomaton
@@ -134,9 +134,9 @@ class DrafterInputs:
     """The draft model, if one is loaded."""
     past: SuffixAutomaton | None = None
     """Replies of other conversations, if they are kept. Its owner may add to it between replies."""
-    eagle3: HeadInputs | None = None
+    eagle3: HeadInputs[Head] | None = None
     """The EAGLE-3 head, if one is loaded."""
-    mtp: HeadInputs | None = None
+    mtp: HeadInputs[Head] | None = None
     """The target's MTP layers or assistant, if they are loaded."""
-    dflash: BlockHeadInputs | None = None
+    dflash: HeadInputs[BlockHead] | None = None
     """The DFlash or DSpark head, if one is loaded."""

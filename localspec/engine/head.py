@@ -8,9 +8,10 @@ again with the true row, so that nothing the head guessed stays in its cache.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -33,14 +34,27 @@ class HeadStep:
     """The head's own row for the pair after it: shape (1, width)."""
 
 
-class Head(Protocol):
-    """The network itself, and its cache by position."""
+class HeadNetwork(Protocol):
+    """The members that all heads share: a network with a cache by position."""
 
     @property
     def vocab(self) -> Vocab: ...
 
     @property
     def n_ctx(self) -> int: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    def set_threads(self, n: int) -> None: ...
+
+    def forget(self) -> None:
+        """Hold nothing."""
+        ...
+
+
+class Head(HeadNetwork, Protocol):
+    """A head that is read pair by pair."""
 
     @property
     def width(self) -> int:
@@ -57,11 +71,6 @@ class Head(Protocol):
         """True if it looks into the target's cache instead of keeping one: it need not catch up with the text."""
         ...
 
-    @property
-    def threads(self) -> int: ...
-
-    def set_threads(self, n: int) -> None: ...
-
     def encode(self, features: Rows) -> Rows:
         """The rows to pair with tokens, of rows of the target: shape (n, width). Raises ``Cancelled``."""
         ...
@@ -75,33 +84,20 @@ class Head(Protocol):
         """
         ...
 
-    def forget(self) -> None:
-        """Hold nothing."""
-        ...
+
+AnyHead = TypeVar("AnyHead", bound=HeadNetwork, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class HeadInputs:
+class HeadInputs(Generic[AnyHead]):
     """A head that is loaded, and the target's hidden states for it."""
 
-    head: Head
+    head: AnyHead
     hidden: HiddenStates
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The way from the pairs that are held to those of a context."""
-
-    first: int
-    """The first pair to read; those before it stay."""
-    rows: HiddenRows
-    """The target's rows for that pair and those after it; it has none for pairs further on."""
-    anew: bool
-    """True if no pair that is held stays."""
-
-
-class HeadModel:
-    """A head behind the interface of a model: scores for the token after a context, pure to their reader.
+class HeadBackedModel(ABC, Generic[AnyHead]):
+    """A head behind the interface of a model, pure to its reader.
 
     Where the target's rows are gone, since the head was not asked for long, it begins anew with those that are left.
     """
@@ -110,21 +106,9 @@ class HeadModel:
     forgets_freely = True
     singly_n = 1
 
-    def __init__(self, inputs: HeadInputs, *, shift: int) -> None:
-        """``shift`` is how far pair ``k`` lies before position ``k``: 1 for EAGLE-3, 0 for MTP."""
+    def __init__(self, inputs: HeadInputs[AnyHead]) -> None:
         self._head = inputs.head
         self._hidden = inputs.hidden
-        self._shift = shift
-        self._read: list[int] = []
-        """The text up to the last pair that is held."""
-        self._first = 0
-        """The first pair that is held."""
-        self._true_n = 0
-        """Pairs before this one were read with the target's rows, and stay."""
-        self._anchor = 0
-        """The last pair with a row of the target."""
-        self._chain: list[Rows] = []
-        """Its row, and the head's own for the pairs after it, one more than were read."""
 
     @property
     def vocab(self) -> Vocab:
@@ -142,6 +126,58 @@ class HeadModel:
         """Evaluate with ``n`` CPU threads from now on."""
         self._head.set_threads(n)
 
+    @abstractmethod
+    def held(self, context: Sequence[int]) -> int:
+        """As ``Model.held``."""
+
+    def logits(self, context: Sequence[int], last: int) -> Logits:
+        """As ``Model.logits``, for at most one row; without one, nothing is read that the target has no row for."""
+        if not 0 <= last <= 1:
+            raise ValueError(f"{last} rows asked for, a head gives one")
+        rows = self._scores(list(context), last)
+        return np.empty((0, self.vocab.n_vocab), np.float32) if rows is None else rows
+
+    @abstractmethod
+    def _scores(self, tokens: list[int], last: int) -> Logits | None:
+        """The scores after ``tokens``, shape (1, n_vocab); with ``last`` 0 none, and the head only follows the text."""
+
+
+def beginning_of(found: HiddenRows) -> HiddenRows:
+    """The rows that a head begins anew with: all of a text, or the latest few where its first are gone."""
+    rows = found.rows[-_WINDOW_N:] if found.start else found.rows
+    return HiddenRows(found.end - len(rows), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The way from the pairs that are held to those of a context."""
+
+    first: int
+    """The first pair to read; those before it stay."""
+    rows: HiddenRows
+    """The target's rows for that pair and those after it; it has none for pairs further on."""
+    anew: bool
+    """True if no pair that is held stays."""
+
+
+class HeadModel(HeadBackedModel[Head]):
+    """A head that is read pair by pair, behind the interface of a model."""
+
+    def __init__(self, inputs: HeadInputs[Head], *, shift: int) -> None:
+        """``shift`` is how far pair ``k`` lies before position ``k``: 1 for EAGLE-3, 0 for MTP."""
+        super().__init__(inputs)
+        self._shift = shift
+        self._read: list[int] = []
+        """The text up to the last pair that is held."""
+        self._first = 0
+        """The first pair that is held."""
+        self._true_n = 0
+        """Pairs before this one were read with the target's rows, and stay."""
+        self._anchor = 0
+        """The last pair with a row of the target."""
+        self._chain: list[Rows] = []
+        """Its row, and the head's own for the pairs after it, one more than were read."""
+
     def held(self, context: Sequence[int]) -> int:
         return self._plan(list(context), 0).first
 
@@ -153,19 +189,13 @@ class HeadModel:
         seen_n = plan.rows.end if len(plan.rows.rows) else self._anchor
         return seen_n + (layers_n if layers_n > 1 else _LONGEST_CHAIN)
 
-    def logits(self, context: Sequence[int], last: int) -> Logits:
-        """As ``Model.logits``, for at most one row; without one, no pair is read that the target has no row for."""
-        if not 0 <= last <= 1:
-            raise ValueError(f"{last} rows asked for, a head gives one")
+    def _scores(self, tokens: list[int], last: int) -> Logits | None:
         try:
-            step = self._answer(list(context), last)
+            step = self._answer(tokens, last)
         except BaseException:
             self._forget()  # a pair that was to be read may be missing
             raise
-        if step is None:
-            return np.empty((0, self.vocab.n_vocab), np.float32)
-        row: Logits = np.asarray(step.scores)[np.newaxis]
-        return row
+        return None if step is None else np.asarray(step.scores)[np.newaxis]
 
     def _answer(self, tokens: list[int], last: int) -> HeadStep | None:
         """The answer for the token after ``tokens``, or with ``last`` 0 none."""
@@ -192,9 +222,7 @@ class HeadModel:
             return _Plan(min(known_n, len(tokens) - last), found, anew=known_n <= self._first)
         if not anew and found.start == true_n - 1:
             return _Plan(true_n, found, anew=False)
-        if found.start > 0:
-            rows = found.rows[-_WINDOW_N:]
-            found = HiddenRows(found.end - len(rows), rows)
+        found = beginning_of(found)
         return _Plan(found.start + 1, found, anew=True)
 
     def _cut(self, plan: _Plan) -> None:

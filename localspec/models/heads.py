@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 
+from localspec.base.hidden_architectures import FINAL_ARCHITECTURES, LAYER_ARCHITECTURES, OUTPUT_ARCHITECTURES
 from localspec.gguf import GgufHeader
 from localspec.gguf.draft_heads import (
     DFLASH,
@@ -23,20 +24,8 @@ from localspec.gguf.draft_heads import (
 )
 from localspec.gguf.tensors import I64, TensorInfo
 
-_GIVES_HIDDEN = {
-    *("llama", "qwen3", "qwen3moe", "qwen3next", "qwen35", "qwen35moe", "qwen4exp", "gpt-oss", "gemma4"),
-    *("lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "mimo2", "minimax-01", "minimax-m2", "deepseek4"),
-    *("hunyuan_vl", "hunyuan-dense", "muse-glimmer", "nanbeige", "bailingmoe3"),
-}
-"""Targets that give the inputs of their layers; for others an assertion of llama.cpp fails."""
-_GIVES_LAST = {
-    EAGLE3: {
-        *("qwen3next", "qwen35", "qwen35moe", "gpt-oss", "gemma4", "nemotron_h", "nemotron_h_moe", "mimo2"),
-        *("deepseek4", "bailingmoe3"),
-    },
-    DFLASH: {"nemotron_h", "nemotron_h_moe", "mimo2", "deepseek4"},
-}
-"""Targets that also give what comes out of their last layer."""
+_GIVES_LAST = {EAGLE3: LAYER_ARCHITECTURES & FINAL_ARCHITECTURES, DFLASH: OUTPUT_ARCHITECTURES}
+"""Targets that also give what comes out of their last layer: EAGLE-3 takes it before the output norm."""
 _ONE_MTP_LAYER = {
     *("qwen3next", "qwen35", "qwen35moe", "glm4moe", "glm-dsa", "deepseek2", "deepseek32", "deepseek4"),
     *("bailingmoe3", "cohere2moe", "nemotron_h_moe"),
@@ -86,7 +75,7 @@ def can_run(drafter: str, architecture: str) -> bool:
     """True if llama.cpp can run a kind of drafter for targets of an architecture."""
     if drafter == MTP:
         return architecture in _ONE_MTP_LAYER | _SEVERAL_MTP_LAYERS | {"gemma4"}
-    return drafter == DRAFT or architecture in _GIVES_HIDDEN
+    return drafter == DRAFT or architecture in LAYER_ARCHITECTURES
 
 
 def file_drafters(target: Sequence[GgufHeader], draft: GgufHeader | None) -> tuple[str, ...]:
@@ -108,7 +97,7 @@ def _lacking(parts: Sequence[GgufHeader], layers: range) -> str:
 
 
 def _gives_hidden(target: GgufHeader, head: GgufHeader) -> str:
-    if target.architecture in _GIVES_HIDDEN:
+    if target.architecture in LAYER_ARCHITECTURES:
         return ""
     return f"llama.cpp cannot give the hidden states of a target of the architecture {target.architecture!r}"
 

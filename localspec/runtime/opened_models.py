@@ -15,18 +15,15 @@ from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.projector import Projector
 from localspec.engine.backends.llama.skipping import SkippingLlama
-from localspec.engine.block_head import BlockHeadInputs
+from localspec.engine.block_head import BlockHead
 from localspec.engine.cancel import Cancellation
 from localspec.engine.drafter import DrafterInputs
-from localspec.engine.head import HeadInputs
+from localspec.engine.head import Head, HeadInputs
 from localspec.engine.suffix_automaton import SuffixAutomaton
 from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
 from localspec.runtime.options import Progress
 from localspec.runtime.pair_drafters import PairDrafters
 from localspec.runtime.placement import Placement
-
-_HEADS = {EAGLE3: LlamaHead.open_eagle3, MTP: LlamaHead.open_mtp}
-"""The openers of heads that draft token by token, by kind, which is also the name of their drafter."""
 
 
 @dataclass(slots=True)
@@ -40,9 +37,9 @@ class OpenedModels:
     """A draft model."""
     head: HeadContext | None = None
     """A head of the target from a file of its own."""
-    heads: dict[str, HeadInputs] = field(default_factory=dict)
-    """By drafter."""
-    block_head: BlockHeadInputs | None = None
+    heads: dict[str, HeadInputs[Head]] = field(default_factory=dict)
+    """By kind, which is also the name of their drafter."""
+    block_head: HeadInputs[BlockHead] | None = None
     unavailable: dict[str, DrafterUnavailableError] = field(default_factory=dict)
     """Heads that there are files for, and that cannot be used, by drafter."""
 
@@ -121,7 +118,8 @@ def _open_head(
         if kind == DFLASH:
             head, opened.block_head = LlamaBlockHead.open(settings, opened.target, cancel, progress)
         else:
-            head, opened.heads[kind] = _HEADS[kind](settings, opened.target, cancel, progress)
+            encodes = kind == EAGLE3
+            head, opened.heads[kind] = LlamaHead.open(settings, opened.target, cancel, progress, encodes=encodes)
     except DrafterUnavailableError as error:
         opened.unavailable[kind] = error
         return None

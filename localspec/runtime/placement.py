@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, UsageError
+from localspec.base.hidden_architectures import FINAL_ARCHITECTURES
 from localspec.base.machine import MachineMemory, memory
 from localspec.config.table import DEFAULT_N_CTX, MAX_DEPTH
 from localspec.engine.backends.llama.block_head import BLOCK_BATCH_TOKENS
 from localspec.engine.backends.llama.devices import Device, choose, list_devices, require_gpu
 from localspec.engine.backends.llama.head import OUTPUTS_N
-from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES
 from localspec.engine.backends.llama.load import LoadSettings
 from localspec.engine.backends.llama.native import native
 from localspec.gguf import GgufHeader, read_header

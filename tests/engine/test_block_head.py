@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import localspec.engine.block_head as block_head
+import localspec.engine.head as head_module
 import localspec.engine.loop as loop
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.adaptive import AdaptiveDepth
-from localspec.engine.block_head import BlockHeadInputs, BlockModel
+from localspec.engine.block_head import BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
 from localspec.engine.depth import DepthPolicy, FixedDepth
@@ -24,6 +24,7 @@ from localspec.engine.drafter import BlockCursor, DraftCursor, Drafter, DrafterI
 from localspec.engine.drafters.dflash import DFlashDrafter, make
 from localspec.engine.drafting import DrafterQuery, draft_round
 from localspec.engine.events import Round
+from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
 from tests.engine.test_drafting import Whim, WhimPlan
 from tests.engine.test_verify import Law, target_law
@@ -37,11 +38,11 @@ PROMPT = [0, 1, 0]
 
 def dflash(target: HiddenTarget, head: FakeBlockHead | None = None) -> DFlashDrafter:
     head = head or FakeBlockHead(target.vocab)
-    return make(DrafterInputs(target.vocab, None, dflash=BlockHeadInputs(head, target.keep_hidden(LAYERS))))
+    return make(DrafterInputs(target.vocab, None, dflash=HeadInputs(head, target.keep_hidden(LAYERS))))
 
 
 def opened(target: HiddenTarget, head: FakeBlockHead) -> BlockModel:
-    return BlockModel(BlockHeadInputs(head, target.keep_hidden(LAYERS)))
+    return BlockModel(HeadInputs(head, target.keep_hidden(LAYERS)))
 
 
 @given(seed=st.integers(0, 10_000), depth=st.integers(1, 3), confident=st.booleans())
@@ -135,7 +136,7 @@ def test_an_edit_before_the_first_row_leaves_nothing_of_them() -> None:
 
 def test_a_window_is_no_longer_than_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long text that it did not follow it reads the end alone; a text that begins here, all of."""
-    monkeypatch.setattr(block_head, "_WINDOW_N", 4)
+    monkeypatch.setattr(head_module, "_WINDOW_N", 4)
     target, text = HiddenTarget(ExactModel(VOCAB), kept_n=20), tokens(random.Random(2), 30)
     target.logits(text[:-1], 0)
     assert_same(

@@ -200,8 +200,8 @@ def test_a_head_goes_on_behind_an_image(kind: str, tmp_path: Path, cancel: Cance
         settings = LoadSettings(path, 8, N_CTX, 1, snapshots=4, mtp=kind == "mtp")
         target = LlamaModel.open(settings, cancel)
         resources.callback(target.close)
-        opener = LlamaHead.open_mtp if kind == "mtp" else LlamaHead.open_eagle3
-        head, inputs = opener(replace(settings, path=head_path, max_outputs=OUTPUTS_N[kind]), target, cancel, None)
+        own = replace(settings, path=head_path, max_outputs=OUTPUTS_N[kind])
+        head, inputs = LlamaHead.open(own, target, cancel, encodes=kind == "eagle3")
         resources.callback(head.close)
         path = write_projector(tmp_path / "mmproj.gguf", projector_kind)
         projector = Projector.open(path, target.loaded, threads=1, on_gpu=False)

@@ -19,7 +19,7 @@ from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.block_head import Block, BlockHeadInputs, BlockModel
+from localspec.engine.block_head import Block, BlockHead, BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.depth import FixedDepth
 from localspec.engine.dist import SeededRng
@@ -27,6 +27,7 @@ from localspec.engine.drafter import Drafter
 from localspec.engine.drafters.dflash import DFlashDrafter
 from localspec.engine.drafters.suffix import SuffixDrafter
 from localspec.engine.events import Round
+from localspec.engine.head import HeadInputs
 from localspec.engine.loop import Request, generate
 from localspec.engine.sampling import Greedy
 from tests.tiny_heads import FAVOURED, MASK_TOKEN, TinyHead, favour_few, write_head
@@ -63,7 +64,7 @@ class Pair:
     cancel: Cancellation
     target: LlamaModel
     head: LlamaBlockHead
-    inputs: BlockHeadInputs
+    inputs: HeadInputs[BlockHead]
 
     def fresh(self, text: Sequence[int], n: int) -> Block:
         """The block after ``text`` by a target and a head that have read nothing else."""

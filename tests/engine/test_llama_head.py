@@ -98,8 +98,10 @@ class Opened:
 
         name = files.name
         self.target = LlamaModel.open(settings(files.target, 17), cancel)
-        opener = LlamaHead.open_mtp if name == "mtp" else LlamaHead.open_eagle3
-        self.head, self.inputs = opener(settings(files.head, OUTPUTS_N[name]), self.target, cancel, None)
+        encodes = name == "eagle3"
+        self.head, self.inputs = LlamaHead.open(
+            settings(files.head, OUTPUTS_N[name]), self.target, cancel, encodes=encodes
+        )
         self.name = name
         self.begin_anew()
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localspec.base.errors import ModelFileError, PairMismatchError
-from localspec.engine.backends.llama.hidden import FINAL_ARCHITECTURES, LAYER_ARCHITECTURES
+from localspec.base.hidden_architectures import FINAL_ARCHITECTURES, LAYER_ARCHITECTURES
 from localspec.gguf import GgufHeader, Value, parse_header, read_header
 from localspec.models.compatibility import check_match, check_target, judge_match
 from localspec.models.heads import can_run, file_drafters, mtp_fault

@@ -18,7 +18,6 @@ from localspec.base.errors import (
 from localspec.base.file_identity import FileIdentity, identify
 from localspec.config.table import MAX_DEPTH
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.block_head import BlockHeadInputs
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.drafter import DrafterInputs
 from localspec.engine.drafters import drafter_names, make_drafter
@@ -244,7 +243,7 @@ class TestDrafters:
     def test_each_bears_the_name_of_its_file(self, name: str) -> None:
         model, target = TableModel(letters(5)), HiddenTarget(ExactModel(letters(5)))
         head = HeadInputs(FakeHead(model.vocab), target.keep_hidden([1]))
-        block = BlockHeadInputs(FakeBlockHead(model.vocab), target.keep_hidden([1]))
+        block = HeadInputs(FakeBlockHead(model.vocab), target.keep_hidden([1]))
         inputs = DrafterInputs(model.vocab, model, eagle3=head, mtp=head, dflash=block)
         assert make_drafter(name, inputs).name == name
 

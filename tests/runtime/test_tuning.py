@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from localspec.engine.block_head import Block, BlockHeadInputs, BlockModel
+from localspec.engine.block_head import Block, BlockModel
 from localspec.engine.cancel import Cancellation, Cancelled
 from localspec.engine.costs import Costs, QueryCost
+from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
 from localspec.engine.model import Logits
 from localspec.runtime.calibration import PlainRound, choose_threads, measure_costs
@@ -117,7 +118,7 @@ def test_a_block_has_the_price_of_its_first_proposal_and_of_every_row(clock: Clo
 
     target = HiddenTarget(ExactModel(letters(40)))
     target.logits(PROMPT, 0)
-    head = BlockModel(BlockHeadInputs(Head(letters(40)), target.keep_hidden([0])))
+    head = BlockModel(HeadInputs(Head(letters(40)), target.keep_hidden([0])))
     slow, plain = model(clock, stairs), PlainRound(stairs(1, 4), 0.0)
     costs = measure_costs(slow, {"dflash": head}, PROMPT, plain, 17, MeasuringProgress())
     assert costs.query_s("dflash", 1) == pytest.approx(1.1e-4)

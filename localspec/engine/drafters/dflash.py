@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.block_head import Block, BlockModel
-from localspec.engine.dist import Dist
 from localspec.engine.drafter import DraftCursor, DrafterInputs, NextProposal
-from localspec.engine.model_drafter import SamplerPath, chance_of, favourite_of, tenth
+from localspec.engine.model_drafter import ModelDrafter, SamplerPath, chance_of, favourite_of, tenth
 from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Sampler
 
@@ -30,27 +29,20 @@ def make(inputs: DrafterInputs) -> DFlashDrafter:
     return DFlashDrafter(BlockModel(inputs.dflash))
 
 
-class DFlashDrafter:
+class DFlashDrafter(ModelDrafter):
     """Proposes from a head's blocks, with the user's own filters.
 
     Nothing of a block stays in the head's cache; the rows of tokens that were accepted are written into it before the
     next block.
     """
 
-    name = _NAME
+    model: BlockModel
 
     def __init__(self, model: BlockModel) -> None:
-        self.model = model
-        self._sharpening = ProposalSharpening()
-
-    def prefill(self, context: Sequence[int]) -> None:
-        self.model.logits(context, 0)
+        super().__init__(_NAME, model)
 
     def begin(self, context: Sequence[int], sampler: Sampler) -> DraftCursor:
         return _DFlashCursor(self.model, self._sharpening, context, sampler)
-
-    def learn(self, proposals: Sequence[NextProposal], target_dists: Sequence[Dist]) -> None:
-        self._sharpening.learn([proposal.base for proposal in proposals], target_dists)
 
 
 class _DFlashCursor:

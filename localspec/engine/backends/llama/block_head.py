@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.batch import Batch, PairBatch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.head_context import HeadContext
@@ -15,8 +13,9 @@ from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
-from localspec.engine.block_head import Block, BlockHeadInputs
+from localspec.engine.block_head import Block, BlockHead
 from localspec.engine.cancel import Cancellation
+from localspec.engine.head import HeadInputs
 from localspec.engine.hidden import Rows
 
 _DEFAULT_BLOCK_SIZE = 16
@@ -54,18 +53,16 @@ class LlamaBlockHead(HeadContext):
         target: LlamaModel,
         cancel: Cancellation,
         progress: Callable[[float], None] | None = None,
-    ) -> tuple[LlamaBlockHead, BlockHeadInputs]:
+    ) -> tuple[LlamaBlockHead, HeadInputs[BlockHead]]:
         """A head from its file, and what its drafter is made from.
 
         Raises DrafterUnavailableError if llama.cpp or the target cannot serve it, and what ``load`` raises.
         """
-        functions = hidden_functions()
+        hidden_functions()
         loaded = load(native(), settings, cancel, progress, target=target.loaded)
         try:
-            layers: Any = functions.target_layers(loaded.model)
-            numbers = [int(number) for number in layers[: functions.target_layers_n(loaded.model)]]
             head = LlamaBlockHead(loaded, settings, target)
-            return head, BlockHeadInputs(head, target.keep_hidden(numbers))
+            return head, HeadInputs(head, target.keep_hidden(head.target_layers))
         except BaseException:
             loaded.free()
             raise
@@ -92,10 +89,7 @@ class LlamaBlockHead(HeadContext):
 
     def _block(self, size: int) -> Block:
         """The guesses of the last evaluation."""
-        first = self._c.llama_get_logits_ith(self._context, 0)
-        if not first:
-            raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
-        rows = np.ctypeslib.as_array(first, (size, self.vocab.n_vocab))[self._anchor_n :, : self._n_scores]
+        rows = self._scores(0, size)[self._anchor_n :, : self._n_scores]
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not np.isfinite(rows.max(axis=1)).all():
             raise not_numbers()

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localspec.base.errors import EngineError
 from localspec.engine.backends.llama.batch import PairBatch
 from localspec.engine.backends.llama.candidates import not_numbers
 from localspec.engine.backends.llama.head_context import HeadContext
@@ -21,11 +19,10 @@ from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
 from localspec.engine.backends.llama.model import LlamaModel
 from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
-from localspec.engine.head import HeadInputs, HeadStep
+from localspec.engine.head import Head, HeadInputs, HeadStep
 from localspec.engine.hidden import FINAL, Rows
 
 _SEQUENCE = 0
-_ABORTED = 2
 OUTPUTS_N: Mapping[str, int] = {"eagle3": 32, "mtp": 4}
 """Answers to prepare a head for, as ``LoadSettings.max_outputs``, by the name of its drafter.
 
@@ -55,38 +52,29 @@ class LlamaHead(HeadContext):
         self._features: PairBatch | None = None
 
     @staticmethod
-    def open_eagle3(
-        settings: LoadSettings, target: LlamaModel, cancel: Cancellation, progress: Callable[[float], None] | None
-    ) -> tuple[LlamaHead, HeadInputs]:
-        """An EAGLE-3 head from its file, and what its drafter is made from.
-
-        Raises DrafterUnavailableError if llama.cpp or the target cannot serve it, and what ``load`` raises.
-        """
-        hidden_functions()
-        loaded = load(native(), settings, cancel, progress, target=target.loaded)
-        try:
-            head = LlamaHead(loaded, target, encodes=True)
-            return head, HeadInputs(head, target.keep_hidden(_target_layers(loaded, target)))
-        except BaseException:
-            loaded.free()
-            raise
-
-    @staticmethod
-    def open_mtp(
+    def open(
         settings: LoadSettings,
         target: LlamaModel,
         cancel: Cancellation,
         progress: Callable[[float], None] | None = None,
-    ) -> tuple[LlamaHead, HeadInputs]:
-        """The MTP layers of ``target``, or its assistant where ``settings`` name another file. Raises as above."""
+        *,
+        encodes: bool,
+    ) -> tuple[LlamaHead, HeadInputs[Head]]:
+        """A head from its file, or the MTP layers of ``target`` from that, and what its drafter is made from.
+
+        ``encodes`` is true for EAGLE-3, which fuses the target's rows. Raises DrafterUnavailableError if llama.cpp or
+        the target cannot serve it, and what ``load`` raises.
+        """
         hidden_functions()
         if settings.path == target.loaded.path:
             loaded = load_mtp(native(), settings, target.loaded, cancel)
         else:
             loaded = load(native(), settings, cancel, progress, target=target.loaded)
         try:
-            head = LlamaHead(loaded, target, encodes=False)
-            return head, HeadInputs(head, target.keep_hidden([FINAL]))
+            head = LlamaHead(loaded, target, encodes=encodes)
+            layers_n = int(loaded.native.c.llama_model_n_layer(target.loaded.model))
+            layers = [FINAL if n == layers_n else n for n in head.target_layers] if encodes else [FINAL]
+            return head, HeadInputs(head, target.keep_hidden(layers))
         except BaseException:
             loaded.free()
             raise
@@ -139,10 +127,7 @@ class LlamaHead(HeadContext):
         self._check(self._c.llama_decode(self._context, self._pairs.native))
 
     def _step(self) -> HeadStep:
-        first = self._c.llama_get_logits_ith(self._context, self._pairs.used - 1)
-        if not first:
-            raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
-        scores = np.ctypeslib.as_array(first, (self._n_scores,))
+        scores = self._scores(self._pairs.used - 1, 1)[0, : self._n_scores]
         # Tokens that the head cannot propose have minus infinity; a maximum shows what is not a number.
         if not isfinite(scores.max()):
             raise not_numbers()
@@ -152,12 +137,3 @@ class LlamaHead(HeadContext):
         """The first ``n`` rows that the last evaluation gave."""
         rows: Rows = np.ctypeslib.as_array(self._functions.get_final(self._context), (n, self.width)).copy()
         return rows
-
-
-def _target_layers(loaded: LoadedModel, target: LlamaModel) -> list[int]:
-    """The layers that a head reads; the one past the last stands for the final states."""
-    functions, c = hidden_functions(), loaded.native.c
-    layers: Any = functions.target_layers(loaded.model)
-    n_layer = int(c.llama_model_n_layer(target.loaded.model))
-    numbers = layers[: functions.target_layers_n(loaded.model)]
-    return [FINAL if number == n_layer else int(number) for number in numbers]

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from localspec.base.errors import EngineError
+from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.hidden import hidden_functions
 from localspec.engine.backends.llama.load import LoadedModel
-from localspec.engine.backends.llama.vocab import LlamaVocab
-from localspec.engine.cancel import Cancelled
 
 _SEQUENCE = 0
-_ABORTED = 2
 
 
-class HeadContext:
+class HeadContext(LlamaContext):
     """The members that all heads share. It must be closed before its target is."""
 
     def __init__(self, loaded: LoadedModel) -> None:
-        self._loaded = loaded
-        self._c = loaded.native.c
+        super().__init__(loaded)
         self._functions = hidden_functions()
-        self._context = loaded.context
         self._memory = self._c.llama_get_memory(loaded.context)
-        self.vocab = LlamaVocab(loaded.native, loaded.model)
-
-    @property
-    def n_ctx(self) -> int:
-        return self._loaded.n_ctx
-
-    @property
-    def threads(self) -> int:
-        return int(self._c.llama_n_threads(self._context))
-
-    def set_threads(self, n: int) -> None:
-        """Evaluate with ``n`` CPU threads from now on."""
-        self._c.llama_set_n_threads(self._context, n, n)
 
     @property
     def path(self) -> Path:
@@ -43,14 +26,10 @@ class HeadContext:
         return self._loaded.path
 
     @property
-    def device(self) -> str:
-        """The device that evaluates the head, in words."""
-        return self._loaded.device(self.threads)
-
-    @property
-    def size_bytes(self) -> int:
-        """Its own tensors together: none of MTP layers, which are the target's."""
-        return int(self._c.llama_model_size(self._loaded.model)) if self._loaded.owns_model else 0
+    def target_layers(self) -> list[int]:
+        """The layers of the target that the file says it reads; the one past the last stands for the final states."""
+        layers: Any = self._functions.target_layers(self._loaded.model)
+        return [int(number) for number in layers[: self._functions.target_layers_n(self._loaded.model)]]
 
     def forget(self) -> None:
         """Hold nothing."""
@@ -66,8 +45,5 @@ class HeadContext:
 
     def _check(self, code: int) -> None:
         """Raise for a failure."""
-        if code == _ABORTED:
-            raise Cancelled
         if code:
-            why = self._loaded.native.log.last_error() or "it does not say why"
-            raise EngineError(f"llama.cpp failed (code {code}): {why}.", "Try the prompt again.")
+            raise self._failure(code)

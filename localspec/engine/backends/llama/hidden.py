@@ -1,8 +1,7 @@
 """Hidden states out of a llama.cpp context: the inputs of layers, and the states before the output norm.
 
 llama.cpp exports the functions for it without declaring them in its C header, under names that its compiler made, so
-they are looked up when they are needed. It ends the process where it is asked for the inputs of layers of an
-architecture that does not hand them over, so only those are asked that do (read in llama.cpp 0c1e570, src/models).
+they are looked up when they are needed.
 """
 
 from __future__ import annotations
@@ -17,65 +16,13 @@ from typing import Any
 import numpy as np
 
 from localspec.base.errors import DrafterUnavailableError
+from localspec.base.hidden_architectures import FINAL_ARCHITECTURES, LAYER_ARCHITECTURES, OUTPUT_ARCHITECTURES
 from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.native import native
+from localspec.engine.backends.llama.native_views import NativeViews
 from localspec.engine.hidden import FINAL, HiddenRows, Rows, RowWindow
 from localspec.engine.model import common_prefix
 
-LAYER_ARCHITECTURES = frozenset(
-    [
-        "bailingmoe3",
-        "deepseek4",
-        "gemma4",
-        "gpt-oss",
-        "hunyuan-dense",
-        "hunyuan_vl",
-        "lfm2",
-        "lfm2moe",
-        "llama",
-        "mimo2",
-        "minimax-01",
-        "minimax-m2",
-        "muse-glimmer",
-        "nanbeige",
-        "nemotron_h",
-        "nemotron_h_moe",
-        "qwen3",
-        "qwen35",
-        "qwen35moe",
-        "qwen3moe",
-        "qwen3next",
-        "qwen4exp",
-    ]
-)
-"""Architectures that hand over the inputs of their layers."""
-FINAL_ARCHITECTURES = frozenset(
-    [
-        "bailingmoe3",
-        "cohere2moe",
-        "deepseek2",
-        "deepseek32",
-        "deepseek4",
-        "gemma4",
-        "glm-dsa",
-        "glm4moe",
-        "glm5-next",
-        "gpt-oss",
-        "hy_v3",
-        "mimo2",
-        "nemotron_h",
-        "nemotron_h_moe",
-        "qwen35",
-        "qwen35moe",
-        "qwen3next",
-        "step35",
-    ]
-)
-"""Architectures that hand over the states before their output norm."""
-_OUTPUT_ARCHITECTURES = frozenset(["deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe"])
-"""Architectures that hand over the output of their last layer, as if it were the input of another."""
-
-_MOST_VIEWS = 256
 _POINTER, _FLOATS = ctypes.c_void_p, ctypes.POINTER(ctypes.c_float)
 _FUNCTIONS: dict[str, tuple[str, str, Any, list[Any]]] = {
     "set_layer": (
@@ -183,7 +130,7 @@ class HiddenKeeper:
         self._at: dict[int, int] = {}
         """The column of a row that each layer's part begins at."""
         self._window = RowWindow(0, batch_n)
-        self._views: dict[tuple[int, int, int], Rows] = {}
+        self._views = NativeViews()
 
     def keep(self, layers: Sequence[int]) -> LayerStates:
         """As ``HiddenModel.keep_hidden``."""
@@ -205,17 +152,7 @@ class HiddenKeeper:
         for layer, at in self._at.items():
             width = self._width(layer)
             first = self._functions.get_final(self._context) if layer == FINAL else self._layer(layer)
-            room[:, at : at + width] = self._view(first, n, width)
-
-    def _view(self, first: Any, n: int, width: int) -> Rows:
-        """The numbers that begin at ``first``; they lie at the same few places each time."""
-        place = ctypes.addressof(first.contents), n, width
-        view = self._views.get(place)
-        if view is None:
-            if len(self._views) >= _MOST_VIEWS:
-                self._views.clear()
-            view = self._views[place] = np.ctypeslib.as_array(first, (n, width))
-        return view
+            room[:, at : at + width] = self._views.of(first, n, width)
 
     def clear(self) -> None:
         """Hold no rows: the context holds tokens that were not evaluated here."""
@@ -243,7 +180,7 @@ class HiddenKeeper:
         if layer == FINAL:
             given = self._architecture in FINAL_ARCHITECTURES
         elif layer == self._layers_n:
-            given = self._architecture in _OUTPUT_ARCHITECTURES
+            given = self._architecture in OUTPUT_ARCHITECTURES
         else:
             given = self._architecture in LAYER_ARCHITECTURES and 0 <= layer < self._layers_n
         if not given:

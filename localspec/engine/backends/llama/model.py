@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Self
 
 import numpy as np
 
-from localspec.base.errors import CapacityError, EngineError, ModelFileError
+from localspec.base.errors import EngineError, ModelFileError
 from localspec.engine.backends.llama.batch import Batch
 from localspec.engine.backends.llama.candidates import not_numbers
+from localspec.engine.backends.llama.context import LlamaContext
 from localspec.engine.backends.llama.device_ranking import DeviceRanking
 from localspec.engine.backends.llama.hidden import HiddenKeeper, LayerStates
 from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
@@ -20,13 +20,10 @@ from localspec.engine.backends.llama.memory import Rollback, make_memory
 from localspec.engine.backends.llama.native import native
 from localspec.engine.backends.llama.projector import ImagePart, Projector
 from localspec.engine.backends.llama.saved import Restored, restore_cache, save_cache
-from localspec.engine.backends.llama.vocab import LlamaVocab
-from localspec.engine.cancel import Cancellation, Cancelled
+from localspec.engine.cancel import Cancellation
 from localspec.engine.images import has_places
 from localspec.engine.model import Likeliest, Logits, common_prefix
 
-_NO_SLOT, _ABORTED = 1, 2
-_MOST_VIEWS = 256
 _FEW = 4
 """So many tokens are read one by one where a change of shape is dear.
 
@@ -36,7 +33,7 @@ single ones, since recording begins anew (figures in docs/benchmarks.md).
 """
 
 
-class LlamaModel:
+class LlamaModel(LlamaContext):
     """One model and one context; its KV cache follows whatever context it is asked about.
 
     Not thread-safe. Several of llama.cpp's limits end the process when crossed (more tokens in a batch
@@ -44,39 +41,32 @@ class LlamaModel:
     """
 
     def __init__(self, loaded: LoadedModel, cancel: Cancellation, n_vocab: int | None = None) -> None:
-        self._loaded = loaded
+        super().__init__(loaded)
         self._cancel = cancel  # llama.cpp reads its buffer: it must live as long as the context
-        self._c = loaded.native.c
-        self._context = loaded.context
         self._memory = make_memory(loaded)
-        self._vocab = LlamaVocab(loaded.native, loaded.model)
-        self._n_scores = min(self._vocab.n_vocab, n_vocab or self._vocab.n_vocab)
+        self._n_scores = min(self.vocab.n_vocab, n_vocab or self.vocab.n_vocab)
         self._batch = Batch(self._c, self._c.llama_n_batch(loaded.context))
         self._ranking = DeviceRanking.of(loaded, self._n_scores)
         self._hidden: HiddenKeeper | None = None
         self._projector: Projector | None = None
         self._padded_n: Mapping[int, int] = {}
-        self._views: dict[tuple[int, int], Logits] = {}
         self._closed = False
 
-    @staticmethod
+    @classmethod
     def open(
+        cls,
         settings: LoadSettings,
         cancel: Cancellation,
         progress: Callable[[float], None] | None = None,
         *,
         n_vocab: int | None = None,
-    ) -> LlamaModel:
+    ) -> Self:
         """Load a model; ``cancel`` stops the load and, later, any evaluation.
 
         ``n_vocab`` is for a draft whose vocabulary is padded otherwise than the target's: scores of
         tokens past it are left out. Raises ModelFileError, CapacityError or Cancelled.
         """
-        return LlamaModel(load(native(), settings, cancel, progress), cancel, n_vocab)
-
-    @property
-    def vocab(self) -> LlamaVocab:
-        return self._vocab
+        return cls(load(native(), settings, cancel, progress), cancel, n_vocab)
 
     @property
     def loaded(self) -> LoadedModel:
@@ -86,21 +76,6 @@ class LlamaModel:
     def is_context(self, context: int | None) -> bool:
         """True if ``context``, the address of a native one, is this model's."""
         return context is not None and context == self._context
-
-    @property
-    def n_ctx(self) -> int:
-        return self._loaded.n_ctx
-
-    @property
-    def threads(self) -> int:
-        return int(self._c.llama_n_threads(self._context))
-
-    def set_threads(self, n: int) -> None:
-        """Evaluate with ``n`` CPU threads from now on."""
-        if n < 1:
-            raise ValueError(f"{n} threads")
-        # A batch of more than one token, hence every verification, uses the second number.
-        self._c.llama_set_n_threads(self._context, n, n)
 
     @property
     def singly_n(self) -> int:
@@ -115,11 +90,6 @@ class LlamaModel:
     def pad(self, padded_n: Mapping[int, int]) -> None:
         """From now on evaluate batches of these sizes as larger ones, because they are quicker so on this machine."""
         self._padded_n = dict(padded_n) if self.can_pad else {}
-
-    @property
-    def device(self) -> str:
-        """The device that evaluates the model, in words."""
-        return self._loaded.device(self.threads)
 
     @property
     def cache_type_k(self) -> str | None:
@@ -148,11 +118,6 @@ class LlamaModel:
     def forgets_freely(self) -> bool:
         """True if the latest tokens can be forgotten at no cost, however often and whatever was asked."""
         return self._memory.forgets_freely
-
-    @property
-    def size_bytes(self) -> int:
-        """All its tensors together."""
-        return int(self._c.llama_model_size(self._loaded.model))
 
     @property
     def held_tokens(self) -> Sequence[int]:
@@ -326,7 +291,7 @@ class LlamaModel:
         self._memory.before(len(tokens), last)
         at = len(self._memory.held)
         padding_n = self._padding_n(len(tokens), at)
-        self._batch.fill(tokens, self._memory.position(at), last, self._vocab.n_vocab, padding_n)
+        self._batch.fill(tokens, self._memory.position(at), last, self.vocab.n_vocab, padding_n)
         code = self._c.llama_decode(self._context, self._batch.native)
         if code != 0:
             self._memory.broke_off()
@@ -342,20 +307,9 @@ class LlamaModel:
         padded_n = self._padded_n.get(n, n)
         return padded_n - n if padded_n <= min(self._batch.capacity, self.n_ctx - at) else 0
 
-    def _failure(self, code: int) -> Exception:
-        if code == _ABORTED:
-            return Cancelled()
-        why = self._loaded.native.log.last_error()
-        if code == _NO_SLOT:
-            return CapacityError("The context is full.", "Start a new chat, or choose a larger context with --ctx.")
-        return EngineError(f"llama.cpp failed (code {code}): {why or 'it does not say why'}.", "Try the prompt again.")
-
     def _rows(self, last: int) -> Logits:
-        """The scores of the last evaluation, where llama.cpp keeps them."""
-        first = self._c.llama_get_logits_ith(self._context, self._batch.used - last)
-        if not first:
-            raise EngineError("llama.cpp gave no scores.", "Try the prompt again.")
-        rows = self._view(first, last)
+        """The scores of the last positions."""
+        rows = self._scores(self._batch.used - last, last)
         # A maximum is not a number if anything in the row is not; single scores may well be minus infinity.
         if not isfinite(rows.max(axis=1).sum() if last > 1 else rows.max()):
             raise self._not_numbers()
@@ -364,13 +318,3 @@ class LlamaModel:
     def _not_numbers(self) -> ModelFileError:
         self._memory.forget()  # what is not a number stays in the cache, and spoils all that comes after it
         return not_numbers()
-
-    def _view(self, first: Any, last: int) -> Logits:
-        """The numbers that begin at ``first``; they lie at the same few places each time."""
-        place = ctypes.addressof(first.contents), last
-        view = self._views.get(place)
-        if view is None:
-            if len(self._views) >= _MOST_VIEWS:
-                self._views.clear()
-            view = self._views[place] = np.ctypeslib.as_array(first, (last, self._vocab.n_vocab))
-        return view

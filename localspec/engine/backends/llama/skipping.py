@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from localspec.engine.backends.llama.load import LoadedModel, LoadSettings, load
+from localspec.engine.backends.llama.load import LoadedModel
 from localspec.engine.backends.llama.model import LlamaModel
-from localspec.engine.backends.llama.native import native
 from localspec.engine.cancel import Cancellation
 from localspec.engine.images import TextAlone, text_alone
 from localspec.engine.model import Likeliest, Logits
@@ -23,16 +22,6 @@ class SkippingLlama(LlamaModel):
         super().__init__(loaded, cancel, n_vocab)
         self._window = TextWindow()
         self._text: TextAlone | None = None
-
-    @staticmethod
-    def open(
-        settings: LoadSettings,
-        cancel: Cancellation,
-        progress: Callable[[float], None] | None = None,
-        *,
-        n_vocab: int | None = None,
-    ) -> SkippingLlama:
-        return SkippingLlama(load(native(), settings, cancel, progress), cancel, n_vocab)
 
     def leave_out_images(self) -> None:
         """From now on contexts may have images in them."""

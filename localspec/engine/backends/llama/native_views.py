@@ -1,0 +1,28 @@
+"""Views of numbers that llama.cpp keeps."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MOST = 256
+
+
+class NativeViews:
+    """Views by address and shape: the numbers lie at the same few places each time, and making a view takes long."""
+
+    def __init__(self) -> None:
+        self._views: dict[tuple[int, int, int], NDArray[np.float32]] = {}
+
+    def of(self, first: Any, rows_n: int, width: int) -> NDArray[np.float32]:
+        """The float32 numbers that the pointer ``first`` begins, shape (rows_n, width); valid as long as they are."""
+        place = ctypes.addressof(first.contents), rows_n, width
+        view = self._views.get(place)
+        if view is None:
+            if len(self._views) >= _MOST:
+                self._views.clear()
+            view = self._views[place] = np.ctypeslib.as_array(first, (rows_n, width))
+        return view
