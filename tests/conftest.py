@@ -20,9 +20,11 @@ settings.load_profile("localspec")
 
 
 def pytest_configure() -> None:
-    """A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """A shell that starts the tests in the background has them ignore Ctrl-C, and nohup SIGHUP; some send them."""
+    handlers = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: lambda number, frame: None}
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.hookimpl(optionalhook=True)
