@@ -116,13 +116,18 @@ def test_it_beats_every_fixed_depth_where_texts_differ() -> None:
 def test_with_blocks_it_keeps_up_with_the_best_fixed_block(
     rounds_s: dict[int, float], surenesses: list[float], step_s: float, row_s: float
 ) -> None:
-    """Whether further proposals of a block cost nothing, something, or as much as the first."""
+    """Whether further proposals of a block cost nothing, something, or as much as the first.
+
+    Of a text by turns easy and hard more is lost where the easy parts fall into pauses by chance: at most a fifth (0.84
+    of the best was the least of 52 seeds).
+    """
     ratios = []
-    for seed in range(4):  # a text by turns easy and hard is lost by chance where its easy parts fall into pauses
+    for seed in range(4):
         world = World(rounds_s, surenesses, step_s=step_s, row_s=row_s, seed=seed)
         best = max(world.play(None, fixed, 1000) for fixed in (0, 2, 3, 5, 7, 15))
         ratios.append(world.play(world.policy(), tokens_n=1000) / best)
     assert sum(ratios) / len(ratios) > 0.875
+    assert min(ratios) > 0.8
 
 
 def test_a_block_is_worth_a_price_that_one_proposal_is_not() -> None:

@@ -28,8 +28,8 @@ from tests.benchmarks.engine.grid import Grid, Plan, Row, sampling_at
 from tests.benchmarks.engine.own import PREFIX, Own, OwnEngine, default_own, parse_own
 from tests.benchmarks.engine.prepare import Answer, prepared, vocabulary
 from tests.benchmarks.engine.replay import MakePolicy
+from tests.benchmarks.engine.server import BY_HAND, ServerContestant, ServerPool, default_servers, parse_server
 from tests.benchmarks.engine.server import PREFIX as SERVER_PREFIX
-from tests.benchmarks.engine.server import ServerContestant, ServerPool, default_servers, parse_server
 from tests.benchmarks.engine.traces import DEEPEST, Trace, record
 
 
@@ -62,7 +62,9 @@ def count(options: argparse.Namespace) -> None:
         pool = ServerPool(options.server, pair, 1)
         resources.callback(pool.close)
         vocab = resources.enter_context(vocabulary(pair.target))
-        server = ServerContestant(pool, parse_server(f"{SERVER_PREFIX}{kind}"))
+        # Fused and unfused attention round differently, by more than the margin of many a guess.
+        by_hand = "" if engine.pair.info.flash_attn else BY_HAND
+        server = ServerContestant(pool, parse_server(f"{SERVER_PREFIX}{kind}{by_hand}"))
         comparison = counts.Comparison(parse_own(f"{PREFIX}{kind}", engine), server, vocab, options.tokens)
         found = list(comparison.of(_prompts(options, partial(_reply_text, engine))))
     print(counts.markdown(found))
