@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,7 @@ from localspec.config.kinds import Number
 if TYPE_CHECKING:
     from localspec.insight.bench.compare import BenchComparison
     from localspec.insight.bench.result import BenchResult
-    from localspec.insight.bench.run import Bench, BenchPlan
-    from localspec.runtime.chat_config import ChatConfig
+    from localspec.insight.bench.run import Bench, BenchLaunch, BenchPlan
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FROM_1 = ValueParam(Number(1, whole=True))
@@ -130,7 +130,7 @@ def bench(services: Services, /, **given: Any) -> None:
     plan = plan_of(given)
     launches = _launches(given)
     if given["save_it"]:
-        check_save(launches)
+        check_save([launch.chat_config for launch in launches])
     with bench_lock():
         done = _measured(services, plan, launches)
     changes = _changes(earlier, done.result)
@@ -139,7 +139,7 @@ def bench(services: Services, /, **given: Any) -> None:
         _warn_unlike(earlier, done.result)
     _keep(done.result, given)
     if given["save_it"]:
-        remark(save(done.result, launches[0]))
+        remark(save(done.result, launches[0].chat_config))
     if done.result.cut_short == INTERRUPTED:
         raise click.exceptions.Exit(INTERRUPTED_EXIT_CODE)
     if done.errors:
@@ -147,26 +147,25 @@ def bench(services: Services, /, **given: Any) -> None:
     _refuse_losses(changes)
 
 
-def _launches(given: dict[str, Any]) -> list[ChatConfig]:
-    """The configurations of all pairs, checked with every drafter and depth. Raises as ``resolve``."""
+def _launches(given: dict[str, Any]) -> list[BenchLaunch]:
+    """Every pair with each file that it drafts with, checked with every drafter and depth. Raises as ``resolve``."""
     from localspec.config import read_config
+    from localspec.insight.bench.run import BenchLaunch
 
     names: tuple[Any, ...] = tuple(dict.fromkeys(given["pairs"]))
     if names and given["target"]:
         raise UsageError("--pair and --target name two different things to load.", "Leave one of them out.")
     if not names:
         names = (None if given["target"] else read_config().values.get("model.pair"),)
-    launches = []
-    for number, name in enumerate(names):
-        chosen = {**given, "pair": name}
-        for spec in given["specs"] or (None,):
-            for depth in given["depths"] or (None,):
-                resolve_options({**chosen, "spec": spec, "depth": depth}, LOADING, quiet=True)
-        launches.append(resolve_options(chosen, LOADING, quiet=number > 0))
-    return launches
+    launches: dict[Any, BenchLaunch] = {}
+    for name, spec, depth in product(names, given["specs"] or (None,), given["depths"] or (None,)):
+        way = {**given, "pair": name, "spec": spec, "depth": depth}
+        chat_config = resolve_options(way, LOADING, quiet=bool(launches))
+        launches.setdefault((name, chat_config.load.draft), BenchLaunch(chat_config, set())).specs.add(spec)
+    return list(launches.values())
 
 
-def _measured(services: Services, plan: BenchPlan, launches: list[ChatConfig]) -> Bench:
+def _measured(services: Services, plan: BenchPlan, launches: list[BenchLaunch]) -> Bench:
     from localspec.cli.remaining import Remaining
     from localspec.cli.streams import Status
     from localspec.insight.bench.run import Bench

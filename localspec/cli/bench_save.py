@@ -17,7 +17,7 @@ _PAIR, _SPEC, _DEPTH = "model.pair", "speculation.spec", "speculation.depth"
 
 def check_save(launches: Sequence[ChatConfig]) -> None:
     """Raise UsageError, before anything is measured, if it is not clear what to save."""
-    if len(launches) > 1:
+    if len({launch.pair_id for launch in launches}) > 1:
         raise UsageError("--save is for one pair, and several are measured.", "Leave it out, or name one pair.")
     if launches[0].pair_id is None:
         raise UsageError("--save needs a pair, and --target is a file.", "`localspec pairs add` makes a pair of it.")

@@ -6,6 +6,7 @@ import builtins
 import dataclasses
 import json
 import re
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from localspec.cli.services import Services
 from localspec.config import read_config
 from localspec.insight.bench.lock import bench_lock
 from localspec.insight.bench.own_prompts import LONGEST_CHARS, drawn_prompts
+from localspec.insight.bench.run import BenchLaunch
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.messages import Role
 from localspec.runtime.options import LoadOptions
@@ -96,6 +98,21 @@ def test_ctrl_c_prints_what_there_is(localspec: Localspec, prompts: Path, tmp_pa
     assert done.out.startswith("Cut short: stopped by Ctrl-C.")
     assert len(json.loads(kept.read_text())["pairs"][0]["samples"]) > 3
     assert world.pairs[0].closed
+
+
+def test_drafters_of_several_files_are_compared_in_one_run(localspec: Localspec, prompts: Path) -> None:
+    """Each file is loaded once, and its replies are compared with plain ones of the same time."""
+    world = VirtualWorld({"builtin-target": GOOD})
+    orders = ("--spec", "draft", "--spec", "eagle3", "--spec", "suffix", "--repeats", "2", "--temperature", "0")
+    done = bench(localspec, "--pair", "builtin", "--prompts", prompts, *orders, "--json", world=world)
+    assert done.code == 0, done.err
+    assert [pair.info.draft and pair.info.draft.stem for pair in world.pairs] == ["builtin-draft", "builtin-eagle3"]
+    (pair,) = json.loads(done.out)["pairs"]
+    counts = Counter(sample["way"] for sample in pair["samples"])
+    assert counts == {"plain": 16, "draft": 8, "eagle3": 8, "suffix": 8}
+    assert {cell["n"] for cell in pair["summary"] if cell["subject"] == "all"} == {8}
+    plain = [sample["predicted_ms"] for sample in pair["samples"] if sample["way"] == "plain"]
+    assert len(set(plain)) == 16
 
 
 def test_a_pair_that_does_not_load_is_an_error_after_the_others(localspec: Localspec, prompts: Path) -> None:
@@ -280,7 +297,7 @@ def test_what_cannot_be_saved_or_drawn_is_told_at_once(
 
 def _launched(pairs: tuple[str, ...]) -> list[Any]:
     load = LoadOptions(Path("pair.gguf"), Path("draft.gguf"))
-    return [ChatConfig(load, pair_id=pair) for pair in pairs or (None,)]
+    return [BenchLaunch(ChatConfig(load, pair_id=pair), {None}) for pair in pairs or (None,)]
 
 
 def test_prompts_are_drawn_from_the_history(localspec: Localspec) -> None:

@@ -51,6 +51,15 @@ class BenchPlan:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class BenchLaunch:
+    """One loading of a pair: with one file to draft with, and the drafters that need it."""
+
+    chat_config: ChatConfig
+    specs: set[tuple[str, ...] | None]
+    """The drafters of the conditions to measure, besides plain decoding."""
+
+
 @dataclass(slots=True)
 class Bench:
     """Carries out a plan; ``result`` is valid whenever it ends."""
@@ -66,56 +75,64 @@ class Bench:
     errors: list[LocalSpecError] = field(default_factory=list)
     """The errors of pairs that could not be measured."""
 
-    def run(self, launches: Sequence[ChatConfig]) -> None:
-        """Measure all pairs. Ctrl-C ends it early; ``result`` then has what was measured."""
+    def run(self, launches: Sequence[BenchLaunch]) -> None:
+        """Measure all pairs. Ctrl-C ends it early; ``result`` then has what was measured.
+
+        Launches of one pair have one result. Plain decoding is measured with each, so that a speed is compared with its
+        own minutes.
+        """
         self.result.settings = self.plan.settings()
         self.result.created = datetime.now().astimezone().isoformat(timespec="seconds")
         began_s = self.clock()
         try:
             with InterruptibleThread() as thread:
-                for number, chat_config in enumerate(launches):
-                    pair = PairResult(chat_config.pair_id or chat_config.title)
-                    self.result.pairs.append(pair)
+                for number, launch in enumerate(launches):
                     share = _Share(began_s, self.plan.limit_s, number, len(launches))
-                    _PairRun(self, thread, chat_config, pair, share).measure()
+                    _LaunchRun(self, thread, launch, self._result_of(launch.chat_config), share).measure()
         except KeyboardInterrupt:
             self.result.cut_short = INTERRUPTED
+
+    def _result_of(self, chat_config: ChatConfig) -> PairResult:
+        name = chat_config.pair_id or chat_config.title
+        if not self.result.pairs or self.result.pairs[-1].pair != name:
+            self.result.pairs.append(PairResult(name))
+        return self.result.pairs[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """A pair's share of the time and of the work."""
+    """A launch's share of the time and of the work."""
 
     began_s: float
-    """The time at which the first pair was begun."""
+    """The time at which the first launch was begun."""
     limit_s: float
     number: int
-    pairs_n: int
+    launches_n: int
 
     @property
     def until_s(self) -> float:
-        return self.began_s + self.limit_s * (self.number + 1) / self.pairs_n
+        return self.began_s + self.limit_s * (self.number + 1) / self.launches_n
 
     def done(self, part: float, now_s: float) -> float:
-        """The progress of the whole run when ``part`` of this pair is done: the larger one of work and of time."""
-        return min(1.0, max((self.number + part) / self.pairs_n, (now_s - self.began_s) / self.limit_s))
+        """The progress of the whole run when ``part`` of this launch is done: the larger one of work and of time."""
+        return min(1.0, max((self.number + part) / self.launches_n, (now_s - self.began_s) / self.limit_s))
 
 
 @dataclass(frozen=True, slots=True)
-class _PairRun:
-    """The measurement of one pair."""
+class _LaunchRun:
+    """The measurement of a pair with one file to draft with."""
 
     bench: Bench
     thread: InterruptibleThread
-    chat_config: ChatConfig
+    launch: BenchLaunch
     result: PairResult
     share: _Share
 
     def measure(self) -> None:
-        """Fill ``result``. Raises KeyboardInterrupt after Ctrl-C."""
-        bench, thread = self.bench, self.thread
+        """Add to ``result``. Raises KeyboardInterrupt after Ctrl-C."""
+        bench, thread, options = self.bench, self.thread, self.launch.chat_config.load
         try:
-            pair = thread.call(lambda: bench.opener(self.chat_config.load, thread.cancel, bench.loading))
+            pair = thread.call(lambda: bench.opener(options, thread.cancel, bench.loading))
         except Cancelled:
             raise KeyboardInterrupt from None
         except LocalSpecError as error:
@@ -133,9 +150,11 @@ class _PairRun:
     def _measure(self, pair: OpenPair) -> None:
         bench, plan = self.bench, self.bench.plan
         before = Snapshot.take()
-        trials = schedule(plan.prompts, plan.conditions, plan.repeats, plan.seed)
+        conditions = [each for each in plan.conditions if each.plain or each.spec in self.launch.specs]
+        first = 1 + max((sample.repetition for sample in self.result.samples), default=-1)
+        trials = schedule(plan.prompts, conditions, range(first, first + plan.repeats), plan.seed)
         setup = Setup(
-            self.chat_config.reply.sampling,
+            self.launch.chat_config.reply.sampling,
             plan.tokens,
             plan.seed,
             bench.clock,
@@ -149,8 +168,8 @@ class _PairRun:
                 share = self.share.done(done_n / len(trials), bench.clock())
                 bench.progress(f"measuring {self.result.pair}", share)
         finally:
-            self.result.facts = _facts(pair.info)
-            self.result.notes = notes(before, Snapshot.take())
+            self.result.facts = _with_draft(self.result.facts, pair.info)
+            self.result.notes += notes(before, Snapshot.take())
         if self.thread.interrupted:
             raise KeyboardInterrupt
         if done_n < len(trials):
@@ -166,6 +185,13 @@ class _PairRun:
                 self.result.samples.append(step.result)
             case LeftOut(prompt, reason):
                 self.result.left_out[prompt] = reason
+
+
+def _with_draft(facts: dict[str, Any], info: PairInfo) -> dict[str, Any]:
+    """The facts of a pair's first launch, with the drafts of all."""
+    if not facts:
+        return _facts(info)
+    return {**facts, "draft": ", ".join(filter(None, (facts["draft"], info.draft_name)))}
 
 
 def _facts(info: PairInfo) -> dict[str, Any]:

@@ -7,7 +7,7 @@ order each time.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from localspec.base.errors import UsageError
@@ -65,12 +65,14 @@ def conditions(
     return list(dict.fromkeys(listed))
 
 
-def schedule(prompts: Sequence[BenchPrompt], listed: Sequence[Condition], repeats: int, seed: int) -> list[BenchTrial]:
+def schedule(
+    prompts: Sequence[BenchPrompt], listed: Sequence[Condition], repetitions: Iterable[int], seed: int
+) -> list[BenchTrial]:
     """All trials in random order; those of one prompt and temperature stay together, in each repetition."""
     rng = random.Random(seed)
     temperatures = list(dict.fromkeys(condition.temperature for condition in listed))
     trials: list[BenchTrial] = []
-    for repetition in range(repeats):
+    for repetition in repetitions:
         blocks = [(prompt, temperature) for prompt in prompts for temperature in temperatures]
         rng.shuffle(blocks)
         for prompt, temperature in blocks:

@@ -13,7 +13,7 @@ from localspec.base.errors import PairMismatchError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Event, Finished, FinishReason, Origin, Proposal, Round, Started, Token
 from localspec.engine.tally import Tally
-from localspec.insight.bench.run import Bench, BenchPlan
+from localspec.insight.bench.run import Bench, BenchLaunch, BenchPlan
 from localspec.insight.bench.trials import conditions
 from localspec.insight.prompt_sets import BenchPrompt
 from localspec.runtime.chat_config import ChatConfig
@@ -145,7 +145,7 @@ class VirtualWorld:
         """Measure these pairs at temperature 0."""
         plan = BenchPlan(PROMPTS, conditions([None], depths, [0.0]), repeats, tokens, 0, limit_s)
         done = Bench(plan, self.open_pair, self._shares, lambda what, share: None, self.clock)
-        done.run([chat_config(name) for name in names])
+        done.run([BenchLaunch(chat_config(name), {None}) for name in names])
         return done
 
     def _shares(self, what: str, share: float) -> None:

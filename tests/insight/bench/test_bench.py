@@ -145,7 +145,7 @@ def test_every_way_of_a_prompt_comes_right_after_the_other() -> None:
     """In blocks, each repetition in an order of its own, everything once."""
     listed = conditions([None, ("suffix",)], [None, 3], [0.0, 1.0])
     assert len(listed) == 2 * (1 + 4)
-    trials = schedule(PROMPTS, listed, 3, seed=1)
+    trials = schedule(PROMPTS, listed, range(3), seed=1)
     assert Counter(trials) == dict.fromkeys(trials, 1)
     assert len(trials) == 3 * len(PROMPTS) * len(listed)
     blocks = [trials[i : i + 5] for i in range(0, len(trials), 5)]
@@ -153,7 +153,7 @@ def test_every_way_of_a_prompt_comes_right_after_the_other() -> None:
         assert len({(t.prompt.id, t.condition.temperature, t.repetition) for t in block}) == 1
     orders = {tuple(t.condition.way for t in block) for block in blocks}
     assert len(orders) > 10
-    assert schedule(PROMPTS, listed, 3, seed=1) == trials != schedule(PROMPTS, listed, 3, seed=2)
+    assert schedule(PROMPTS, listed, range(3), seed=1) == trials != schedule(PROMPTS, listed, range(3), seed=2)
 
 
 @pytest.mark.parametrize("asked", [([()], [None]), ([None], [0])])
