@@ -13,12 +13,13 @@ from localspec.gguf.header import GgufHeader
 
 DRAFT, MTP, EAGLE3, DFLASH = "draft", "mtp", "eagle3", "dflash"
 """The kinds of drafters that a file can hold; the first is a model of its own."""
+DRAFTERS = {DRAFT: "a draft model", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
+"""The same in words."""
 
 DRAFT_TOKENS = "d2t"
 """The tensor with the target's token for each output of a head that proposes a part of the vocabulary."""
 
 _BY_ARCHITECTURE = {"eagle3": EAGLE3, "dflash": DFLASH, "gemma4-assistant": MTP}
-_WORDS = {DRAFT: "a model of its own", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
 _DSPARK_TENSOR = "markov_w1.weight"
 _CONFIDENCE_TENSOR = "conf_proj.weight"
 _MTP_TENSORS = ("eh_proj", "enorm", "hnorm")
@@ -37,8 +38,8 @@ def drafter_kind(header: GgufHeader) -> str:
 
 
 def drafter_in_words(header: GgufHeader) -> str:
-    """The kind of drafter with its article: "an EAGLE-3 head", "a DSpark head", "a model of its own"."""
-    return "a DSpark head" if is_dspark(header) else _WORDS[drafter_kind(header)]
+    """The kind of drafter with its article: "an EAGLE-3 head", "a DSpark head", "a draft model"."""
+    return "a DSpark head" if is_dspark(header) else DRAFTERS[drafter_kind(header)]
 
 
 def is_dspark(header: GgufHeader) -> bool:

@@ -14,9 +14,8 @@ from typing import Any
 from localspec.base.errors import LocalSpecError, UsageError
 from localspec.config.personas import read_persona
 from localspec.config.texts import require_text
-from localspec.gguf.draft_heads import MTP
+from localspec.gguf.draft_heads import DRAFTERS, MTP
 from localspec.models.pairs import BUILTIN_ID, PairFiles, RecommendedSampling, load_catalogue
-from localspec.models.pairs.pair import DRAFTERS
 from localspec.models.projectors import find_projector
 from localspec.runtime.chat_config import ChatConfig, Outlets
 from localspec.runtime.messages import TOUR_DEPTH, ReplyOptions

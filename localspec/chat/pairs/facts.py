@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from localspec.gguf.draft_heads import DRAFT
+from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.models.pairs.description import FileDescription, PairDescription
 from localspec.models.pairs.estimate import N_CTX
 from localspec.models.pairs.expectation import MEASURED
-from localspec.models.pairs.pair import DRAFTERS
 from localspec.models.pairs.state import MISSING
 from localspec.models.pairs.suitability import GREEN
 from localspec.runtime.figures import size, speed

@@ -13,7 +13,7 @@ from localspec.chat.tokens.marking import MarkMode
 from localspec.chat.tokens.sparkline import sparkline
 from localspec.engine.events import Origin, Round
 from localspec.engine.timings import Timings
-from localspec.models.pairs.pair import DRAFTERS
+from localspec.gguf.draft_heads import DRAFTERS
 from localspec.runtime import figures
 
 GAP = "  "

@@ -24,6 +24,7 @@ from localspec.models.heads import mtp_fault
 from localspec.models.pairs.pair import ModelFile, Pair, Proof
 from localspec.models.pairs.proofs import add_proof
 from localspec.models.pairs.split_files import is_later_part, parts_of
+from localspec.models.projectors import check_projector, is_projector
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +56,19 @@ class Planner:
         here: list[Path] = []
         missing: list[RemoteFile] = []
         notes: list[str] = []
-        firsts: list[Path | RemoteFile] = []
-        for model in pair.models:
+        judged: list[Path | RemoteFile] = []
+        for model in pair.all_models:
             paths = _whole(model)
-            if paths is not None:
-                here += paths
-                firsts.append(paths[0])
-                continue
-            remotes = list(self._remotes(model, notes))
-            firsts.append(remotes[0])
+            remotes = [] if paths else list(self._remotes(model, notes))
+            here += paths or []
+            judged.append((paths or remotes)[0])
             for remote in remotes:  # some files of a split model may be here
                 layout = CacheLayout(self.context.cache, remote)
                 if layout.published:
                     here.append(layout.snapshot)
                 else:
                     missing.append(remote)
-        notes += self._warnings(firsts, pair.drafter)
+        notes += self._warnings(judged, pair.drafter)
         return PullPlan(pair.id, tuple(here), tuple(missing), tuple(dict.fromkeys(notes)))
 
     def _warnings(self, firsts: Sequence[Path | RemoteFile], drafter: str) -> list[str]:
@@ -115,12 +113,17 @@ class Planner:
 
 
 def _judged(headers: Sequence[GgufHeader], drafter: str) -> list[str]:
-    if len(headers) < 2:
+    target, *others = headers
+    drafts = [header for header in others if not is_projector(header)]
+    for projector in filter(is_projector, others):
+        check_projector(target, projector)
+    if not drafts:
         # The MTP layers of a split model lie in its last file.
-        fault = mtp_fault(headers) if drafter == MTP and headers[0].split_count == 1 else ""
-        return [f"{headers[0].source} will be used without a drafter: {fault}."] if fault else []
-    check_match(headers[0], headers[1])
-    return list(judge_match(headers[0], headers[1]).warnings)
+        fault = mtp_fault(headers[:1]) if drafter == MTP and target.split_count == 1 else ""
+        return [f"{target.source} will be used without a drafter: {fault}."] if fault else []
+    for draft in drafts:
+        check_match(target, draft)
+    return [warning for draft in drafts for warning in judge_match(target, draft).warnings]
 
 
 def fetch(plans: Sequence[PullPlan], context: DownloadContext) -> Generator[DownloadEvent, None, None]:

@@ -8,14 +8,12 @@ from pathlib import Path
 
 from localspec.base.errors import NotFoundError, UsageError
 from localspec.gguf import read_header
-from localspec.gguf.draft_heads import DFLASH, DRAFT, EAGLE3, MTP
+from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.models.heads import file_drafters
 from localspec.models.pairs.disk import is_file, is_link, may_exist
 from localspec.models.pairs.hub_cache import cached_files, checksum_of, commit_named, commit_of
 from localspec.models.pairs.split_files import parts_of
 
-DRAFTERS = {DRAFT: "a draft model", MTP: "MTP heads", EAGLE3: "an EAGLE-3 head", DFLASH: "a DFlash head"}
-"""The kinds of drafters of a pair, in words."""
 _MAIN = "main"
 """The default revision."""
 
@@ -148,7 +146,7 @@ class Pair:
     projector: ModelFile | None = None
     """The file that the target reads images through."""
     heads: Mapping[str, ModelFile] = field(default_factory=dict)
-    """Other local files to draft with, by kind, each in place of ``draft`` where it is asked for."""
+    """Other files to draft with, by kind, each in place of ``draft`` where it is asked for."""
     family: str = ""
     """The family of models that share its vocabulary: "Qwen3"."""
     memory_gb: int | None = None
@@ -168,7 +166,13 @@ class Pair:
 
     @property
     def models(self) -> tuple[ModelFile, ...]:
+        """The files that it needs."""
         return tuple(model for model in (self.target, self.draft, self.projector) if model is not None)
+
+    @property
+    def all_models(self) -> tuple[ModelFile, ...]:
+        """Those, and its other files to draft with."""
+        return (*self.models, *self.heads.values())
 
     @property
     def licence(self) -> str:

@@ -53,9 +53,10 @@ def proved(pair: Pair, proofs: Mapping[str, Proof]) -> Pair:
     """The pair with its downloaded files marked as verified."""
     target = _proved(pair.target, proofs)
     draft, projector = (model and _proved(model, proofs) for model in (pair.draft, pair.projector))
-    if (target, draft, projector) == (pair.target, pair.draft, pair.projector):
+    heads = {kind: _proved(model, proofs) for kind, model in pair.heads.items()}
+    if (target, draft, projector, heads) == (pair.target, pair.draft, pair.projector, pair.heads):
         return pair
-    return replace(pair, target=target, draft=draft, projector=projector)
+    return replace(pair, target=target, draft=draft, projector=projector, heads=heads)
 
 
 def _proved(model: ModelFile, proofs: Mapping[str, Proof]) -> ModelFile:

@@ -46,7 +46,7 @@ def plan_removal(pair_id: str) -> Removal:
         )
     table = any(own.id == pair.id for own in own_pairs())
     names, blobs, kept = list[Path](), list[Path](), list[str]()
-    for model in pair.models:
+    for model in pair.all_models:
         if user := _other_user(model, pair):
             kept.append(f"{model.file} stays: the pair {user!r} uses it.")
         elif model.repo is None:
@@ -71,7 +71,7 @@ def carry_out(removal: Removal) -> None:
     delete((*removal.names, *removal.blobs))
     for name in removal.names:
         _remove_empty(name.parent)
-    for folder in {_repo_folder(model) for model in removal.pair.models if model.repo is not None}:
+    for folder in {_repo_folder(model) for model in removal.pair.all_models if model.repo is not None}:
         if any(name.is_relative_to(folder) for name in removal.names):
             _tidy(folder)
 
@@ -89,7 +89,7 @@ def _other_user(model: ModelFile, pair: Pair) -> str | None:
     """The id of another pair that uses the file: one of the user's own, or one whose files are all here."""
     own = {each.id for each in own_pairs()}
     for other in load_catalogue().pairs:
-        if other.id == pair.id or not any(_same(model, each) for each in other.models):
+        if other.id == pair.id or not any(_same(model, each) for each in other.all_models):
             continue
         if other.id in own or state_of(other).state == HERE:
             return other.id
@@ -98,7 +98,7 @@ def _other_user(model: ModelFile, pair: Pair) -> str | None:
 
 def _unfinished(pair: Pair) -> list[str]:
     """Sentences about unfinished downloads from its repositories, whose file is not known."""
-    repos = {model.repo for model in pair.models}
+    repos = {model.repo for model in pair.all_models}
     found = dict.fromkeys(each.repo for each in find_leftovers() if each.kind == UNFINISHED and each.repo in repos)
     return [f"An unfinished download from {repo} stays; `localspec pairs prune` removes it." for repo in found]
 

@@ -17,8 +17,8 @@ from typing import NoReturn
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import ConfigError
-from localspec.gguf.draft_heads import DRAFT
-from localspec.models.pairs.pair import DRAFTERS, ModelFile, Pair, RecommendedSampling
+from localspec.gguf.draft_heads import DRAFT, DRAFTERS
+from localspec.models.pairs.pair import ModelFile, Pair, RecommendedSampling
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _REPO = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
@@ -110,9 +110,6 @@ def _drafter(fields: _Fields) -> str:
 def _heads(fields: _Fields, locate: Callable[[str], Path], shipped: bool) -> dict[str, ModelFile]:
     tables = {name: table for name in DRAFTERS if (table := fields.table(name)) is not None}
     fields.end()
-    for table in tables.values():
-        if table.text("repo") is not None:
-            table.refuse("repo", "it should be left out: a file of [pairs.heads] lies on this machine")
     return {name: _model(table, locate, shipped) for name, table in tables.items()}
 
 

@@ -10,13 +10,12 @@ import re
 import pytest
 
 from localspec.base.paths import shipped
-from localspec.gguf.draft_heads import DRAFT
+from localspec.gguf.draft_heads import DRAFT, DRAFTERS
 from localspec.gguf.tensors import TENSOR_TYPES
 from localspec.models.heads import can_run
 from localspec.models.pairs import ModelFile, Pair, load_catalogue
 from localspec.models.pairs.draft_size import SMALLEST
 from localspec.models.pairs.estimate import known_size
-from localspec.models.pairs.pair import DRAFTERS
 from localspec.models.pairs.schema import read_pairs
 
 PAIRS = [pair for pair in read_pairs(shipped("models.toml"), locate=shipped, shipped=True) if not pair.tour]

@@ -1,4 +1,4 @@
-"""A model in several files, from the Hub to a reply and away again."""
+"""A pair of more than two files, from the Hub to a reply and away again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import NotFoundError
 from localspec.engine.cancel import Cancellation
 from localspec.engine.events import Finished
 from localspec.models.pairs import load_catalogue
@@ -17,6 +18,8 @@ from localspec.runtime.options import LoadOptions
 from tests.cli.conftest import Localspec
 from tests.hub import HubServer
 from tests.models.download.support import BIG, SMALL
+from tests.models.pairs.support import write_own
+from tests.tiny_heads import TinyHead, write_head
 from tests.tiny_models import write_tiny
 
 PART_TENSORS = 10
@@ -78,3 +81,35 @@ def test_a_part_that_is_missing_is_named_and_pulled_again(localspec: Localspec, 
     assert done.code == 0, done.err
     assert "1 file" in done.err, "only what is missing"
     assert state_of(pair).state == HERE
+
+
+def test_the_heads_of_a_pair_are_checked_pulled_used_and_removed(
+    localspec: Localspec, server: HubServer, tmp_path: Path
+) -> None:
+    """The pair can be used without them; ``--spec`` says how to get the one that it names."""
+    server.add(BIG, "big.gguf", write_tiny(tmp_path / "big.gguf", "llama").read_bytes())
+    server.add(SMALL, "small.gguf", write_tiny(tmp_path / "small.gguf", "llama", n_layers=1).read_bytes())
+    head, repo = write_head(tmp_path / "head.gguf", TinyHead(target_layers=(1, 2, 9))), "Owner/Head-GGUF"
+    server.add(repo, "head.gguf", head.read_bytes())
+    tables = {"target": (BIG, "big"), "draft": (SMALL, "small"), "heads.eagle3": (repo, "head")}
+    files = "".join(
+        f'[pairs.{table}]\nrepo = "{repo}"\nfile = "{name}.gguf"\n' for table, (repo, name) in tables.items()
+    )
+    write_own(f'[[pairs]]\nid = "mine"\ntitle = "Mine"\n{files}')
+    done = localspec("pairs", "pull", "mine")
+    assert (done.code, "it reads layer 9" in done.err) == (6, True), done.err
+    server.add(repo, "head.gguf", write_head(tmp_path / "head.gguf", TinyHead()).read_bytes())
+    done = localspec("pairs", "pull", "mine")
+    assert (done.code, "3 files" in done.err) == (0, True), done.err
+    pair = load_catalogue().find("mine")
+    assert state_of(pair).state == HERE
+    draft = pair.files(("eagle3",)).draft
+    assert draft is not None
+    assert (draft.name, pair.heads["eagle3"].verified) == ("head.gguf", True)
+    draft.unlink()
+    assert state_of(pair).state == HERE
+    with pytest.raises(NotFoundError, match=r"head\.gguf is not on this machine") as missing:
+        pair.files(("eagle3",))
+    assert "pairs pull mine" in missing.value.hint
+    assert localspec("pairs", "rm", "mine", "--yes").code == 0
+    assert not list(hub_cache().rglob("*.gguf"))
