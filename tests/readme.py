@@ -57,8 +57,9 @@ def _cell(text: str) -> str:
 
 def marks() -> str:
     """The legend of the marks by origin."""
+    from localspec.base.token_legend import MEANINGS
     from localspec.engine.events import Origin
-    from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS
+    from localspec.tui.tokens.palette import GHOST_MEANING
 
     looks = {
         Origin.ACCEPTED: "blue, underlined",

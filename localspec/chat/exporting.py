@@ -11,7 +11,7 @@ from localspec.base.errors import NotFoundError, StoreError, UsageError
 from localspec.store import StoredConversation
 from localspec.store.files import write_new
 
-KINDS = {"markdown": ".md", "md": ".md", "json": ".json", "ndjson": ".ndjson"}
+KINDS = {"markdown": ".md", "md": ".md", "html": ".html", "json": ".json", "ndjson": ".ndjson"}
 """Kinds of files by the words for them, with their suffixes."""
 _MAX_NAME = 60
 

@@ -16,10 +16,10 @@ from localspec.cli.history_store import matching, meant, open_history
 if TYPE_CHECKING:
     from localspec.store import ConversationDocument
 
-FORMATS = ("markdown", "json", "ndjson")
+FORMATS = ("markdown", "html", "json", "ndjson")
 
 
-@click.command(short_help="Write conversations as Markdown, JSON or NDJSON.")
+@click.command(short_help="Write conversations as Markdown, HTML, JSON or NDJSON.")
 @click.argument("beginnings", metavar="[ID]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Export every conversation, archived ones too.")
 @matching("Export those that `history list --filter FILTER` lists.")
@@ -27,8 +27,9 @@ FORMATS = ("markdown", "json", "ndjson")
     "--format",
     "kind",
     type=click.Choice(FORMATS),
-    help="Write the branch that was open last (markdown), all there is, to be imported again (json), or one object "
-    "a line with the rounds and tokens of every reply (ndjson) (default: by the ending of FILE, else markdown).",
+    help="Write the branch that was open last, as text (markdown) or as a page with the token colours (html), all "
+    "there is, to be imported again (json), or one object a line with the rounds and tokens of every reply (ndjson) "
+    "(default: by the ending of FILE, else markdown).",
 )
 @click.option(
     "--output",
@@ -65,10 +66,13 @@ def _kind_of(output: Path | None) -> str:
 
 
 def _written(documents: Iterator[ConversationDocument], kind: str) -> Iterator[str]:
-    from localspec.store.files import to_json, to_markdown, to_ndjson
+    from localspec.store.files import to_html, to_json, to_markdown, to_ndjson
 
     if kind == "json":
         yield to_json(list(documents)) + "\n"
+        return
+    if kind == "html":
+        yield to_html(list(documents))
         return
     for number, document in enumerate(documents):
         if kind == "ndjson":

@@ -165,7 +165,7 @@ def export(state: State, argument: str) -> None:
     from localspec.store.files import write_new
 
     if not argument:
-        hint = "For example /export talk.md; .json has every version, .ndjson every token."
+        hint = "For example /export talk.md; .html has the token colours, .json every version, .ndjson every token."
         raise UsageError("/export needs the name of a file.", hint)
     path = Path(argument)
     write_new(state.chat.stored.document(), path)

@@ -101,7 +101,7 @@ def test_a_hit_leads_to_its_place(localspec: Localspec, ids: tuple[str, str]) ->
     assert localspec("history", "search").code == 2
 
 
-@pytest.mark.parametrize("kind", ["markdown", "json", "ndjson"])
+@pytest.mark.parametrize("kind", ["markdown", "html", "json", "ndjson"])
 def test_what_is_exported_is_the_same_in_a_file(
     localspec: Localspec, ids: tuple[str, str], tmp_path: Path, kind: str
 ) -> None:
@@ -166,7 +166,13 @@ def test_an_export_is_of_something(localspec: Localspec, ids: tuple[str, str]) -
 
 def test_the_ending_of_the_file_says_the_form(localspec: Localspec, ids: tuple[str, str], tmp_path: Path) -> None:
     """Unless the form is named; an ending that says nothing is refused before there is a file."""
-    for ending, kind in ((".json", "json"), (".NDJSON", "ndjson"), (".md", "markdown"), (".txt", "markdown")):
+    for ending, kind in (
+        (".json", "json"),
+        (".HTML", "html"),
+        (".NDJSON", "ndjson"),
+        (".md", "markdown"),
+        (".txt", "markdown"),
+    ):
         file = tmp_path / f"out{ending}"
         assert localspec("history", "export", "--all", "-o", file).code == 0
         assert file.read_text("utf-8") == localspec("history", "export", "--all", "--format", kind).out

@@ -12,12 +12,13 @@ from rich.style import Style
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
+from localspec.base.token_legend import MEANINGS
 from localspec.chat.tokens.marking import UNKNOWN, MarkMode, kinds_of
 from localspec.engine.drafters import DrafterDeclaration, drafter_declarations
 from localspec.engine.events import Origin
 from localspec.tui.theme import DARK, LIGHT, OWN_THEMES, theme_for
 from localspec.tui.tokens import palette as palette_module
-from localspec.tui.tokens.palette import DRAFTER_MARKS, MEANINGS, MIN_CONTRAST, contrast, palette_for
+from localspec.tui.tokens.palette import DRAFTER_MARKS, MIN_CONTRAST, contrast, palette_for
 from tests.tui.test_themes import SIXTEEN, in_256
 
 THEMES = [DARK, LIGHT, *(theme for theme in BUILTIN_THEMES.values() if not theme.ansi)]

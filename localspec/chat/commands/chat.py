@@ -369,12 +369,12 @@ EXPORT = CHAT.add(
         "export",
         "alt+e",
         "export",
-        "Write this conversation to a Markdown file; /export json has every version, /export ndjson "
+        "Write this conversation to a Markdown file; /export html has the token colours, json every version, ndjson "
         "every token, and /export FILE goes by its ending.",
         slash="export",
         argument="FILE",
-        also=("save",),
-        line=LineForm("export", "Write the conversation to a file: .md, .json or .ndjson.", "FILE", also=("save",)),
+        also=("save", "share", "html"),
+        line=LineForm("export", "Write the conversation to .md, .html, .json or .ndjson.", "FILE", also=("save",)),
     )
 )
 IMPORT = CHAT.add(

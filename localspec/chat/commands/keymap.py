@@ -69,7 +69,7 @@ KEYMAPS: Mapping[str, Mapping[str, str]] = {
         "inspector-close": "escape,q",
         "history-undo": "alt+z",
         "help-close": "escape,alt+h,q,enter",
-        "history-file": "alt+f",
+        "history-file": "alt+e",
         "history-select": "alt+s",
         "history-archive": "alt+r",
         "history-close": "escape,alt+l",

@@ -10,6 +10,7 @@ from typing import TextIO
 from localspec.base.errors import StoreError, UsageError, refused
 from localspec.base.shared_file import new_private_file
 from localspec.store.documents import ConversationDocument
+from localspec.store.files.html import to_html
 from localspec.store.files.markdown import to_markdown
 from localspec.store.files.native_json import to_json
 from localspec.store.files.ndjson import to_ndjson
@@ -18,6 +19,8 @@ _MARKDOWN = "markdown"
 _KINDS = {
     ".json": "json",
     ".ndjson": "ndjson",
+    ".html": "html",
+    ".htm": "html",
     ".md": _MARKDOWN,
     ".markdown": _MARKDOWN,
     ".txt": _MARKDOWN,
@@ -32,7 +35,8 @@ def kind_of(path: Path) -> str:
     if kind is None:
         raise UsageError(
             f"A conversation cannot be written as {path.suffix}.",
-            "Choose .md or .txt for Markdown, .json for every version, .ndjson for every token.",
+            "Choose .md or .txt for Markdown, .html for a page with the token colours, .json for every version, "
+            ".ndjson for every token.",
         )
     return kind
 
@@ -45,6 +49,8 @@ def write_new(document: ConversationDocument, path: Path) -> Path:
     match kind_of(path):
         case "json":
             text = to_json([document]) + "\n"
+        case "html":
+            text = to_html([document])
         case "ndjson":
             text = "".join(f"{line}\n" for line in to_ndjson(document))
         case _:

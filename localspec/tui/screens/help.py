@@ -12,15 +12,17 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
+from localspec.base.token_legend import MEANINGS
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import Command
 from localspec.chat.commands.keymap import Keymap
 from localspec.chat.commands.places import HELP_CLOSE, IN_HELP, PLACES
 from localspec.chat.tokens.marking import MODES
+from localspec.engine.events import Origin
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.compositor import RowModal
-from localspec.tui.tokens.palette import GHOST_MEANING, MEANINGS, Palette
+from localspec.tui.tokens.palette import GHOST_MEANING, Palette
 from localspec.tui.widgets.glossary import Glossary
 
 _KEY_CELLS = 17
@@ -77,9 +79,7 @@ class HelpScreen(RowModal[None], CommandTarget):
         self.dismiss()
 
     def _colours(self) -> list[tuple[Content, str]]:
-        rows = [
-            (Content.styled(f"{origin}", self._palette.look(origin)), meaning) for origin, meaning in MEANINGS.items()
-        ]
+        rows = [(Content.styled(f"{origin}", self._palette.look(origin)), MEANINGS[origin]) for origin in Origin]
         return [*rows, (Content.styled("rejected", Style.from_rich_style(self._palette.ghost)), GHOST_MEANING)]
 
     def _keys(self, commands: Iterable[Command]) -> list[tuple[Content, str]]:

@@ -16,6 +16,7 @@ from textual.app import App
 from textual.color import Color
 from textual.style import Style as ContentStyle
 
+from localspec.base.token_legend import ON_DARK, ON_LIGHT
 from localspec.chat.tokens.marking import HEAT_KINDS, OTHER, ROUND_KINDS, UNKNOWN, MarkMode
 from localspec.engine.drafters import drafter_declarations
 from localspec.engine.events import Origin
@@ -23,8 +24,6 @@ from localspec.engine.events import Origin
 MIN_CONTRAST = 4.5
 """WCAG's threshold for text."""
 
-_DARK = {Origin.ACCEPTED: "#56B4E9", Origin.CORRECTED: "#E8743B", Origin.BONUS: "#F0E442"}
-_LIGHT = {Origin.ACCEPTED: "#0072B2", Origin.CORRECTED: "#862000", Origin.BONUS: "#887000"}
 _ANSI_DARK = {Origin.ACCEPTED: "bright_cyan", Origin.CORRECTED: "bright_red", Origin.BONUS: "bright_yellow"}
 _ANSI_LIGHT = {Origin.ACCEPTED: "blue", Origin.CORRECTED: "red", Origin.BONUS: "magenta"}
 """The other of the sixteen colours are too bright to be read on white."""
@@ -85,14 +84,6 @@ _HEAT_CUES = (
     Style(bold=True, reverse=True),
 )
 
-MEANINGS: Mapping[Origin, str] = {
-    Origin.ACCEPTED: "guessed by the draft, and the target agreed",
-    Origin.CORRECTED: "the target's own, in place of a wrong guess",
-    Origin.BONUS: "the target's own, after guesses that were all right",
-    Origin.PLAIN: "the target's own, where nothing was guessed",
-}
-"""The words of the legend for each origin."""
-
 GHOST_MEANING = "guessed and thrown away; shown for a moment, never part of the text"
 
 
@@ -135,7 +126,7 @@ def palette_for(background: Color, *, dark: bool, ansi: bool = False, no_color: 
             return None
         return hue if ansi else readable(Color.parse(hue), background).hex
 
-    origins = (_ANSI_DARK if dark else _ANSI_LIGHT) if ansi else (_DARK if dark else _LIGHT)
+    origins = (_ANSI_DARK if dark else _ANSI_LIGHT) if ansi else (ON_DARK if dark else ON_LIGHT)
     styles = {
         origin: cue + Style(color=shown(origins.get(origin))) if cue else cue for origin, cue in _ORIGIN_CUES.items()
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
@@ -29,6 +30,17 @@ class Field(Input, inherit_bindings=False):
     def _value(self) -> Text:
         """As Textual's, which drops some control characters and so shows the cursor in the wrong place."""
         return Text(visible_line(self.value), no_wrap=True, overflow="ignore", end="")
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Leave Alt with a letter, which terminals send as Escape and the letter, to the bindings around."""
+        if event.is_printable and event.key.startswith("alt+"):
+            event.prevent_default()
+        else:
+            await super()._on_key(event)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Return True if the field takes a key as text."""
+        return not key.startswith("alt+") and super().check_consume_key(key, character)
 
     def on_mount(self) -> None:
         self._around = self.screen

@@ -10,11 +10,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from localspec.base.token_legend import MEANINGS
 from localspec.base.visible import visible_line
 from localspec.chat.tour import QUESTION
 from localspec.engine.events import Origin
 from localspec.runtime.chat_config import ChatConfig
-from localspec.tui.tokens.palette import MEANINGS, Palette
+from localspec.tui.tokens.palette import Palette
 
 TOUR_EXAMPLES = (
     QUESTION,
