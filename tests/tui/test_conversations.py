@@ -411,6 +411,31 @@ async def test_thoughts_are_folded_and_counted(store: Store) -> None:
         assert "Hm hm." in str(thought.render())
 
 
+async def test_the_files_of_a_question_are_folded(store: Store) -> None:
+    """A row names them; a key shows what the model read, as far as a screen holds it, and folds it away again."""
+    text = "A bee \u202edances.\n" + "and hums.\n" * 300
+    passage = TextFile("notes/bees.md", text, "lines 81-90, found for the question")
+    thread = store.begin()
+    thread.ask(with_files([Attachment("notes/", (passage,))], "Do they? @notes/"))
+    engine = FakeEngine()
+    async with make_app(engine, store=store).run_test(size=(100, 30)) as pilot:
+        await ready(pilot, engine)
+        await chat(pilot)._go_to(thread.id)
+        question = views(pilot)[0].prompt_row
+        assert "[notes/  1 passage of 1 file, 3.0 kB]" in str(question.render())
+        await pilot.press("alt+up", "p", "p")
+        shown = str(question.render())
+        assert "notes/bees.md  lines 81-90, found for the question\n  A bee \ufffddances." in shown
+        assert "… and more; an export has all." in shown
+        assert shown.endswith("Do they? @notes/")
+        await pilot.press("p", "p")
+        assert "dances" not in str(question.render())
+        await pilot.press("escape")
+        await say(pilot, engine, "And now?", "No.")
+        await send(pilot, "/passages")
+        assert "No file went with this question." in notice_text(pilot)
+
+
 async def test_another_conversation_is_opened_from_the_list(store: Store) -> None:
     """With its replies and their tokens; what is said then belongs to it."""
     engine = FakeEngine()

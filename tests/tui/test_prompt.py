@@ -326,6 +326,18 @@ async def test_files_are_attached_however_their_names_were_typed(app: PromptApp)
         assert [attached.path for attached in app.sent[0].attachments] == ["README.md", "src/"]
 
 
+async def test_a_folder_too_large_is_shown_as_searched(app: PromptApp) -> None:
+    """With the tokens of the passages; a pair with a larger context takes it whole."""
+    async with app.run_test() as pilot:
+        app.prompt.fit(100)
+        app.prompt.set_text("What is in @README.md and @src ?")
+        (Path("src") / "long.txt").write_text("Nobody said anything.\n" * 100)
+        await wait_until(pilot, lambda: "too large" in str(app.query_one(Attached).render()))
+        assert "the passages that fit the question go along" in str(app.query_one(Attached).render())
+        app.prompt.fit(100_000)
+        assert "too large" not in str(app.query_one(Attached).render())
+
+
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Files are read no sooner than this is called."""

@@ -243,6 +243,17 @@ THOUGHTS = CHAT.add(
         in_turn=True,
     )
 )
+PASSAGES = CHAT.add(
+    Command(
+        "passages",
+        "p",
+        "files and passages",
+        "Show the files and passages that the model read with the chosen question, or fold them away.",
+        slash="passages",
+        also=("sources", "attachments"),
+        in_turn=True,
+    )
+)
 DELETE = CHAT.add(
     Command(
         "delete",

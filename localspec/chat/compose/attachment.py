@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from localspec.base.errors import CapacityError
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
+from localspec.chat.papers.passages import FOUND, found_for, index_of
 from localspec.store.file_blocks import TextFile, split_files
 
+BYTES_A_TOKEN = 3
+"""About what prose and code have at least: a text with more bytes than that a token of context is searched."""
+PASSAGES_SHARE = 4
+"""Passages may fill a fourth of the context ..."""
+MAX_PASSAGES_TOKENS = 2000
+"""... and take no longer to read than so many tokens."""
 MAX_CHIPS = 5
 """Of so many attachments the names are shown where a message is shown in brief."""
 
@@ -23,6 +30,8 @@ class Attachment:
     files: tuple[TextFile, ...]
     skipped_n: int = 0
     """Files of a folder that hold no text."""
+    n_ctx: int | None = field(default=None, compare=False)
+    """The tokens of context that it goes into, where that is known."""
 
     @property
     def block(self) -> str:
@@ -34,20 +43,72 @@ class Attachment:
         return sum(size_bytes(file.text) for file in self.files)
 
     @property
+    def passages_n(self) -> int:
+        """The number of passages that it is made of; 0 if it is whole."""
+        return sum(file.note.endswith(FOUND) for file in self.files)
+
+    @property
     def chip(self) -> str:
         """Path and size, in a few words."""
-        n = len(self.files)
-        what = f"{n} file{'s' if n != 1 else ''}" if self.path.endswith("/") else self.files[0].note
+        names_n = len({file.name for file in self.files})
+        what = _number(names_n, "file") if self.path.endswith("/") else self.files[0].note
+        if self.passages_n:
+            what = f"{_number(self.passages_n, 'passage')}{f' of {what}' if self.path.endswith('/') else ''}"
         return _chip(self.path, what, self.size_bytes)
+
+
+def _number(n: int, word: str) -> str:
+    return f"{n} {word}{'s' if n != 1 else ''}"
 
 
 def _chip(path: str, what: str, size: int) -> str:
     return f"{path}  {what}{', ' if what else ''}{kilobytes(size)}"
 
 
-def with_files(attachments: Iterable[Attachment], text: str) -> str:
+def searched(attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
+    """The attachments that are too large for the context, of which only passages go along.
+
+    Those that are too large alone; if the rest are together, all.
+    """
+    n_ctx = min((attachment.n_ctx for attachment in attachments if attachment.n_ctx), default=None)
+    if n_ctx is None:
+        return ()
+    room_bytes = n_ctx * BYTES_A_TOKEN
+    large = tuple(attachment for attachment in attachments if attachment.size_bytes > room_bytes)
+    rest_bytes = sum(attachment.size_bytes for attachment in attachments if attachment not in large)
+    return large if rest_bytes <= room_bytes else tuple(attachments)
+
+
+def as_read(attachments: Sequence[Attachment], question: str) -> tuple[Attachment, ...]:
+    """The attachments as the model reads them: of those that are searched, the passages found for the question."""
+    large = searched(attachments)
+    if not large:
+        return tuple(attachments)
+    n_ctx = min(attachment.n_ctx for attachment in large if attachment.n_ctx)
+    room_chars = min(n_ctx // PASSAGES_SHARE, MAX_PASSAGES_TOKENS) * BYTES_A_TOKEN
+    own = "".join(_between_mentions(question))
+    passages = found_for(own, tuple(index_of(attachment.files) for attachment in large), room_chars)
+    parted = []
+    for attachment in attachments:
+        if attachment in large:
+            names = {file.name for file in attachment.files}
+            attachment = replace(attachment, files=tuple(file for file in passages if file.name in names))
+            passages = tuple(file for file in passages if file.name not in names)
+        parted.append(attachment)
+    return tuple(attachment for attachment in parted if attachment.files)
+
+
+def _between_mentions(text: str) -> Iterator[str]:
+    at = 0
+    for mention in mentions(text):
+        yield text[at : mention.start]
+        at = mention.end
+    yield text[at:]
+
+
+def with_files(attachments: Sequence[Attachment], text: str) -> str:
     """The message that the model reads."""
-    return "".join(f"{attachment.block}\n" for attachment in attachments) + text
+    return "".join(f"{attachment.block}\n" for attachment in as_read(attachments, text)) + text
 
 
 def without_files(content: str) -> tuple[list[str], str]:
@@ -80,6 +141,15 @@ def _lying_at(path: str, files: Sequence[TextFile]) -> Attachment:
 def as_folder(path: str) -> str:
     """The path of an attached folder, with one slash at its end."""
     return path.rstrip("/") + "/"
+
+
+def in_full(content: str, max_lines: int = 200, max_chars: int = 20_000) -> str:
+    """The files and passages of a message for the eye, each under its name; empty if there are none."""
+    named = (f"{file.name}  {file.note}".rstrip() + f"\n{file.text}" for file in split_files(content)[0])
+    text = "\n".join(named)
+    rows = text[:max_chars].rstrip().split("\n")
+    cut = len(rows) > max_lines or len(text) > max_chars
+    return "\n".join([*rows[:max_lines], *(["… and more; an export has all."] if cut else [])])
 
 
 def brief(content: str, max_lines: int = 12, max_chars: int = 2000) -> str:

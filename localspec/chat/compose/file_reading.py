@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
-from localspec.chat.compose.attachment import Attachment, as_folder
+from localspec.chat.compose.attachment import Attachment, as_folder, searched
 from localspec.chat.compose.cleaning import cleaned
 from localspec.chat.compose.file_tree import list_files
 from localspec.chat.compose.sizes import kilobytes, size_bytes
 from localspec.chat.papers.kinds import kind_of
+from localspec.chat.papers.passages import index_of
 from localspec.chat.papers.reading import read_paper
 from localspec.store.file_blocks import TextFile
 
-MAX_BYTES = 4_000_000
-"""The most text taken in at once, whatever the context: about a million tokens."""
-MOST_BYTES_A_TOKEN = 8
-"""On average over a whole file; a file with more than that a token of context cannot fit."""
+MAX_BYTES = 16_000_000
+"""The most text taken in at once; of what is too large for the context, passages go along."""
 MAX_FOLDER_FILES = 500
+INDEXED_BYTES = 50_000
+"""From this size on the passages are made here, and not first when they are needed: that takes longer than a frame."""
 
 _PROBE_BYTES = 8192
 
@@ -32,80 +33,79 @@ def read_attachment(
 ) -> Attachment:
     """The text of a file, a paper or the files of a folder, called ``name``.
 
-    ``n_ctx`` is the context it has to fit into, where that is known. Once ``cancelled`` is true, nobody waits for it.
+    ``n_ctx`` is the context it goes into, where that is known. Once ``cancelled`` is true, nobody waits for it.
     Raises NotFoundError, InputError if it is not text or cannot be read, CapacityError if it is too large.
     """
-    limit_bytes = min(MAX_BYTES, n_ctx * MOST_BYTES_A_TOKEN) if n_ctx else MAX_BYTES
-    reading = _Reading(n_ctx, limit_bytes, cancelled)
+    attachment = _read(path, name, cancelled)
+    if attachment.size_bytes > INDEXED_BYTES and (n_ctx is None or searched((replace(attachment, n_ctx=n_ctx),))):
+        index_of(attachment.files)
+    return replace(attachment, n_ctx=n_ctx)
+
+
+def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            return reading.folder(path, as_folder(name))
+            return _folder(path, as_folder(name), cancelled)
         if not stat.S_ISREG(mode):
             raise InputError(f"{name} is not a file of text.", "Attach a regular file or a folder.")
-        return Attachment(name, (reading.file(path, name, limit_bytes),))
+        return Attachment(name, (_file(path, name, MAX_BYTES, cancelled),))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {name}.", "Type @ and a part of its name to search.") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{name} cannot be read ({_reason(error)}).", "Check its permissions.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The reading of one attachment, and its limits."""
+def _file(path: Path, name: str, most_bytes: int, cancelled: Callable[[], bool]) -> TextFile:
+    kind = kind_of(path, read_beginning(path, _PROBE_BYTES))
+    if kind is None:
+        return TextFile(name, cleaned(_plain(path, name, most_bytes))[0])
+    paper = read_paper(path, name, kind, most_bytes, cancelled=cancelled)
+    return TextFile(name, cleaned(paper.text)[0], paper.taken)
 
-    n_ctx: int | None
-    limit_bytes: int
-    cancelled: Callable[[], bool]
 
-    def file(self, path: Path, name: str, limit_bytes: int) -> TextFile:
-        kind = kind_of(path, read_beginning(path, _PROBE_BYTES))
-        if kind is None:
-            return TextFile(name, cleaned(self._plain(path, name, limit_bytes))[0])
-        paper = read_paper(path, name, kind, limit_bytes, cancelled=self.cancelled)
-        return TextFile(name, cleaned(paper.text)[0], paper.taken)
+def _plain(path: Path, name: str, most_bytes: int) -> str:
+    data = read_beginning(path, most_bytes + 1)
+    if b"\0" in data[:_PROBE_BYTES]:
+        raise InputError(f"{name} is not text, so the model could not read it.", "Attach a file of plain text.")
+    if len(data) > most_bytes:
+        raise _too_large(name)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{name} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
+    if not text.strip():
+        raise InputError(f"{name} is empty.", "There is nothing in it to attach.")
+    return text
 
-    def _plain(self, path: Path, name: str, limit_bytes: int) -> str:
-        data = read_beginning(path, limit_bytes + 1)
-        if b"\0" in data[:_PROBE_BYTES]:
-            raise InputError(f"{name} is not text, so the model could not read it.", "Attach a file of plain text.")
-        if len(data) > limit_bytes:
-            raise self._too_large(name)
+
+def _folder(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
+    next(os.scandir(path), None)  # says why, if it cannot be read
+    listing = list_files(path, cancelled=cancelled)
+    names = [found for found in listing.paths if not found.endswith("/")]
+    if not listing.complete or len(names) > MAX_FOLDER_FILES:
+        raise CapacityError(f"{name} holds more than {MAX_FOLDER_FILES} files.", "Attach one of its folders instead.")
+    files, left_bytes = [], MAX_BYTES
+    for found in sorted(names):
+        if cancelled():
+            break
         try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{name} is not UTF-8 text.", "Convert it first, for example with iconv.") from None
-        if not text.strip():
-            raise InputError(f"{name} is empty.", "There is nothing in it to attach.")
-        return text
+            file = _file(path / found, f"{name}{found}", left_bytes, cancelled)
+        except CapacityError:
+            raise _too_large(name) from None
+        except (LocalSpecError, OSError):
+            continue
+        left_bytes -= size_bytes(file.text)
+        files.append(file)
+    if not files:
+        raise InputError(f"{name} holds no text files.", "Hidden files and build folders are passed over.")
+    return Attachment(name, tuple(files), len(names) - len(files))
 
-    def folder(self, path: Path, name: str) -> Attachment:
-        next(os.scandir(path), None)  # says why, if it cannot be read
-        listing = list_files(path)
-        names = [found for found in listing.paths if not found.endswith("/")]
-        if not listing.complete or len(names) > MAX_FOLDER_FILES:
-            raise CapacityError(
-                f"{name} holds more than {MAX_FOLDER_FILES} files.", "Attach one of its folders instead."
-            )
-        files, left_bytes = [], self.limit_bytes
-        for found in sorted(names):
-            try:
-                file = self.file(path / found, f"{name}{found}", left_bytes)
-            except CapacityError:
-                raise self._too_large(name) from None
-            except (LocalSpecError, OSError):
-                continue
-            left_bytes -= size_bytes(file.text)
-            files.append(file)
-        if not files:
-            raise InputError(f"{name} holds no text files.", "Hidden files and build folders are passed over.")
-        return Attachment(name, tuple(files), len(names) - len(files))
 
-    def _too_large(self, name: str) -> CapacityError:
-        hint = "Attach a part of it."
-        if self.n_ctx is None or self.limit_bytes >= MAX_BYTES:
-            return CapacityError(f"{name} is larger than {kilobytes(MAX_BYTES)}, more than can be attached.", hint)
-        return CapacityError(f"{name} is larger than the context of {self.n_ctx:,} tokens.", hint)
+def _too_large(name: str) -> CapacityError:
+    return CapacityError(
+        f"{name} is larger than {kilobytes(MAX_BYTES)}, more than can be attached.", "Attach a part of it."
+    )
 
 
 def _reason(error: Exception) -> str:

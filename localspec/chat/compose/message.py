@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from localspec.chat.compose.attachment import Attachment, as_folder, attached_in, with_files
+from localspec.chat.compose.attachment import Attachment, as_folder, as_read, attached_in, with_files
 from localspec.chat.compose.mentions import Mention, mentions, readings
 from localspec.chat.compose.sizes import kilobytes, line_n, lines, size_bytes
 
@@ -41,6 +41,11 @@ class WrittenMessage:
         return _MARK.sub(lambda mark: self.pasted.get(mark[0], mark[0]), self.text)
 
     @property
+    def as_read(self) -> tuple[Attachment, ...]:
+        """The attachments as the model reads them, in part where they are too large."""
+        return as_read(self.attachments, self.unfolded)
+
+    @property
     def content(self) -> str:
         """The message as the model reads it; see ``attachment`` for its form."""
         return with_files(self.attachments, self.unfolded.strip())
@@ -48,7 +53,7 @@ class WrittenMessage:
     @property
     def shown(self) -> str:
         """The message as a transcript shows it: marks, and a chip for each attachment."""
-        return "\n".join([*(f"[{attachment.chip}]" for attachment in self.attachments), self.text.strip()])
+        return "\n".join([*(f"[{attachment.chip}]" for attachment in self.as_read), self.text.strip()])
 
     @property
     def blank(self) -> bool:
@@ -83,6 +88,7 @@ class Enclosures:
     def __init__(self) -> None:
         self._pasted: dict[str, str] = {}
         self._attached: dict[str, Attachment] = {}
+        self._n_ctx: int | None = None
 
     def take_over(self, written: WrittenMessage) -> None:
         """Add the pastes and attachments of an earlier message."""
@@ -107,7 +113,12 @@ class Enclosures:
 
     def attach(self, attachment: Attachment) -> None:
         """Its mention stands for it from now on."""
-        self._attached[attachment.path] = attachment
+        self._attached[attachment.path] = replace(attachment, n_ctx=self._n_ctx or attachment.n_ctx)
+
+    def fit(self, n_ctx: int | None) -> None:
+        """Set the context of another pair, or of none."""
+        self._n_ctx = n_ctx
+        self._attached = {path: replace(attached, n_ctx=n_ctx) for path, attached in self._attached.items()}
 
     def detach(self, path: str) -> None:
         """The mention is text again."""
@@ -122,12 +133,13 @@ class Enclosures:
         return tuple(dict.fromkeys(attachment for attachment in found if attachment))
 
     def unknown(self, text: str) -> list[str]:
-        """The paths that ``text`` mentions, followed by white space, for which nothing is attached."""
-        return [
-            mention.path
-            for mention in mentions(text)
-            if mention.end < len(text) and self._attached_for(mention) is None
-        ]
+        """The paths that ``text`` mentions, followed by white space, for which nothing whole is attached.
+
+        Passages were found for another question, from whose message they come.
+        """
+        followed = (mention for mention in mentions(text) if mention.end < len(text))
+        attached = ((mention.path, self._attached_for(mention)) for mention in followed)
+        return [path for path, attachment in attached if attachment is None or attachment.passages_n]
 
     def written(self, text: str) -> WrittenMessage:
         """The message that ``text`` is."""

@@ -56,7 +56,7 @@ class Weighing:
         return self._counter.count(attachment.block)
 
     def too_large(self, attachments: Iterable[Attachment]) -> Iterator[tuple[Attachment, CapacityError]]:
-        """The attachments that do not fit into the context, each with its error."""
+        """The attachments that are read whole and do not fit into the context, each with its error."""
         for attachment in attachments:
             count = self.of(attachment)
             if count.exact and self.n_ctx and count.n > self.n_ctx:
@@ -71,5 +71,5 @@ def _parts(written: WrittenMessage) -> tuple[str, ...]:
             own.append(written.text[at : mark.start()])
             at = mark.end()
     typed = "".join([*own, written.text[at:]]).strip()
-    parts: Sequence[str] = (typed, *written.pasted.values(), *(attached.block for attached in written.attachments))
+    parts: Sequence[str] = (typed, *written.pasted.values(), *(attached.block for attached in written.as_read))
     return tuple(part for part in parts if part)

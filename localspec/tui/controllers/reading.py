@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.widget import Widget
 
 from localspec.base.errors import LocalSpecError
-from localspec.chat.commands.chat import CODE, COPY, EXPORT, FAST, LINKS, RENAME, THOUGHTS
+from localspec.chat.commands.chat import CODE, COPY, EXPORT, FAST, LINKS, PASSAGES, RENAME, THOUGHTS
 from localspec.chat.exporting import export
 from localspec.chat.session import ChatSession
 from localspec.chat.text.fences import code_blocks
@@ -19,6 +19,7 @@ from localspec.chat.turn import Turn
 from localspec.tui.controllers.turns import NOTHING_SAID, TurnController
 from localspec.tui.conversation.summary_view import SummaryView
 from localspec.tui.conversation.turn_notes import copied_note
+from localspec.tui.conversation.turn_view import TurnView
 from localspec.tui.keys.handling import handles
 from localspec.tui.screens.links import LinksScreen
 from localspec.tui.terminal.clipboard import copy
@@ -167,6 +168,14 @@ class ReadingController:
             view.unfold()
         elif view is None or not view.reply.unfold():
             self._say("Nothing was thought aloud before this answer.")
+
+    @handles(PASSAGES)
+    def unfold_files(self) -> None:
+        """Show the files and passages that went with the question, or fold them away."""
+        turn = self._turns.chosen
+        view = self._turns.transcript.pages.view(turn) if turn else None
+        if not isinstance(view, TurnView) or not view.unfold_files():
+            self._say("No file went with this question.")
 
 
 def _nothing_to_copy(turn: Turn | None) -> str:

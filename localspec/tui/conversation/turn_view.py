@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from localspec.base.errors import LocalSpecError
 from localspec.base.visible import visible_line
+from localspec.chat.compose.attachment import in_full
 from localspec.chat.tokens.marking import ReplyFormat
 from localspec.chat.turn import Turn
 from localspec.tui.conversation.note import Note
@@ -45,6 +46,8 @@ class TurnView(Vertical, SingleLayoutPane):
         self.own_format: ReplyFormat | None = None
         """The format of this turn, if it has one of its own."""
         self._version = ""
+        self._files = ""
+        """The files and passages of the message while they are shown."""
         self._question = Static(self._asked(), classes="prompt")
         self._note = Note()
         self._error = Static("", classes="error")
@@ -70,6 +73,12 @@ class TurnView(Vertical, SingleLayoutPane):
         self.set_class(chosen, "-selected")
         self.draw_question()
 
+    def unfold_files(self) -> bool:
+        """Show the files and passages that went with the message, or fold them away; False if there are none."""
+        shown, self._files = self._files, "" if self._files else in_full(self.turn.prompt)
+        self.draw_question()
+        return bool(shown or self._files)
+
     def draw_question(self, version: str | None = None) -> None:
         """Draw the message, with its version (as 2/3) if there are others."""
         self._version = self._version if version is None else version
@@ -93,4 +102,5 @@ class TurnView(Vertical, SingleLayoutPane):
             lines = [*lines[: PROMPT_ROWS - 1], f"… and {len(lines) - PROMPT_ROWS + 1} lines more"]
         aside = "   queued" if self.has_class("-queued") else f"   {self._version}" if self._version else ""
         mark = "▶ " if self.has_class("-selected") else "› "
-        return Content.assemble((mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))
+        files = ("  " + self._files.replace("\n", "\n  ") + "\n\n", "$quiet not bold") if self._files else ""
+        return Content.assemble(files, (mark, "$accent"), "\n  ".join(lines), (aside, "$quiet not bold"))

@@ -15,7 +15,7 @@ _MAX_ROWS = 4
 
 
 class Attached(Static):
-    """Path, size and tokens; not there while nothing is attached."""
+    """Path, size and tokens of each; not there while nothing is attached."""
 
     DEFAULT_CSS = """
     Attached { height: auto; color: $quiet; display: none; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -25,9 +25,13 @@ class Attached(Static):
         super().__init__("")
         self._shown: list[tuple[str, str]] = []
 
-    def show(self, attachments: Sequence[tuple[Attachment, TokenCount]]) -> None:
-        """Show these attachments."""
-        rows = [(visible_line(attachment.chip), _amounts(attachment, count)) for attachment, count in attachments]
+    def show(self, attachments: Sequence[Attachment], as_read: Sequence[tuple[Attachment, TokenCount]]) -> None:
+        """Show these attachments, with the tokens of each as the model will read it."""
+        read = {attachment.path: (attachment, count) for attachment, count in as_read}
+        rows = [
+            (visible_line(attachment.chip), _amounts(attachment, *read.get(attachment.path, (None, None))))
+            for attachment in attachments
+        ]
         if rows == self._shown:
             return
         self._shown = rows
@@ -37,6 +41,7 @@ class Attached(Static):
         self.display = bool(rows)
 
 
-def _amounts(attachment: Attachment, count: TokenCount) -> str:
+def _amounts(attachment: Attachment, read: Attachment | None, count: TokenCount | None) -> str:
     skipped = f", {attachment.skipped_n} without text left out" if attachment.skipped_n else ""
-    return f", {count}{skipped}"
+    passages = ", too large: the passages that fit the question go along" if read is None or read != attachment else ""
+    return f"{skipped}{passages}{f', {count}' if count is not None else ''}"

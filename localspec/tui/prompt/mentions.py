@@ -64,6 +64,10 @@ class Mentions:
             self._held = None
             self._prompt.say(NOT_SENT)
 
+    def leave(self) -> None:
+        """Give up files that are being read."""
+        self._attaching.clear()
+
     def _begin(self, paths: list[str], *, meant: bool = False) -> None:
         if paths:
             self._prompt.area.run_worker(self._read(paths, self._attaching.message_n, meant=meant))

@@ -120,6 +120,7 @@ class Prompt(Vertical):
         self._offers.list.redraw()
 
     def on_unmount(self) -> None:
+        self._mentions.leave()
         self.save()
 
     # What is written
@@ -226,6 +227,7 @@ class Prompt(Vertical):
     def fit(self, n_ctx: int | None) -> None:
         """A pair with this context is loaded; None if there is none any more."""
         self._weighing.fit(n_ctx)
+        self.enclosures.fit(n_ctx)
         self.weigh()
 
     def weigh(self) -> None:
@@ -237,14 +239,14 @@ class Prompt(Vertical):
     def counted(self, n: int | None) -> None:
         """The engine's answer to ``ask``."""
         self._weighing.counted(n)
-        for attachment, error in self._weighing.too_large(self.written.attachments):
+        for attachment, error in self._weighing.too_large(self.written.as_read):
             self._mentions.take_off(attachment)
             self.complain(str(error))
         self._show_weight()
 
     def _show_weight(self) -> None:
         written = self.written
-        self._attached.show([(attachment, self._weighing.of(attachment)) for attachment in written.attachments])
+        self._attached.show(written.attachments, [(read, self._weighing.of(read)) for read in written.as_read])
         total = None if written.blank or is_command(written.text) else self._weighing.total
         self.post_message(self.Weighed(total))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from localspec.base.errors import CapacityError, InputError, LocalSpecError, NotFoundError
+from localspec.chat.compose import file_reading
 from localspec.chat.compose.file_reading import MAX_FOLDER_FILES, read_attachment
 from localspec.chat.compose.file_tree import list_files, list_folder
 
@@ -146,21 +147,22 @@ def make_heavy_folder(path: Path) -> None:
         (make_latin_1, InputError, "is not UTF-8 text"),
         (make_empty, InputError, "is empty"),
         (make_pipe, InputError, "is not a file of text"),
-        (make_huge, CapacityError, "is larger than the context of 1,000 tokens"),
+        (make_huge, CapacityError, "is larger than 6.0 kB, more than can be attached"),
         (make_hollow_folder, InputError, "holds no text files"),
         (make_full_folder, CapacityError, f"holds more than {MAX_FOLDER_FILES} files"),
-        (make_heavy_folder, CapacityError, "is larger than the context of 1,000 tokens"),
+        (make_heavy_folder, CapacityError, "is larger than 6.0 kB, more than can be attached"),
         (lambda path: None, NotFoundError, "There is no file thing"),
     ],
 )
 def test_what_cannot_be_attached_is_refused_with_a_sentence(
-    make: object, kind: type[LocalSpecError], words: str, tmp_path: Path
+    make: object, kind: type[LocalSpecError], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Naming the file, before anything is sent, and with what to do."""
+    monkeypatch.setattr(file_reading, "MAX_BYTES", 6000)
     assert callable(make)
     make(tmp_path / "thing")
     with pytest.raises(kind, match=words) as caught:
-        read_attachment(tmp_path / "thing", "thing", n_ctx=1000)
+        read_attachment(tmp_path / "thing", "thing")
     assert caught.value.message.startswith(("thing", "There is no file thing"))
     assert caught.value.hint
 
