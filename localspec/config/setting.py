@@ -44,6 +44,8 @@ class Setting:
     """True if the command line has it too."""
     spellings: tuple[str, ...] = ()
     """The names of its option, unless that is its key with dashes."""
+    also: tuple[str, ...] = ()
+    """Other words for it, which the searches of settings and of commands understand too."""
 
     @property
     def name(self) -> str:

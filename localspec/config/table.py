@@ -80,16 +80,18 @@ _LAST_N = Number(1, LONGEST_WINDOW, whole=True, unit="tokens")
 _TEXT_OR_FILE = TextOrFile()
 
 
-def _model(key: str, kind: ValueKind, about: str, default: str) -> Setting:
-    return Setting("model", key, kind, about, default, Applies.RELOAD)
+def _model(key: str, kind: ValueKind, about: str, default: str, *also: str) -> Setting:
+    return Setting("model", key, kind, about, default, Applies.RELOAD, also=also)
 
 
-def _screen(key: str, kind: ValueKind, about: str, default: str) -> Setting:
-    return Setting("screen", key, kind, about, default, Applies.NOW, option=False)
+def _screen(key: str, kind: ValueKind, about: str, default: str, *also: str) -> Setting:
+    return Setting("screen", key, kind, about, default, Applies.NOW, option=False, also=also)
 
 
-def _sampling(key: str, kind: ValueKind, about: str, default: str = "", *spellings: str) -> Setting:
-    return Setting("sampling", key, kind, about, default, spellings=spellings)
+def _sampling(
+    key: str, kind: ValueKind, about: str, default: str = "", *spellings: str, also: tuple[str, ...] = ()
+) -> Setting:
+    return Setting("sampling", key, kind, about, default, spellings=spellings, also=also)
 
 
 def _stats(key: str, kind: ValueKind, about: str, default: str) -> Setting:
@@ -101,16 +103,26 @@ def _audit(key: str, kind: ValueKind, about: str, default: str) -> Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    _model("pair", Text("the id of a pair", r"\S+", "ID"), "Use this pair", "builtin"),
+    _model("pair", Text("the id of a pair", r"\S+", "ID"), "Use this pair", "builtin", "default model"),
     _model(
         "ctx",
         _TOKENS_FROM_1,
         "Hold this many tokens of context",
         f"what the model was trained for, at most {DEFAULT_N_CTX}",
+        *("context length", "window", "memory", "n_ctx"),
     ),
-    _model("threads", _THREADS, "Compute with this many CPU threads", "measured, up to one for each physical core"),
+    _model(
+        "threads", _THREADS, "Compute with this many CPU threads", "measured, up to one for each physical core", "cores"
+    ),
     _model("draft_threads", _THREADS, "Compute the draft with this many CPU threads", "as --threads"),
-    _model("gpu_layers", _LAYERS, "Put this many layers on the GPU", "auto, all of them where there is a GPU"),
+    _model(
+        "gpu_layers",
+        _LAYERS,
+        "Put this many layers on the GPU",
+        "auto, all of them where there is a GPU",
+        "offload",
+        "ngl",
+    ),
     _model(
         "draft_gpu_layers",
         _LAYERS,
@@ -120,7 +132,7 @@ SETTINGS: tuple[Setting, ...] = (
     _model("device", _DEVICES, "Put layers on these devices, by name, or on none", "every GPU there is"),
     _model("draft_device", _DEVICES, "Put layers of the draft on these devices, or on none", "as --device"),
     _model("require_gpu", Flag(), "Fail if the target would be computed without a GPU", "no"),
-    _model("cache_type_k", _CACHE_TYPE, "Keep the keys of the context as this type", "f16"),
+    _model("cache_type_k", _CACHE_TYPE, "Keep the keys of the context as this type", "f16", "kv cache", "memory"),
     _model(
         "cache_type_v",
         _CACHE_TYPE,
@@ -140,13 +152,21 @@ SETTINGS: tuple[Setting, ...] = (
         "map, unless a device is better without",
     ),
     _model("mlock", Flag(), "Keep the models in memory: the system may not swap them out", "no"),
-    Setting("speculation", "spec", Names("localspec.engine.drafters"), "Use these drafters, or none with off", "auto"),
+    Setting(
+        "speculation",
+        "spec",
+        Names("localspec.engine.drafters"),
+        "Use these drafters, or none with off",
+        "auto",
+        also=("speculative decoding", "draft model", "guesses"),
+    ),
     Setting(
         "speculation",
         "depth",
         Number(0, MAX_DEPTH, whole=True, words=(AUTO,), unit="tokens"),
         f"Propose this many tokens in a round, 0 to {MAX_DEPTH}",
         "auto, as many as pay; 3 in the guided tour",
+        also=("draft length", "guesses"),
     ),
     Setting(
         "speculation",
@@ -176,6 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
         _FROM_0,
         "Choose more freely the higher this is, and always the most likely token at 0",
         "the pair's own, else 0.8",
+        also=("creativity", "randomness", "deterministic"),
     ),
     _sampling("top_k", _TOKENS_FROM_0, "Choose among the N most likely tokens, all at 0", "the pair's own, else 40"),
     _sampling(
@@ -258,7 +279,9 @@ SETTINGS: tuple[Setting, ...] = (
         "Add this to the score of a token, or rule it out with ban",
     ),
     _sampling("grammar", _TEXT_OR_FILE, "Hold the reply to this GBNF grammar", "none"),
-    _sampling("json_schema", _TEXT_OR_FILE, "Hold the reply to this JSON Schema", "none"),
+    _sampling(
+        "json_schema", _TEXT_OR_FILE, "Hold the reply to this JSON Schema", "none", also=("structured output", "format")
+    ),
     _sampling(
         "grammar_triggers",
         Texts("regular expressions", noun="PATTERN"),
@@ -266,13 +289,21 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "--grammar-trigger",
     ),
-    Setting("reply", "system", Text(), "Put this system prompt before the conversation", "none"),
+    Setting(
+        "reply",
+        "system",
+        Text(),
+        "Put this system prompt before the conversation",
+        "none",
+        also=("instructions", "role", "behaviour"),
+    ),
     Setting(
         "reply",
         "persona",
         _PERSONA,
         "Speak as this persona, a system prompt of your own in a text file in the personas folder of the configuration",
         "none",
+        also=("character", "assistant", "role"),
     ),
     Setting(
         "reply",
@@ -280,6 +311,7 @@ SETTINGS: tuple[Setting, ...] = (
         _TOKENS_FROM_1,
         "End the reply after this many tokens",
         "when the model is done or the context is full",
+        also=("reply length", "limit"),
     ),
     Setting("reply", "stop", Texts(), "End the reply before this text", ""),
     Setting(
@@ -294,12 +326,14 @@ SETTINGS: tuple[Setting, ...] = (
         Choice((AUTO, "dark", "light", "high-contrast", "terminal")),
         "Use these colours; terminal takes the terminal's own sixteen, and so suits whatever it looks like",
         "auto, dark or light as far as the terminal tells",
+        *("colours", "colors", "appearance", "dark mode"),
     ),
     _screen(
         "truth",
         Choice(("off", "subtle", "origin", "drafter", "heat", "rounds")),
         "Mark tokens in this way: by underline and bold alone, by origin, drafter, probability, round, or not",
         "origin",
+        *("highlight", "token colours"),
     ),
     _screen(
         "ghosts",
@@ -312,6 +346,7 @@ SETTINGS: tuple[Setting, ...] = (
         Number(1, 1000, words=(AUTO, "full"), unit="tokens a second"),
         "Show text no faster than this many tokens a second; full is as fast as the engine makes it",
         "auto, a reading pace in the guided tour and else full",
+        *("speed", "typing"),
     ),
     _screen("reduced_motion", Flag(), "Move and blink nothing on the screen, and show no ghosts", "no"),
     _screen(
@@ -325,6 +360,7 @@ SETTINGS: tuple[Setting, ...] = (
         Choice(("default", "vim", "web")),
         "Begin from this set of keys, over which the section keys of the file puts your own",
         "default; web in a browser",
+        *("keys", "shortcuts", "vim", "bindings"),
     ),
     _stats(
         "record_figures",

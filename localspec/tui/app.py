@@ -297,8 +297,10 @@ class ChatApp(App[None], CommandTarget, inherit_bindings=False):
     # Settings
 
     @handles(commands.SETTINGS)
-    def show_settings(self) -> None:
-        self.push_screen(SettingsScreen(self._settings.open(), self._change_settings, self._load_again))
+    def show_settings(self, words: str = "") -> None:
+        browser = self._settings.open()
+        browser.text = words
+        self.push_screen(SettingsScreen(browser, self._change_settings, self._load_again))
 
     @handles(commands.THEME)
     def choose_theme(self, name: str = "") -> None:

@@ -6,18 +6,19 @@ import pytest
 from textual.binding import Binding
 from textual.command import CommandInput, CommandList
 from textual.events import Paste
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from localspec.chat.commands.chat import CHAT
 from localspec.chat.commands.command import key_label
 from localspec.chat.commands.places import PLACES
-from localspec.config import read_config
+from localspec.config import SETTINGS, read_config
 from localspec.tui.keys.bindings import prompt_bindings, screen_bindings
 from localspec.tui.keys.handling import marked_methods
 from localspec.tui.prompt.area import PromptArea
 from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
-from localspec.tui.screens.commands import ActionCommands, CommandSearch
+from localspec.tui.screens.commands import ActionCommands, CommandSearch, settings_called
 from localspec.tui.screens.help import HelpScreen
 from localspec.tui.screens.inspector import InspectorScreen
 from localspec.tui.screens.links import LinksScreen
@@ -175,6 +176,9 @@ async def test_another_mistake_of_the_search_ends_the_app(monkeypatch: pytest.Mo
         ("history", "Conversations"),
         ("retry", "Answer again"),
         ("theme", "Theme"),
+        ("configure", "Settings"),
+        ("creativity", "Setting: temperature"),
+        ("context len", "Setting: ctx"),
     ],
 )
 async def test_the_palette_finds_commands_by_other_words(typed: str, title: str) -> None:
@@ -184,6 +188,24 @@ async def test_the_palette_finds_commands_by_other_words(typed: str, title: str)
         provider = ActionCommands(app.screen)
         hits = [hit async for hit in provider.search(typed)]
     assert str(max(hits, key=lambda hit: hit.score).text).partition(" (")[0] == title
+
+
+async def test_a_setting_in_the_palette_opens_the_settings_at_it() -> None:
+    """With the filter that /settings and a word sets."""
+    app = make_app(FakeEngine())
+    async with app.run_test(size=(80, 24)) as pilot:
+        (hit,) = [hit async for hit in ActionCommands(app.screen).search("creativity")]
+        await hit.command()
+        await wait_until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        assert app.screen.query_one("#settings-filter", Input).value == "temperature"
+
+
+def test_other_words_for_settings_find_them() -> None:
+    """Each word declared is found by its beginning, and none is there twice for one setting."""
+    for each in SETTINGS:
+        assert len(set(each.also)) == len(each.also)
+        for word in each.also:
+            assert each in [found for found, _ in settings_called(word)], word
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,8 @@ def test_the_filter_searches_names_sentences_and_what_is_set() -> None:
     listed = browser("[sampling]\ntop_k = 3\n")
     listed.text = "temperature"
     assert listed.marked is setting("temperature")
+    listed.text = "creativity"
+    assert [row.id for row in listed.rows(90) if row.kind == SETTING] == ["sampling.temperature"]
     listed.text = "likely set"
     assert [row.id for row in listed.rows(90) if row.kind == SETTING] == ["sampling.top_k"]
     listed.text = "no such thing"

@@ -57,7 +57,7 @@ ATTACH = CHAT.add(
         "Attach a file or a folder: @ and a part of its name, or /attach and its path.",
         slash="attach",
         argument="PATH",
-        also=("file", "upload"),
+        also=("file", "upload", "document", "pdf", "image"),
         line=LineForm("attach", "Attach a file or a folder to the next message.", "[FILE]"),
     )
 )
@@ -145,7 +145,7 @@ AGAIN = CHAT.add(
         "answer again",
         "Answer the chosen question again, or the last; the first reply stays as another version.",
         slash="again",
-        also=("regenerate", "retry"),
+        also=("regenerate", "retry", "redo", "repeat"),
         line=LineForm("regenerate", "Answer the last question anew; the first reply stays.", also=("again", "retry")),
     )
 )
@@ -419,7 +419,7 @@ PAIRS = CHAT.add(
         "Show all pairs: what fits here, to download or to use; /pair ID changes to one.",
         slash="pairs",
         argument="ID",
-        also=("pair", "model", "models", "load", "download"),
+        also=("pair", "model", "models", "load", "download", "switch", "install", "llm"),
         line=LineForm(
             "pair",
             "Change to another pair, or list those that are here.",
@@ -456,9 +456,10 @@ SETTINGS = CHAT.add(
         "settings",
         "f9",
         "settings",
-        "Show and change all settings.",
+        "Show and change all settings; /settings and a word shows those about it.",
         slash="settings",
-        also=("config", "options", "preferences"),
+        argument="WORD",
+        also=("config", "options", "preferences", "configure"),
     )
 )
 PERSONA = CHAT.add(
@@ -549,7 +550,7 @@ HELP = CHAT.add(
         "help",
         "Show keys, commands and what the colours mean.",
         slash="help",
-        also=("keys", "shortcuts"),
+        also=("keys", "shortcuts", "keyboard", "bindings", "commands", "legend"),
         hinted=True,
         line=LineForm("help", "List the commands, or explain one.", "[COMMAND]", also=("keys",)),
     )

@@ -324,7 +324,8 @@ class SettingsBrowser:
 
     def _passes(self, setting: Setting) -> bool:
         words = self.text.lower().split()
-        searched = f"{setting.name} {setting.title} {setting.description} {self.source(setting)}".lower()
+        also = " ".join(setting.also)
+        searched = f"{setting.name} {setting.title} {also} {setting.description} {self.source(setting)}".lower()
         if any(setting.name in values for values in (self._config.values, self.of_pair, self.own)):
             searched += " set"
         return all(word in searched for word in words)

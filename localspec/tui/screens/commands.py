@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.command import CommandInput, CommandList, CommandPalette, Hit, Hits
 from textual.css.query import NoMatches
@@ -15,10 +18,16 @@ from textual.worker import ResultType, Worker, WorkerState, WorkType
 
 from localspec.chat.commands import places
 from localspec.chat.commands.chat import CHAT
+from localspec.chat.commands.chat import SETTINGS as SETTINGS_COMMAND
+from localspec.config import SETTINGS, Setting
 from localspec.tui.keys.bindings import bindings_of
 from localspec.tui.keys.handling import CommandTarget, handles
 from localspec.tui.textual_fixes.option_list import GuardedOptionList
 
+_SHORTEST_QUERY = 3
+"""Characters from which settings are found beside commands."""
+_OF_SETTINGS = 0.1
+"""The score of a setting, below those of commands."""
 _LONGEST_QUERY = 200
 """Characters; every one more is another search, and comparing a pasted page with each command takes seconds."""
 
@@ -43,6 +52,29 @@ class ActionCommands(SystemCommandsProvider):
                 yield Hit(by_title, matcher.highlight(title), run, help=about)
             elif by_word:
                 yield Hit(by_word, f"{title} ({word})", run, help=about)
+        for setting, word in settings_called(query):
+            run = partial(ActionCommands._open, self.app, setting.key)
+            yield Hit(_OF_SETTINGS, f"Setting: {setting.title}{word}", run, help=setting.description)
+
+    @staticmethod
+    async def _open(app: App[object], key: str) -> None:
+        assert isinstance(app, CommandTarget)
+        await app.run_command(SETTINGS_COMMAND, key)
+
+
+def settings_called(query: str) -> Iterator[tuple[Setting, str]]:
+    """The settings with a word that begins with a query, each with that word in brackets if it is not in its title."""
+    wanted = " ".join(query.lower().split())
+    for setting in SETTINGS if len(wanted) >= _SHORTEST_QUERY else ():
+        if any(setting.title.startswith(wanted, at) for at in _beginnings(setting.title)):
+            yield setting, ""
+        elif word := next((each for each in setting.also if each.startswith(wanted)), ""):
+            yield setting, f" ({word})"
+
+
+def _beginnings(title: str) -> Iterator[int]:
+    """The places where the words of a title begin."""
+    return (match.start() for match in re.finditer(r"\S+", title))
 
 
 class CommandRows(CommandList, GuardedOptionList, can_focus=False):

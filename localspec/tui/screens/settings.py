@@ -65,7 +65,9 @@ class SettingsScreen(RowScreen[None], CommandTarget):
         self._browser = browser
         self._apply = apply
         self._load = load
-        self._filter = Field(placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter")
+        self._filter = Field(
+            browser.text, placeholder=_FILTER_HINT, compact=True, select_on_focus=False, id="settings-filter"
+        )
         self._field = Field(compact=True, id="settings-field")
         self._field_name = Static("")
         self._list = SettingList()
