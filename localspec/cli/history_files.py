@@ -51,9 +51,11 @@ def export(
         if output is None:
             sys.stdout.writelines(text)
         else:
-            from localspec.store.files import new_file
+            from localspec.store.files import new_file, with_images_beside
 
             with new_file(output) as file:
+                if kind == "markdown":
+                    text = iter([with_images_beside("".join(text), output)])
                 file.writelines(text)
             print(f"{len(ids)} conversation{'' if len(ids) == 1 else 's'} written to {output}.", file=sys.stderr)
 

@@ -3,30 +3,43 @@
 The reference has the form of an attached file (``store.file_blocks``), so that whatever handles files handles images:
 
     File: cat.png
-    ```png
-    image 640x480 sha256:<64 hexadecimal digits>
+    ```png image 640x480
+    sha256:<64 hexadecimal digits>
     ```
 
-All images kept are PNG files that LocalSpec wrote itself. No text can name an image that its writer has not seen.
+All images kept are PNG files of one plain form, so that a decoder has little to go wrong with. No text can name an
+image that its writer has not seen.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from struct import Struct
 
 from localspec.base.bounded_file import read_file
 from localspec.base.errors import InputError, NotFoundError
 from localspec.base.paths import user_paths
 from localspec.base.shared_file import replace_file
+from localspec.base.visible import visible_line
 
-MOST_BYTES = 32_000_000
+LONGEST_SIDE = 1344
+"""Pixels of a kept image: about 2,300 rows for a model that reads squares of 28 pixels."""
+MOST_BYTES = 8_000_000
 """Of a kept image."""
-_REFERENCE = re.compile(r"image (\d{1,5})x(\d{1,5}) sha256:([0-9a-f]{64})\n?")
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_HEAD = Struct(">IIBBBBB")
+_LAST_FILTER = 4
+_LATEST_S = 86_400.0
+_NOTE = re.compile(r"image (\d{1,5})x(\d{1,5})")
+_TEXT = re.compile(r"sha256:([0-9a-f]{64})\n?")
 _BLOCK = re.compile(
-    rf"^File: (?P<name>[^\n]+)\n```[^\n`]*\n{_REFERENCE.pattern.removesuffix('?')}```\n\n?", re.MULTILINE
+    r"^File: ([^\n]+)\n```[^\n` ]* image (\d{1,5})x(\d{1,5})\nsha256:([0-9a-f]{64})\n```\n\n?", re.MULTILINE
 )
 
 
@@ -38,13 +51,15 @@ class ImageReference:
     height: int
     sha256: str
 
-    def __str__(self) -> str:
-        return f"image {self.width}x{self.height} sha256:{self.sha256}\n"
+    @property
+    def note(self) -> str:
+        """The note of its block, for the eye too."""
+        return f"image {self.width}x{self.height}"
 
     @property
-    def size(self) -> str:
-        """Width and height, for the eye."""
-        return f"{self.width}x{self.height}"
+    def text(self) -> str:
+        """The text of its block."""
+        return f"sha256:{self.sha256}\n"
 
     @property
     def path(self) -> Path:
@@ -60,7 +75,7 @@ class ImageReference:
                 f"An image of this conversation cannot be read ({error.strerror or error}): {self.path}.",
                 "Attach it again in a new message.",
             ) from error
-        if sha256(data).hexdigest() != self.sha256:
+        if sha256(data).hexdigest() != self.sha256 or plain_png_size(data) != (self.width, self.height):
             raise InputError(f"{self.path} is not the image that was attached.", "Attach it again in a new message.")
         return data
 
@@ -70,24 +85,76 @@ def images_folder() -> Path:
     return user_paths().data / "images"
 
 
-def keep_image(png: bytes, width: int, height: int) -> ImageReference:
-    """Keep an image, once. Raises OSError."""
-    reference = ImageReference(width, height, sha256(png).hexdigest())
-    if not reference.path.exists():
+def keep_image(png: bytes) -> ImageReference:
+    """Keep an image, once. Raises ValueError if it is not a PNG of the plain form, OSError."""
+    size = plain_png_size(png)
+    if size is None:
+        raise ValueError("no plain PNG")
+    reference = ImageReference(*size, sha256(png).hexdigest())
+    if reference.path.exists():
+        reference.path.touch()
+    else:
         replace_file(reference.path, png, private=True)
         reference.path.parent.chmod(0o700)
     return reference
 
 
+def forget_images(named: Collection[str], now_s: float) -> None:
+    """Delete the images whose digests are not ``named``, but for the last day's: they may not be sent yet."""
+    for path in images_folder().glob("*.png"):
+        with suppress(OSError):
+            if path.stem not in named and path.stat().st_mtime < now_s - _LATEST_S:
+                path.unlink()
+
+
+def digests_in(content: str) -> list[str]:
+    """The digests of the images that a message names."""
+    return [part[1].sha256 for part in split_images(content) if not isinstance(part, str)]
+
+
+def plain_png_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height of a PNG of the plain form; None for anything else.
+
+    The form is that of RFC 2083 with eight bits each of red, green and blue, no interlacing, no chunks but the three
+    that there must be, right checksums, and as many bytes as width and height ask for.
+    """
+    chunks = list(_chunks(data))
+    tags = [tag for tag, _ in chunks]
+    if tags != [b"IHDR", *[b"IDAT"] * (len(tags) - 2), b"IEND"] or len(chunks[0][1]) != _HEAD.size or chunks[-1][1]:
+        return None
+    width, height, *form = _HEAD.unpack(chunks[0][1])
+    if form != [8, 2, 0, 0, 0] or not 0 < width <= LONGEST_SIDE or not 0 < height <= LONGEST_SIDE:
+        return None
+    rows_n, inflate = height * (1 + 3 * width), zlib.decompressobj()
+    try:
+        rows = inflate.decompress(b"".join(part for _, part in chunks[1:-1]), rows_n + 1)
+    except zlib.error:
+        return None
+    whole = len(rows) == rows_n and inflate.eof and not inflate.unused_data
+    return (width, height) if whole and max(rows[:: 1 + 3 * width]) <= _LAST_FILTER else None
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The chunks with right checksums, up to the first that has a wrong one, or is cut."""
+    at = len(_SIGNATURE) if data.startswith(_SIGNATURE) else len(data)
+    while at < len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 4])
+        if data[end : end + 4] != zlib.crc32(data[at + 4 : end]).to_bytes(4):
+            yield b"", b""
+            return
+        yield data[at + 4 : at + 8], data[at + 8 : end]
+        at = end + 4
+
+
 def image_block(name: str, reference: ImageReference) -> str:
     """An image as a message has it, with the empty line after it."""
-    return f"File: {name}\n```png\n{reference}```\n\n"
+    return f"File: {visible_line(name)}\n```png {reference.note}\n{reference.text}```\n\n"
 
 
-def reference_in(text: str) -> ImageReference | None:
-    """The reference that is all of ``text``."""
-    found = _REFERENCE.fullmatch(text)
-    return ImageReference(int(found[1]), int(found[2]), found[3]) if found else None
+def reference_in(note: str, text: str) -> ImageReference | None:
+    """The reference in a block with this note and text; None if it is another file's."""
+    size, digest = _NOTE.fullmatch(note), _TEXT.fullmatch(text)
+    return ImageReference(int(size[1]), int(size[2]), digest[1]) if size and digest else None
 
 
 def split_images(content: str) -> list[str | tuple[str, ImageReference]]:
@@ -96,6 +163,6 @@ def split_images(content: str) -> list[str | tuple[str, ImageReference]]:
     at = 0
     for found in _BLOCK.finditer(content):
         parts += [content[at : found.start()]] if found.start() > at else []
-        parts.append((found["name"], ImageReference(int(found[2]), int(found[3]), found[4])))
+        parts.append((found[1], ImageReference(int(found[2]), int(found[3]), found[4])))
         at = found.end()
     return [*parts, content[at:]] if at < len(content) or not parts else parts

@@ -65,7 +65,7 @@ class PromptImages:
                 try:
                     mark = MarkedText.own(f"\ufffc{self._number(reference)}\ufffc")
                 except LocalSpecError:
-                    mark = MarkedText.given(f"[{reference.size} image, which is gone]")
+                    mark = MarkedText.given(f"[{reference.note}, which is gone]")
                 marked += MarkedText.given(f"File: {name}\n") + mark + MarkedText.given("\n")
         return marked
 

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from localspec.base.errors import NotFoundError, StoreError, UsageError
 from localspec.base.paths import user_paths
+from localspec.runtime.images import digests_in, forget_images, images_folder
 from localspec.store import rows
 from localspec.store.adding import Added, add
 from localspec.store.conversation import StoredConversation
@@ -225,6 +226,7 @@ class Store:
             ]
         )
         self._database.query("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._forget_images()
 
     def add(self, documents: Sequence[ConversationDocument], *, copies: bool = False) -> Added:
         """Store whole conversations, all or none; see ``adding``. Raises StoreError."""
@@ -248,6 +250,17 @@ class Store:
     def _forget_deleted(self) -> None:
         before = to_micros(self._clock() - KEPT)
         self._database.run([("DELETE FROM conversation WHERE deleted < ?", (before,))])
+        self._forget_images()
+
+    def _forget_images(self) -> None:
+        """Delete the files of images that no message names any more."""
+        folder = images_folder()
+        if self.path is None or self.path.parent != folder.parent or not folder.exists():
+            return
+        found = self._database.query(
+            "SELECT content FROM message WHERE role = ? AND content LIKE '%sha256:%'", ("user",)
+        )
+        forget_images({digest for (content,) in found for digest in digests_in(content)}, self._clock().timestamp())
 
     def _reader(self) -> Database:
         """A connection of its own for long reads, so that writes do not wait for them."""

@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 
 def kept(folder: Path, seed: int = 0) -> ImageReference:
-    return keep_image(write_png(folder / f"{seed}.png", seed=seed).read_bytes(), 64, 48)
+    return keep_image(write_png(folder / f"{seed}.png", seed=seed).read_bytes())
 
 
 def user(text: str) -> Message:

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localspec.base.errors import InputError, NotFoundError
+from localspec.runtime.images import image_block, keep_image
 from localspec.store import ConversationDocument, Store
-from localspec.store.files import read_conversations, to_json, to_markdown, to_ndjson
+from localspec.store.files import read_conversations, to_json, to_markdown, to_ndjson, write_new
 from tests.store.support import branched, contents, converse, open_store
+from tests.tiny_projectors import write_png
 
 
 @pytest.fixture
@@ -54,6 +56,25 @@ def test_what_is_here_is_not_added_again(store: Store, documents: list[Conversat
     (new,) = store.add(again[:1]).new
     assert new != documents[0].heading.id
     assert contents(store.document(new)) == contents(documents[0])
+
+
+def test_images_go_with_the_conversation(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "here"))
+    reference = keep_image(write_png(tmp_path / "cat.png").read_bytes())
+    said = converse(store, (f"{image_block('my cat.png', reference)}What is this?", "A cat."))
+    document = store.document(said.id)
+    write_new(document, tmp_path / "said.md")
+    link = f"![my cat.png](<said-images/{reference.sha256[:12]}.png>)\n\nWhat is this?"
+    assert link in (tmp_path / "said.md").read_text()
+    assert (tmp_path / "said-images" / f"{reference.sha256[:12]}.png").read_bytes() == reference.read()
+    whole = json.loads(to_json([document]))
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "elsewhere"))
+    read(tmp_path, whole)
+    assert reference.path.is_relative_to(tmp_path / "elsewhere")
+    assert reference.read() == (tmp_path / "cat.png").read_bytes()
+    whole["conversations"][0]["images"][reference.sha256] = "AAAA"
+    with pytest.raises(InputError, match="images have no image with the SHA-256"):
+        read(tmp_path, whole)
 
 
 def test_unknown_fields_are_passed_over(documents: list[ConversationDocument], tmp_path: Path) -> None:

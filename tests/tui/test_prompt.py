@@ -20,6 +20,7 @@ from localspec.chat.compose.message import WrittenMessage
 from localspec.tui.prompt.attached import Attached
 from localspec.tui.prompt.completion import CompletionList
 from localspec.tui.prompt.mentions import NOT_SENT
+from tests.tiny_projectors import write_png
 from tests.tui.prompt_app import PromptApp, listed, paste
 from tests.tui.support import wait_until
 
@@ -87,6 +88,20 @@ async def test_a_harmful_paste_is_made_harmless_with_a_word_about_it(app: Prompt
         await paste(pilot, "a\x1b[31mb\x07c\u202ed\r\ne")
         assert app.prompt.text == "ab\ufffdc\ufffdd\ne"
         assert app.said == ["3 characters that are not text were taken out or replaced by \ufffd."]
+
+
+async def test_the_path_of_an_image_that_is_dropped_attaches_it(
+    app: PromptApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terminals paste the path of a file that is dropped on them."""
+    monkeypatch.setenv("LOCALSPEC_HOME", str(tmp_path / "home"))
+    path = write_png(tmp_path / "my cat.png", 64, 48)
+    async with app.run_test() as pilot:
+        await paste(pilot, f"'{path}'")
+        await app.workers.wait_for_complete()
+        await pilot.press(*"See")
+        assert app.prompt.text == f'@"{path}" See'
+        assert [attachment.chip for attachment in app.prompt.written.attachments] == [f"{path}  image 64x48"]
 
 
 # --- lists -----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from localspec.base.errors import CapacityError
 from localspec.chat.compose.mentions import mentions, readings
 from localspec.chat.compose.sizes import kilobytes, lines, size_bytes
 from localspec.chat.papers.passages import FOUND, found_for, index_of
+from localspec.runtime.images import reference_in
 from localspec.store.file_blocks import TextFile, split_files
 
 BYTES_A_TOKEN = 3
@@ -48,8 +49,14 @@ class Attachment:
         return sum(file.note.endswith(FOUND) for file in self.files)
 
     @property
+    def is_image(self) -> bool:
+        return len(self.files) == 1 and reference_in(self.files[0].note, self.files[0].text) is not None
+
+    @property
     def chip(self) -> str:
         """Path and size, in a few words."""
+        if self.is_image:
+            return f"{self.path}  {self.files[0].note}"
         names_n = len({file.name for file in self.files})
         what = _number(names_n, "file") if self.path.endswith("/") else self.files[0].note
         if self.passages_n:
@@ -70,13 +77,14 @@ def searched(attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
 
     Those that are too large alone; if the rest are together, all.
     """
-    n_ctx = min((attachment.n_ctx for attachment in attachments if attachment.n_ctx), default=None)
+    texts = tuple(attachment for attachment in attachments if not attachment.is_image)
+    n_ctx = min((attachment.n_ctx for attachment in texts if attachment.n_ctx), default=None)
     if n_ctx is None:
         return ()
     room_bytes = n_ctx * BYTES_A_TOKEN
-    large = tuple(attachment for attachment in attachments if attachment.size_bytes > room_bytes)
-    rest_bytes = sum(attachment.size_bytes for attachment in attachments if attachment not in large)
-    return large if rest_bytes <= room_bytes else tuple(attachments)
+    large = tuple(attachment for attachment in texts if attachment.size_bytes > room_bytes)
+    rest_bytes = sum(attachment.size_bytes for attachment in texts if attachment not in large)
+    return large if rest_bytes <= room_bytes else texts
 
 
 def as_read(attachments: Sequence[Attachment], question: str) -> tuple[Attachment, ...]:
@@ -114,7 +122,7 @@ def with_files(attachments: Sequence[Attachment], text: str) -> str:
 def without_files(content: str) -> tuple[list[str], str]:
     """Undo ``with_files``, for the eye: a chip for each file, and the message."""
     files, text = split_files(content)
-    return [_chip(file.name, file.note, size_bytes(file.text)) for file in files], text
+    return [Attachment(file.name, (file,)).chip for file in files], text
 
 
 def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:

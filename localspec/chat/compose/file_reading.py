@@ -1,4 +1,4 @@
-"""Files and folders that are to be attached, read as text or refused with a sentence."""
+"""Files and folders that are to be attached, read as text or as an image, or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from localspec.chat.compose.attachment import Attachment, as_folder, searched
 from localspec.chat.compose.cleaning import cleaned
 from localspec.chat.compose.file_tree import list_files
 from localspec.chat.compose.sizes import kilobytes, size_bytes
+from localspec.chat.images.reading import is_image, read_image
 from localspec.chat.papers.kinds import kind_of
 from localspec.chat.papers.passages import index_of
 from localspec.chat.papers.reading import read_paper
@@ -31,7 +32,7 @@ _PROBE_BYTES = 8192
 def read_attachment(
     path: Path, name: str, n_ctx: int | None = None, cancelled: Callable[[], bool] = lambda: False
 ) -> Attachment:
-    """The text of a file, a paper or the files of a folder, called ``name``.
+    """The text of a file, a paper or the files of a folder, called ``name``, or an image.
 
     ``n_ctx`` is the context it goes into, where that is known. Once ``cancelled`` is true, nobody waits for it.
     Raises NotFoundError, InputError if it is not text or cannot be read, CapacityError if it is too large.
@@ -49,6 +50,9 @@ def _read(path: Path, name: str, cancelled: Callable[[], bool]) -> Attachment:
             return _folder(path, as_folder(name), cancelled)
         if not stat.S_ISREG(mode):
             raise InputError(f"{name} is not a file of text.", "Attach a regular file or a folder.")
+        if is_image(path):
+            image = read_image(path, name)
+            return Attachment(name, (TextFile(name, image.text, image.note),))
         return Attachment(name, (_file(path, name, MAX_BYTES, cancelled),))
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {name}.", "Type @ and a part of its name to search.") from None

@@ -1,7 +1,7 @@
 """The child process that decodes one image: ``python -m localspec.chat.images.child FILE``.
 
-It writes a line of JSON, ``{"width": ..., "height": ...}`` or ``{"error": [message, hint]}``, and after the first the
-bytes of a PNG. A decoder that is taken over by its file takes over nothing but this process.
+It writes a line of JSON, ``{}`` or ``{"error": [message, hint]}``, and after the first a PNG. A decoder that is taken
+over by its file takes over nothing but this process.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import IO
 
 from localspec.base.errors import InputError, LocalSpecError
 from localspec.base.extras import install_extra
+from localspec.runtime.images import LONGEST_SIDE
 
 MEMORY_BYTES = 1_500_000_000
 CPU_S = 30
 MOST_PIXELS = 100_000_000
-LONGEST_SIDE = 1344
-"""Larger images are scaled down to this: about 2,300 rows for a model that reads squares of 28 pixels."""
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 
 
@@ -35,16 +34,16 @@ def main() -> None:
     out = sys.stdout.buffer
     with suppress(BrokenPipeError):  # nobody waits any more
         try:
-            width, height, png = _decoded(Path(sys.argv[1]))
+            png = _decoded(Path(sys.argv[1]))
         except LocalSpecError as error:
             _write(out, {"error": [error.message, error.hint]})
         else:
-            _write(out, {"width": width, "height": height})
+            _write(out, {})
             out.write(png)
 
 
-def _decoded(path: Path) -> tuple[int, int, bytes]:
-    """Width, height and PNG of the image as it is shown to a model. Raises InputError."""
+def _decoded(path: Path) -> bytes:
+    """The image as it is shown to a model, as PNG. Raises InputError."""
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ModuleNotFoundError:
@@ -74,7 +73,7 @@ def _decoded(path: Path) -> tuple[int, int, bytes]:
     page.paste(shown, mask=shown.getchannel("A"))
     png = BytesIO()
     page.save(png, "PNG")
-    return page.width, page.height, png.getvalue()
+    return png.getvalue()
 
 
 def _limit() -> None:

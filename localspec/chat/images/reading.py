@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from localspec.base.bounded_file import read_beginning
 from localspec.base.errors import InputError, NotFoundError
@@ -18,6 +22,7 @@ MAX_FILE_BYTES = 200_000_000
 _SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"}
 _BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 _PROBE_BYTES = 16
+_LONGEST_PATH = 4096
 
 
 def is_image(path: Path) -> bool:
@@ -25,6 +30,31 @@ def is_image(path: Path) -> bool:
     beginning = read_beginning(path, _PROBE_BYTES)
     riff = beginning.startswith(b"RIFF") and beginning[8:12] == b"WEBP"
     return riff or beginning.startswith(_BEGINNINGS) or path.suffix.lower() in _SUFFIXES
+
+
+def pasted_image(text: str) -> str | None:
+    """The path of an image that is all of a pasted text, as terminals paste what is dropped on them; None without one.
+
+    >>> pasted_image("a sentence about cat.png")
+    """
+    if len(text) > _LONGEST_PATH or Path(text.strip("'\" ")).suffix.lower() not in _SUFFIXES or "\n" in text.strip():
+        return None
+    for path in _spellings(text.strip()):
+        with suppress(OSError, ValueError, RuntimeError):
+            if Path(path).expanduser().is_file():
+                return path
+    return None
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """The paths that a pasted text may be: as it stands, an address, or quoted for a shell."""
+    yield text
+    if text.startswith("file://"):
+        yield unquote(urlsplit(text).path)
+    with suppress(ValueError):
+        words = shlex.split(text)
+        if len(words) == 1:
+            yield words[0]
 
 
 def read_image(path: Path, name: str) -> ImageReference:
@@ -40,16 +70,15 @@ def read_image(path: Path, name: str) -> ImageReference:
         raise InputError(f"{name} is no file of at most {MAX_FILE_BYTES // 1_000_000} MB.", "Attach a smaller image.")
     head, png = _decoded(path, name)
     match head:
-        case {"width": int(width), "height": int(height)} if png:
-            try:
-                return keep_image(png, width, height)
-            except OSError as error:
-                why = error.strerror or str(error)
-                raise InputError(f"{name} cannot be kept ({why}).", "Check the disk.") from error
         case {"error": [str(message), str(hint)]}:
             raise InputError(visible_line(message.replace("{name}", name)), hint)
-        case _:
-            raise _too_much(name)
+    try:
+        return keep_image(png)
+    except ValueError:
+        raise _too_much(name) from None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(f"{name} cannot be kept ({why}).", "Check the disk.") from error
 
 
 def _decoded(path: Path, name: str) -> tuple[Any, bytes]:

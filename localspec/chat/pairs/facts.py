@@ -118,11 +118,12 @@ def facts(pair: PairDescription) -> Facts:
 def files(pair: PairDescription) -> Facts:
     """The files with their paths and their verification."""
     rows: Facts = []
-    for name, file in zip(("target", "draft"), pair.files, strict=False):
+    names = [name for name, there in (("draft", pair.draft), ("projector", pair.projector)) if there]
+    for name, file in zip(("target", *names), pair.files, strict=True):
         rows.append((name, f"{file.label}, {size(file.size_bytes)}"))
         rows.append(("", f"lies at {file.path}" if file.path and file.path != file.label else ""))
         rows.append(("", _proof(file)))
-    if len(pair.files) == 2:
+    if pair.draft is not None:
         return rows
     return [*rows, ("draft", "none" if pair.drafter == DRAFT else f"none: the target brings {DRAFTERS[pair.drafter]}")]
 

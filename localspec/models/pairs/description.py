@@ -48,6 +48,7 @@ class PairDescription:
     drafter: str
     target: str
     draft: str | None
+    projector: str | None
     state: str
     size_bytes: int | None
     """The size of all its files; None if one is unknown."""
@@ -147,6 +148,7 @@ def _describe(
         drafter=pair.drafter,
         target=pair.target.label,
         draft=pair.draft.label if pair.draft else None,
+        projector=pair.projector.label if pair.projector else None,
         state=state.state,
         size_bytes=None if None in sizes else sum(size or 0 for size in sizes),
         available=state.state == HERE,

@@ -19,6 +19,7 @@ from localspec.models.pairs.pair import Pair
 from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.stores import STORES, Found
 from localspec.models.pairs.stores.found import in_folder
+from localspec.models.projectors import is_projector
 
 DEADLINE_S = 30.0
 """The time limit for reading headers; later files are listed as not read."""
@@ -160,6 +161,8 @@ def _read(found: Found, groups: _Groups) -> ScannedModel:
         header, *rest = [read_header(part) for part in parts_of(found.path)]
     except LocalSpecError as error:
         return ScannedModel(found.path, found.store, found.name, str(error))
+    if is_projector(header):
+        return ScannedModel(found.path, found.store, found.name, "It is a projector, which reads images for a model.")
     if not header.vocabulary.tokens:
         return ScannedModel(found.path, found.store, found.name, "It has no vocabulary, so it is not a chat model.")
     fingerprint = header.fingerprint

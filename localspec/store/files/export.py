@@ -11,6 +11,7 @@ from localspec.base.errors import StoreError, UsageError, refused
 from localspec.base.shared_file import new_private_file
 from localspec.store.documents import ConversationDocument
 from localspec.store.files.html import to_html
+from localspec.store.files.images import with_images_beside
 from localspec.store.files.markdown import to_markdown
 from localspec.store.files.native_json import to_json
 from localspec.store.files.ndjson import to_ndjson
@@ -58,7 +59,7 @@ def write_new(document: ConversationDocument, path: Path) -> Path:
     try:
         whole = path.expanduser()
         with new_file(whole) as file:
-            file.write(text)
+            file.write(with_images_beside(text, whole) if kind_of(path) == _MARKDOWN else text)
     except (ValueError, RuntimeError) as error:  # an impossible name, or an unknown home
         raise StoreError(f"{path} cannot be written: {error}.", "Choose another file.") from None
     return whole

@@ -1,7 +1,8 @@
 """LocalSpec's own JSON format, complete enough that an export imports as the same conversations.
 
 One object: ``format``, ``version``, and ``conversations``, each with its ``messages``, every parent before its
-children; a message of the system is a summary of all above it. ``reply`` has the parts of a reply, with their rounds in
+children, and the ``images`` that they name, as base64 of PNG by their digests; a message of the system is a summary of
+all above it. ``reply`` has the parts of a reply, with their rounds in
 the form of ``localspec run --json``.
 """
 
@@ -16,6 +17,7 @@ from localspec.config.lookup import valid_settings
 from localspec.runtime.messages import Role
 from localspec.store import provenance
 from localspec.store.documents import ConversationDocument, Heading, MessageDocument
+from localspec.store.files.images import images_of, keep_images
 from localspec.store.files.json_reader import JsonValue
 from localspec.store.files.typed import misfit
 from localspec.store.filing import folder_name, tag_names
@@ -38,7 +40,8 @@ def to_json(documents: Sequence[ConversationDocument]) -> str:
 def conversation_to_dict(document: ConversationDocument) -> dict[str, Any]:
     """A conversation with all its messages."""
     messages = [message_to_dict(message) for message in document.messages]
-    return {**heading_to_dict(document.heading), "messages": messages}
+    images = images_of(message.node.content for message in document.messages)
+    return {**heading_to_dict(document.heading), "messages": messages} | ({"images": images} if images else {})
 
 
 def heading_to_dict(heading: Heading) -> dict[str, Any]:
@@ -111,6 +114,7 @@ def _conversation(data: JsonValue) -> ConversationDocument:
         settings=valid_settings(data.get("settings").data),
     )
     messages = tuple(_message(each, created) for each in data.get("messages").items())
+    keep_images(data.get("images"), (message.node.content for message in messages))
     return ConversationDocument(heading, messages)
 
 

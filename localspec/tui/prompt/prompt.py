@@ -23,9 +23,11 @@ from localspec.chat.commands.chat import ATTACH, EDITOR, RECALL
 from localspec.chat.commands.slash import is_command
 from localspec.chat.compose.cleaning import cleaned, cleaning_note
 from localspec.chat.compose.history import SENT_MESSAGES, PromptHistory, Recall
+from localspec.chat.compose.mentions import written as written_path
 from localspec.chat.compose.message import Enclosures, WrittenMessage
 from localspec.chat.compose.unsent import UNSENT, UnsentMessages
 from localspec.chat.compose.weighing import Weighing
+from localspec.chat.images.reading import pasted_image
 from localspec.tui.keys.handling import handles
 from localspec.tui.prompt import messages
 from localspec.tui.prompt.after_pause import AfterPause
@@ -313,12 +315,15 @@ class Prompt(Vertical):
         return self._offers.dismiss()
 
     def paste(self, text: str) -> str:
-        """Return the text to insert for a paste: itself, made harmless, or a mark if it is long."""
+        """Return the text to insert for a paste: itself, made harmless; a mark if it is long, a mention of an image."""
         text, replaced_n = cleaned(text)
         self.say(cleaning_note(replaced_n))
         self._put = True
         if self._offers.aside is not None:
             return " ".join(text[:200].split())
+        if image := pasted_image(text):
+            self.attach(image)
+            return f"{written_path(image)} "
         return self._folds.folded(text)
 
     def mark_before_cursor(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 import zlib
 from hashlib import sha256
 from io import BytesIO
@@ -11,9 +13,20 @@ import pytest
 from PIL import Image
 
 from localspec.base.errors import InputError, LocalSpecError, NotFoundError
-from localspec.chat.images import child
-from localspec.chat.images.reading import is_image, read_image
-from localspec.runtime.images import image_block, reference_in, split_images
+from localspec.chat.compose.attachment import with_files, without_files
+from localspec.chat.compose.file_reading import read_attachment
+from localspec.chat.compose.message import taken_apart
+from localspec.chat.images.reading import is_image, pasted_image, read_image
+from localspec.runtime.images import (
+    LONGEST_SIDE,
+    digests_in,
+    forget_images,
+    image_block,
+    keep_image,
+    plain_png_size,
+    reference_in,
+    split_images,
+)
 from tests.tiny_projectors import write_png
 
 
@@ -53,7 +66,7 @@ def test_only_the_first_picture_of_an_animation(home: Path) -> None:
 def test_what_is_large_is_scaled_down_and_what_is_transparent_lies_on_white(home: Path) -> None:
     Image.new("RGBA", (3000, 300)).save(home / "wide.png")
     shown = kept(home / "wide.png")
-    assert shown.size == (child.LONGEST_SIDE, 134)
+    assert shown.size == (LONGEST_SIDE, 134)
     assert shown.getpixel((0, 0)) == (255, 255, 255)
 
 
@@ -116,8 +129,9 @@ def test_a_child_that_is_ended_is_a_sentence(home: Path, monkeypatch: pytest.Mon
 
 def test_a_reference_in_a_message(home: Path) -> None:
     reference = read_image(write_png(home / "a.png", 64, 48), "a.png")
-    assert reference_in(str(reference)) == reference
-    assert reference.size == "64x48"
+    assert reference_in(reference.note, reference.text) == reference
+    assert reference.note == "image 64x48"
+    assert reference_in("pages 1-2", reference.text) is reference_in(reference.note, "a text") is None
     content = f"{image_block('my cat.png', reference)}What is this? sha256:{reference.sha256}"
     assert split_images(content) == [("my cat.png", reference), f"What is this? sha256:{reference.sha256}"]
     assert split_images("no image") == ["no image"]
@@ -133,3 +147,46 @@ def test_a_kept_image_that_was_changed_or_is_gone(home: Path) -> None:
     reference.path.unlink()
     with pytest.raises(LocalSpecError, match="cannot be read"):
         reference.read()
+
+
+def test_an_image_is_an_attachment(home: Path) -> None:
+    write_png(home / "cat.png", 64, 48)
+    attachment = read_attachment(home / "cat.png", "my pictures/cat.png", n_ctx=512)
+    assert attachment.chip == "my pictures/cat.png  image 64x48"
+    content = with_files([attachment], "What is this?")
+    assert without_files(content) == ([attachment.chip], "What is this?")
+    image, question = split_images(content)
+    assert not isinstance(image, str)
+    assert (image[0], question) == ("my pictures/cat.png", "What is this?")
+    assert plain_png_size(image[1].read()) == (64, 48)
+    written, besides = taken_apart(with_files([attachment], 'See @"my pictures/cat.png" there'))
+    assert (written.attachments, besides) == ((attachment,), ())
+
+
+def test_the_path_of_an_image_is_pasted(home: Path) -> None:
+    path = write_png(home / "my cat.png")
+    spelt = (str(path), f"'{path}'", f'"{path}" ', str(path).replace(" ", "\\ "), path.as_uri())
+    assert [pasted_image(text) for text in spelt] == [str(path)] * len(spelt)
+    for text in (f"{path} and more", f"{path}\n{path}", str(home / "other.png"), "https://a.b/cat.png", "", "x" * 9999):
+        assert pasted_image(text) is None
+
+
+def test_only_the_plain_form_is_kept(home: Path) -> None:
+    plain = write_png(home / "a.png", 8, 8).read_bytes()
+    assert plain_png_size(plain) == (8, 8)
+    Image.new("P", (8, 8)).save(home / "palette.png")
+    wrong = plain[:-5] + b"x" + plain[-4:]
+    longer = plain[:16] + (9).to_bytes(4) + plain[20:]
+    longer = longer[:29] + zlib.crc32(longer[12:29]).to_bytes(4) + longer[33:]
+    for data in (b"", plain[:40], plain + b"x", wrong, longer, (home / "palette.png").read_bytes()):
+        assert plain_png_size(data) is None
+        with pytest.raises(ValueError, match="no plain PNG"):
+            keep_image(data)
+
+
+def test_images_that_nothing_names_are_deleted_after_a_day(home: Path) -> None:
+    kept = [keep_image(write_png(home / f"{seed}.png", seed=seed).read_bytes()) for seed in range(3)]
+    for reference in kept[:2]:
+        os.utime(reference.path, (1, 1))
+    forget_images(digests_in(image_block("a.png", kept[0])), time.time())
+    assert [reference.path.exists() for reference in kept] == [True, False, True]
