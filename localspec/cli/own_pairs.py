@@ -25,13 +25,16 @@ _YES = click.option("--yes", is_flag=True, help="Do it without asking.")
 @click.command(short_help="Add a pair of your own.")
 @click.option("--target", metavar="X", required=True, help="The large model: a file, or owner/name:file of the Hub.")
 @click.option("--draft", metavar="Y", help="The draft or head, named likewise; without it those that fit are listed.")
+@click.option("--projector", metavar="Z", help="The projector through which X reads images, named likewise.")
 @click.option("--id", "pair_id", metavar="ID", help="What --pair will take (default: from the name of the target).")
 @click.option("--title", metavar="TEXT", help="What people read (default: the names of the models).")
 @click.option("--alone", is_flag=True, help="Add the target without a draft.")
-def add(target: str, draft: str | None, pair_id: str | None, title: str | None, alone: bool) -> None:
+def add(
+    target: str, draft: str | None, projector: str | None, pair_id: str | None, title: str | None, alone: bool
+) -> None:
     """Add a pair of your own to pairs.toml. A target with MTP layers drafts for itself, and needs no --draft.
 
-    X and Y are paths, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or names
+    X, Y and Z are paths, owner/name:FILE, owner/name:QUANTISATION, owner/name of a repository with one model, or names
     that `localspec pairs scan` lists. Files on this machine stay where they are; of remote ones only the header is
     fetched, to check that they fit.
     """
@@ -45,10 +48,11 @@ def add(target: str, draft: str | None, pair_id: str | None, title: str | None, 
     with download_context() as context:
         big = resolve(target, context)
         small = resolve(draft, context) if draft else None
+        reader = resolve(projector, context) if projector else None
     if draft is None and not alone and not brings_mtp(big):
         _suggest(big, target)
         return
-    pair, file = add_pair(big, small, pair_id=pair_id, title=title)
+    pair, file = add_pair(big, small, reader, pair_id=pair_id, title=title)
     is_here = state_of(pair).state == HERE
     print(f"Added {pair.id} to {file}. {'Try' if is_here else 'Fetch'} it: localspec {_NEXT[is_here]} {pair.id}")
 

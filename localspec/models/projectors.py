@@ -7,7 +7,7 @@ llama.cpp checks most of this itself; some of it ends the process. The kinds wer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 from localspec.base.errors import LocalSpecError, PairMismatchError
@@ -78,35 +78,43 @@ def projector_misfit(target: GgufHeader, projector: GgufHeader) -> str:
 def find_projector(target: Path) -> Path | None:
     """The projector that lies beside a target and fits it; None if there is none, or none that is surely its own."""
     try:
-        beside = [path for path in target.parent.iterdir() if "mmproj" in path.name.lower()]
-        files = sorted(path for path in beside if path.suffix == ".gguf" and _may_belong(path, target))
-        if not files:
+        beside = {path.name: path.stat().st_size for path in target.parent.iterdir() if _may_belong(path.name, target)}
+        if not beside:
             return None
         header = read_header(target)
-        fitting = list(_fitting(header, files))
-        return min(fitting, key=lambda path: (_base(path) in _ANY_MODEL, path.stat().st_size), default=None)
+        fitting = {name: size for name, size in beside.items() if _fits(header, target.with_name(name))}
+        chosen = choose_projector(target.name, fitting)
+        return None if chosen is None else target.with_name(chosen)
     except (LocalSpecError, OSError):
         return None
 
 
-def _fitting(target: GgufHeader, files: list[Path]) -> Iterator[Path]:
-    for path in files:
-        try:
-            if not projector_misfit(target, read_header(path)):
-                yield path
-        except LocalSpecError:
-            continue
+def choose_projector(target: str, files: Mapping[str, int]) -> str | None:
+    """The file, of those with their sizes, that is named as the projector of ``target``; None if there is none.
+
+    One that names the model comes before one that names none, then a smaller one.
+    """
+    named = [name for name in files if _may_belong(name, Path(target))]
+    return min(named, key=lambda name: (_base(name) in _ANY_MODEL, files[name]), default=None)
 
 
-def _may_belong(projector: Path, target: Path) -> bool:
-    base = _base(projector)
+def _fits(target: GgufHeader, projector: Path) -> bool:
+    try:
+        return not projector_misfit(target, read_header(projector))
+    except LocalSpecError:
+        return False
+
+
+def _may_belong(name: str, target: Path) -> bool:
+    if "mmproj" not in name.lower() or not name.endswith(".gguf"):
+        return False
+    base = _base(name)
     return base in _ANY_MODEL or base in target.stem.lower()
 
 
-def _base(projector: Path) -> str:
+def _base(name: str) -> str:
     """The name of a projector without the word itself and its quantisation."""
-    name = _QUANTISATION.sub("", projector.stem.lower().replace("mmproj", "", 1))
-    return name.strip("-._")
+    return _QUANTISATION.sub("", Path(name).stem.lower().replace("mmproj", "", 1)).strip("-._")
 
 
 def _kind(projector: GgufHeader) -> str:

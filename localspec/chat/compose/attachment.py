@@ -56,7 +56,7 @@ class Attachment:
     def chip(self) -> str:
         """Path and size, in a few words."""
         if self.is_image:
-            return f"{self.path}  {self.files[0].note}"
+            return _file_chip(self.files[0])
         names_n = len({file.name for file in self.files})
         what = _number(names_n, "file") if self.path.endswith("/") else self.files[0].note
         if self.passages_n:
@@ -114,6 +114,12 @@ def _between_mentions(text: str) -> Iterator[str]:
     yield text[at:]
 
 
+def _file_chip(file: TextFile) -> str:
+    if reference_in(file.note, file.text):
+        return f"{file.name}  {file.note}"
+    return _chip(file.name, file.note, size_bytes(file.text))
+
+
 def with_files(attachments: Sequence[Attachment], text: str) -> str:
     """The message that the model reads."""
     return "".join(f"{attachment.block}\n" for attachment in as_read(attachments, text)) + text
@@ -122,7 +128,7 @@ def with_files(attachments: Sequence[Attachment], text: str) -> str:
 def without_files(content: str) -> tuple[list[str], str]:
     """Undo ``with_files``, for the eye: a chip for each file, and the message."""
     files, text = split_files(content)
-    return [Attachment(file.name, (file,)).chip for file in files], text
+    return list(map(_file_chip, files)), text
 
 
 def attached_in(content: str) -> tuple[tuple[Attachment, ...], str]:

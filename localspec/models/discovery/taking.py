@@ -7,19 +7,34 @@ from localspec.models.download.model_header import resolve
 from localspec.models.pairs.addition import add_pair, free_id
 from localspec.models.pairs.catalogue import load_catalogue
 from localspec.models.pairs.pair import Pair
+from localspec.models.pairs.references import Resolved
+from localspec.models.projectors import choose_projector, projector_misfit
 
 
 def take(name: str, context: DownloadContext, draft: str | None = None) -> Pair:
     """The pair of a model, named as for ``resolve``, with the draft or head ``draft`` or without; added if it is new.
 
-    Of files that are not here the headers are fetched. Raises NotFoundError, UsageError, ModelFileError,
-    PairMismatchError, DownloadError, ConfigError.
+    A model of the Hub takes along the projector that its repository has for it. Of files that are not here the headers
+    are fetched. Raises NotFoundError, UsageError, ModelFileError, PairMismatchError, DownloadError, ConfigError.
     """
     target = resolve(name, context)
     small = None if draft is None else resolve(draft, context)
     files = [each.model.label for each in (target, small) if each is not None]
     for pair in load_catalogue().pairs:
-        if [model.label for model in pair.models] == files:
+        if [model.label for model in pair.models if model is not pair.projector] == files:
             return pair
-    pair, _ = add_pair(target, small, pair_id=free_id(target))
+    pair, _ = add_pair(target, small, _projector(target, context), pair_id=free_id(target))
     return pair
+
+
+def _projector(target: Resolved, context: DownloadContext) -> Resolved | None:
+    """The projector beside a file on the Hub that is not here yet; None if there is none, or none that fits it."""
+    repo = target.model.repo
+    if repo is None or target.path.exists():
+        return None
+    repository = context.with_retries(lambda: context.hub.repository(repo))
+    name = choose_projector(target.path.name, repository.sizes)
+    if name is None:
+        return None
+    found = resolve(f"{repo}:{name}", context)
+    return None if projector_misfit(target.header, found.header) else found

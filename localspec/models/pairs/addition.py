@@ -20,6 +20,7 @@ from localspec.models.pairs.references import Resolved
 from localspec.models.pairs.split_files import parts_of
 from localspec.models.pairs.stores import Found
 from localspec.models.pairs.user_pairs import append_pair
+from localspec.models.projectors import check_projector
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _MIN_NAME_CHARS = 3
@@ -41,7 +42,12 @@ class Suggestion:
 
 
 def add_pair(
-    target: Resolved, draft: Resolved | None, *, pair_id: str | None = None, title: str | None = None
+    target: Resolved,
+    draft: Resolved | None,
+    projector: Resolved | None = None,
+    *,
+    pair_id: str | None = None,
+    title: str | None = None,
 ) -> tuple[Pair, Path]:
     """Add the pair to ``pairs.toml``; return it and the path of that file.
 
@@ -53,6 +59,8 @@ def add_pair(
     check_target(target.header)
     if draft is not None:
         check_match(target.header, draft.header)
+    if projector is not None:
+        check_projector(target.header, projector.header)
     catalogue = load_catalogue()
     pair = Pair(
         id=_free_id(pair_id or _slug(target), catalogue),
@@ -60,6 +68,7 @@ def add_pair(
         target=target.model,
         draft=draft.model if draft else None,
         drafter=_drafter(target, draft),
+        projector=projector.model if projector else None,
     )
     _refuse_known(pair, catalogue)
     return pair, append_pair(pair)

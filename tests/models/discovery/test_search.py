@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from tests.cli.conftest import Localspec
 from tests.hub import Answer, HubServer, Page, Refuse, Repo, Stall
 from tests.models.download.support import World
 from tests.models.pairs.support import BIG
+from tests.tiny_models import write_tiny
+from tests.tiny_projectors import write_projector
 
 GB = 10**9
 LAPTOP = Room(MachineMemory(16 * GB, 10 * GB))
@@ -256,6 +259,28 @@ def test_a_model_of_the_hub_is_pulled_by_its_name(server: HubServer, localspec: 
     pair = load_catalogue().find("solo-q4_0")
     assert pair.draft is None
     assert pair.files().target.read_bytes() == BIG
+
+
+def test_a_projector_comes_along(server: HubServer, localspec: Localspec, tmp_path: Path) -> None:
+    """The smallest that fits the model and is named as its own."""
+    repo, target = "Owner/Tiny-VL-GGUF", write_tiny(tmp_path / "t.gguf", "llama")
+    server.add(repo, "Tiny-VL-Q4_0.gguf", target.read_bytes(), about=about())
+    own = write_projector(tmp_path / "p.gguf").read_bytes()
+    server.add(repo, "mmproj-F16.gguf", own)
+    server.add(repo, "mmproj-F32.gguf", own + bytes(64))
+    server.add(repo, "mmproj-other-F16.gguf", b"")
+    for _ in range(2):
+        done = localspec("pairs", "pull", f"{repo}:Q4_0")
+        assert done.code == 0, done.err
+    (pair,) = [pair for pair in load_catalogue().pairs if pair.target.repo == repo]
+    files = pair.files()
+    assert files.projector is not None
+    assert files.projector.read_bytes() == own
+    listed = localspec("pairs", "info", pair.id).out
+    assert "mmproj-F16.gguf" in listed
+    done = localspec("pairs", "add", "--target", target, "--projector", tmp_path / "p.gguf", "--alone", "--id", "own")
+    assert done.code == 0, done.err
+    assert load_catalogue().find("own").files().projector == tmp_path / "p.gguf"
 
 
 def test_gated_models_say_where_their_terms_are(server: HubServer, localspec: Localspec) -> None:
