@@ -45,6 +45,7 @@ def described(
         drafter="draft",
         target=files[0].label,
         draft=files[1].label,
+        projector=None,
         state=state,
         size_bytes=5640 * MB,
         available=here,

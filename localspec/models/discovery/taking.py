@@ -33,7 +33,7 @@ def _projector(target: Resolved, context: DownloadContext) -> Resolved | None:
     if repo is None or target.path.exists():
         return None
     repository = context.with_retries(lambda: context.hub.repository(repo))
-    name = choose_projector(target.path.name, repository.sizes)
+    name = choose_projector(target.path.name, {name: size or 0 for name, size in repository.sizes.items()})
     if name is None:
         return None
     found = resolve(f"{repo}:{name}", context)
