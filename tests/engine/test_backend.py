@@ -250,7 +250,7 @@ class TestLlamaModel:
         rows = np.zeros((3, llama.vocab.n_vocab), dtype=np.float32)
         rows[at, 7] = np.nan
         with monkeypatch.context() as patch:
-            patch.setattr(llama, "_view", lambda first, last: rows)
+            patch.setattr(llama, "_scores", lambda first, rows_n: rows)
             with pytest.raises(ModelFileError, match="not numbers"):
                 llama.logits(tokens(5), 3)
         assert list(llama.held_tokens) == []
