@@ -541,7 +541,7 @@ async def test_words_are_found_in_all_conversations(store: Store) -> None:
         await pilot.press("enter")
         await wait_until(pilot, lambda: shown(pilot) == [("Apples?", "Some are scarlet.")])
         assert transcript_of(pilot).selected is views(pilot)[0]
-        assert "e edit" in hints(pilot), "the keys of a turn count there"
+        assert "ee edit" in hints(pilot), "the keys of a turn count there, pressed twice"
         await wait_until(pilot, lambda: transcript_of(pilot).following)
         assert "↓ new" not in notice_text(pilot), "all of it is in view"
 

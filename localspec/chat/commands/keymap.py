@@ -147,6 +147,15 @@ class Keymap:
         keys = self.keys.get(command.id, command.keys)
         return key_label(keys) if keys else ""
 
+    def pressed(self, command: Command) -> str:
+        """The key as it is pressed while a turn is chosen: "ee" for a letter that may begin a message, too."""
+        label, key = self.label(command), self._keys_of(command)[0]
+        modal = any(len(key) == 1 for key in self._keys_of(known()["write"]))
+        return 2 * label if command.twice or (len(key) == 1 and not modal) else label
+
+    def _keys_of(self, command: Command) -> list[str]:
+        return _split(self.keys.get(command.id, command.keys))
+
     def way(self, command: Command) -> str:
         """The key of a command; without a key its slash command, without that its title in the palette."""
         return self.label(command) or (f"/{command.slash}" if command.slash else f"{command.title!r} in the palette")

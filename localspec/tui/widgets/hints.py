@@ -55,7 +55,7 @@ class Hints(Static):
 
     def _draw(self) -> None:
         pairs = [
-            (label, command.title)
+            (self._keymap.pressed(command) if self._chosen else label, command.title)
             for command in CHAT.commands
             if command.hinted
             and command.in_turn is self._chosen
