@@ -157,7 +157,7 @@ def _colour(pair: PairDescription) -> str | None:
 def _match(pair: Pair) -> str:
     if pair.drafter == DRAFT:
         return "target and draft have the same vocabulary"
-    return "the head was made for such a target" if pair.draft else "the target has its MTP layers"
+    return "the head reads what the target gives" if pair.draft else "the target has its MTP layers"
 
 
 def _sampling(pair: Pair) -> list[tuple[str, str]]:

@@ -61,12 +61,13 @@ def check_target(header: GgufHeader) -> None:
         )
 
 
-def check_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None = None) -> None:
-    """Raise PairMismatchError, with the reason in a sentence, unless ``draft`` fits ``target``; as ``judge_match``."""
+def check_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None = None) -> Compatibility:
+    """As ``judge_match``, but raise PairMismatchError, with the reason in a sentence, unless ``draft`` fits."""
     verdict = judge_match(target, draft, target_path)
     if not verdict.fits:
         hint = _CHOOSE_ANOTHER if drafter_kind(draft) == DRAFT else _CHOOSE_HEAD
         raise PairMismatchError(f"{draft.source} cannot draft for {target.source}: {verdict.reason}.", hint)
+    return verdict
 
 
 def judge_match(target: GgufHeader, draft: GgufHeader, target_path: Path | None = None) -> Compatibility:

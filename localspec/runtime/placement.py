@@ -5,8 +5,8 @@ Files have been read up to their headers, nothing has been loaded.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from localspec.gguf.draft_heads import DFLASH, MTP, drafter_kind, has_confidence
 from localspec.models.fit import Room, Wanted, check_fits, fits
 from localspec.models.heads import mtp_fault
 from localspec.models.memory_estimate import ContextShape
+from localspec.models.pairs.split_files import parts_of
 from localspec.models.projectors import ENCODING_BYTES
 from localspec.models.projectors import at_once as needs_one_batch
 from localspec.runtime.options import NO_DEVICE, LoadOptions
@@ -35,7 +36,6 @@ large model is some hundred megabytes; deeper drafts, which are seldom worth it,
 _OUTPUTS_N = {**OUTPUTS_N, DFLASH: MAX_DEPTH + 1}
 """Rows of scores to prepare for, by the kind of a head; one where it is not there."""
 _UNQUANTISED = ("f32", "f16", "bf16")
-_SPLIT = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +238,9 @@ def _wanted(settings: LoadSettings, header: GgufHeader, head: GgufHeader | None,
 
 def _parts(path: Path, header: GgufHeader) -> list[GgufHeader]:
     """The headers of all files of a model; those that are missing are llama.cpp's to complain about."""
-    split = _SPLIT.search(path.name)
     parts = [header]
-    for number in range(2, int(split[1]) + 1 if split else 0):
-        name = _SPLIT.sub(f"-{number:05}-of-{split[1]}.gguf", path.name) if split else ""
-        try:
-            parts.append(read_header(path.with_name(name)))
-        except LocalSpecError:
-            break
+    with suppress(LocalSpecError):
+        parts += map(read_header, parts_of(path)[1:])
     return parts
 
 

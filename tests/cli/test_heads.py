@@ -200,7 +200,7 @@ def test_a_loaded_pair_tells_what_drafts_and_is_measured_with_it(
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        (("target", "eagle3"), "the head was made for such a target"),
+        (("target", "eagle3"), "the head reads what the target gives"),
         (("mtp",), "the target has its MTP layers"),
         (("mtp", "target"), "target and draft have the same vocabulary"),
     ],

@@ -39,11 +39,6 @@ def resolve(text: str, context: DownloadContext) -> Resolved:
     return Resolved(_model(remotes[0], header, size, alone=len(parts) == 1), Path(file), header, size)
 
 
-def header_of(text: str, context: DownloadContext) -> GgufHeader:
-    """The header of the file that ``resolve`` finds."""
-    return resolve(text, context).header
-
-
 def _model(remote: RemoteFile, header: GgufHeader, whole_bytes: int, *, alone: bool) -> ModelFile:
     return ModelFile(
         file=remote.file,

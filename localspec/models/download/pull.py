@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from localspec.base.errors import DownloadError, LocalSpecError, ModelFileError, NotFoundError, PairMismatchError
 from localspec.gguf import GgufHeader, read_header
 from localspec.gguf.draft_heads import MTP
-from localspec.models.compatibility import check_match, judge_match
+from localspec.models.compatibility import check_match
 from localspec.models.download.checksum import is_sha256
 from localspec.models.download.context import DownloadContext
 from localspec.models.download.downloader import download
@@ -121,9 +121,7 @@ def _judged(headers: Sequence[GgufHeader], drafter: str) -> list[str]:
         # The MTP layers of a split model lie in its last file.
         fault = mtp_fault(headers[:1]) if drafter == MTP and target.split_count == 1 else ""
         return [f"{target.source} will be used without a drafter: {fault}."] if fault else []
-    for draft in drafts:
-        check_match(target, draft)
-    return [warning for draft in drafts for warning in judge_match(target, draft).warnings]
+    return [warning for draft in drafts for warning in check_match(target, draft).warnings]
 
 
 def fetch(plans: Sequence[PullPlan], context: DownloadContext) -> Generator[DownloadEvent, None, None]:

@@ -263,19 +263,7 @@ def _make_context(
 ) -> tuple[Any, list[str]]:
     """The context, and llama.cpp's log of making it."""
     c = native.c
-    params = c.llama_context_default_params()
-    params.n_ctx = n_ctx
-    params.n_batch = settings.batch_tokens
-    unfused = _wanted_flash_attn(settings) is False and not settings.at_once
-    params.n_ubatch = min(settings.batch_tokens, _UNFUSED_BATCH_TOKENS) if unfused else settings.batch_tokens
-    # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
-    params.n_outputs_max = settings.max_outputs
-    # A batch of more than one token, hence every verification, uses n_threads_batch.
-    params.n_threads = params.n_threads_batch = threads
-    params.type_k, params.type_v = CACHE_TYPES[settings.cache_type_k], CACHE_TYPES[settings.cache_type_v]
-    params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
-    params.swa_full = _swa_full(c, model, settings)
-    params.n_rs_seq = settings.snapshots
+    params = _context_params(c, model, settings, n_ctx, threads)
     if other is not None:
         params.ctx_other = other.context
     if mtp:
@@ -291,6 +279,24 @@ def _make_context(
             f"Choose a smaller one, for example --ctx {max(512, n_ctx // 2)}.",
         )
     return context, [line for _, line in lines]
+
+
+def _context_params(c: Any, model: Any, settings: LoadSettings, n_ctx: int, threads: int) -> Any:
+    """llama_context_params, but for what a head's context needs."""
+    params = c.llama_context_default_params()
+    params.n_ctx = n_ctx
+    params.n_batch = settings.batch_tokens
+    unfused = _wanted_flash_attn(settings) is False and not settings.at_once
+    params.n_ubatch = min(settings.batch_tokens, _UNFUSED_BATCH_TOKENS) if unfused else settings.batch_tokens
+    # Left at 0, llama.cpp would reserve room for the scores of a whole batch.
+    params.n_outputs_max = settings.max_outputs
+    # A batch of more than one token, hence every verification, uses n_threads_batch.
+    params.n_threads = params.n_threads_batch = threads
+    params.type_k, params.type_v = CACHE_TYPES[settings.cache_type_k], CACHE_TYPES[settings.cache_type_v]
+    params.flash_attn_type = _FLASH_ATTN[_wanted_flash_attn(settings)]
+    params.swa_full = _swa_full(c, model, settings)
+    params.n_rs_seq = settings.snapshots
+    return params
 
 
 def _wanted_flash_attn(settings: LoadSettings) -> bool | None:
