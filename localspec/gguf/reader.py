@@ -76,8 +76,10 @@ def parse_header(file: Readable, *, source: str, size_bytes: int) -> GgufHeader:
     cursor = _Cursor(file, source)
     version, n_tensors, n_entries = _preamble(cursor)
     metadata = dict(_metadata(cursor, n_entries))
-    architecture = get(metadata, "general.architecture", str)
-    if not architecture or not architecture.isprintable():
+    architecture = get(metadata, "general.architecture", str) or ""
+    # llama.cpp's splitter writes the metadata into the first file alone.
+    is_later_part = bool(get(metadata, "split.no", int))
+    if not architecture.isprintable() or not (architecture or is_later_part):
         raise ModelFileError(f"{source} is a GGUF file, but not a model.", "It has no architecture.")
     tensors = tuple(_tensor(cursor) for _ in range(n_tensors))
     alignment = _alignment(cursor, metadata)

@@ -48,7 +48,9 @@ class Compatibility:
 
 
 def check_target(header: GgufHeader) -> None:
-    """Raise ModelFileError for a file of draft heads, which is no model of its own."""
+    """Raise ModelFileError for a file of draft heads, which is no model of its own, or a later part of a model."""
+    if not header.architecture:
+        raise ModelFileError(f"{header.source} is a later part of a split model.", "Name its first file.")
     if is_projector(header):
         raise ModelFileError(
             f"{header.source} cannot be a target: it is a projector, which reads images for a model.",

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from localspec.base.errors import ModelFileError
+from localspec.gguf import read_header
+from localspec.models.compatibility import check_target
 from localspec.models.pairs.scan import find_files, scan
 from localspec.models.pairs.stores import STORES, Found
 from tests.gguf_files import write
 from tests.models.pairs.support import BIG, OTHER_TOKENS, SMALL, in_hub, in_ollama, model_bytes
+from tests.tiny_models import write_tiny
 
 
 def environ_of(tmp_path: Path, **more: str) -> Mapping[str, str]:
@@ -173,12 +177,17 @@ def test_a_broken_file_is_listed_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_model_in_parts_counts_as_one(tmp_path: Path) -> None:
-    write(tmp_path / "m" / "x-00001-of-00002.gguf", BIG)
-    write(tmp_path / "m" / "x-00002-of-00002.gguf", SMALL)
+    """Of its files only the first has metadata; a later one alone is no target."""
+    (tmp_path / "m").mkdir()
+    write_tiny(tmp_path / "m" / "x.gguf", "llama", part_tensors=20)
+    first, second = sorted((tmp_path / "m").iterdir())
 
     found = scan(find_files((tmp_path / "m",), environ_of(tmp_path)))
 
-    assert [(m.name, m.size_bytes) for m in found.models] == [("x-00001-of-00002.gguf", len(BIG) + len(SMALL))]
+    both_bytes = first.stat().st_size + second.stat().st_size
+    assert [(m.name, m.size_bytes, m.problem) for m in found.models] == [(first.name, both_bytes, "")]
+    with pytest.raises(ModelFileError, match="a later part of a split model"):
+        check_target(read_header(second))
 
 
 def test_what_there_is_no_time_for_is_listed_as_not_read(tmp_path: Path) -> None:
