@@ -14,6 +14,7 @@ from localspec.models.download.events import Delayed, DownloadEvent, Fetched, Pr
 from localspec.models.pairs import PairDescription
 from localspec.models.pairs.description import FileDescription
 from localspec.models.pairs.estimate import Estimate
+from localspec.models.pairs.expectation import MEASURED, Expectation
 from localspec.models.pairs.state import HERE, MISSING, NOT_HERE
 from localspec.models.pairs.suitability import AMBER, GREEN, RED, Suitability
 from localspec.runtime.chat_config import ChatConfig
@@ -80,10 +81,13 @@ TOUR = described(
     speedup_high=None,
     fit=Suitability(GREEN, 31 * MB, 14 * GB, "It fits the free memory."),
 )
-SMALL = described("smollm2-1.7b", "SmolLM2 1.7B + 135M", HERE, size_bytes=1210 * MB)
+SMALL = described(
+    "smollm2-1.7b", "SmolLM2 1.7B + 135M", HERE, size_bytes=1210 * MB, speed=Expectation(30.0, 41.0, MEASURED, 12)
+)
 BEST = described(
     "qwen3-8b",
     "Qwen3 8B + 0.6B",
+    speed=Expectation(9.4, 13.2),
     recommended_here=True,
     recommended_because="Recommended: qwen3-8b, by this rule: the largest target that fits beside its draft.",
 )

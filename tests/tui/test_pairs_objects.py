@@ -229,7 +229,7 @@ def test_what_can_be_done_with_a_pair() -> None:
     assert action_text(None) == action_text(entry("mine")) == ""
 
 
-@pytest.mark.parametrize("cells", [40, 52, 65, 66, 72, 85, 86, 88, 200])
+@pytest.mark.parametrize("cells", [40, 52, 65, 66, 72, 85, 86, 97, 98, 200])
 def test_rows_are_as_wide_as_they_are_told_and_columns_stay_in_place(cells: int) -> None:
     """Whatever the pair and its state, the fit begins in the same column."""
     entries = [*map(Entry, PAIRS), entry("qwen3-8b", download=Download("q", "Q").after(progressed(100 * MB)))]
@@ -254,8 +254,8 @@ def test_a_row_names_the_fit_in_a_word_in_a_colour_and_with_its_number() -> None
     ("cells", "speed", "said"),
     [
         (88, 24e6, "24.0 MB/s, 3 min left"),
-        (76, 24e6, "24.0 MB/s, 3 min"),
-        (76, 240e3, "5 h 13 min left"),
+        (64, 24e6, "24.0 MB/s, 3 min"),
+        (64, 240e3, "5 h 13 min left"),
         (56, 240e3, "5 h 13 min left"),
         (76, None, ""),
     ],
@@ -265,6 +265,20 @@ def test_a_row_that_is_fetched_says_how_fast_and_how_long(cells: int, speed: flo
     line = "".join(text for text, _ in row(entry("qwen3-8b", download=now), cells))
     assert line.rstrip().endswith(f"20 %      {said}".rstrip())
     assert len(line) == cells
+
+
+def test_a_row_tells_the_expected_and_the_measured_speed() -> None:
+    """In one column, which is empty where nothing is known."""
+    lines = {pair.id: "".join(text for text, _ in row(Entry(pair), 76)) for pair in PAIRS}
+
+    assert lines["qwen3-8b"].endswith("  ~13.2/s")
+    assert lines["smollm2-1.7b"].endswith("   41.0/s")
+    assert lines["llama-3.3-70b"].endswith(" " * 8)
+    told = text_of(details(entry("qwen3-8b"), 120))
+    assert "about 13.2 tokens/s with its drafts, 9.40 plain, expected from a measurement of" in told
+    assert "41.0 tokens/s with its drafts, 30.0 plain, measured in 12 replies here" in text_of(
+        details(entry("smollm2-1.7b"), 120)
+    )
 
 
 def test_what_is_missing_is_quiet_and_what_is_recommended_has_a_star() -> None:

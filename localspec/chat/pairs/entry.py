@@ -20,9 +20,9 @@ IN_USE = "in use"
 QUIET, TEXT = "quiet", "text"
 """The styles of parts of a row, besides the colours of its fit."""
 
-_SIZE_FROM, _ROOM_FROM = 66, 86
-"""The widths from which a row has room for the size, and for the available memory."""
-_STATE_CELLS, _SIZE_CELLS, _WORD_CELLS, _NEED_CELLS, _ROOM_CELLS = 8, 7, 7, 8, 11
+_SPEED_FROM, _SIZE_FROM, _ROOM_FROM = 66, 86, 98
+"""The widths from which a row has room for the speed, for the size beside it, and for the available memory."""
+_STATE_CELLS, _SIZE_CELLS, _WORD_CELLS, _NEED_CELLS, _ROOM_CELLS, _SPEED_CELLS = 8, 7, 7, 8, 11, 8
 
 
 _NOT_HERE = "not-here"
@@ -126,6 +126,7 @@ def _columns(entry: Entry, cells: int) -> list[tuple[str, str]]:
     parts.append((f"  {entry.state:<{_STATE_CELLS}}", TEXT if entry.in_use or _moves(entry) else QUIET))
     if entry.download is not None and entry.download.active and not pair.available:
         room = _WORD_CELLS + 1 + _NEED_CELLS + (_ROOM_CELLS if cells >= _ROOM_FROM else 0)
+        room += 2 + _SPEED_CELLS if cells >= _SPEED_FROM else 0
         return [*parts, (f"  {_pace(entry.download, room):<{room}}", TEXT)]
     if fit is None:
         parts.append((f"  {'':<{_WORD_CELLS + 1 + _NEED_CELLS}}", QUIET))
@@ -137,6 +138,9 @@ def _columns(entry: Entry, cells: int) -> list[tuple[str, str]]:
         fit_room = f" of {size(fit.room_bytes)}" if fit.room_bytes is not None else ""
     if cells >= _ROOM_FROM:
         parts.append((f"{fit_room:<{_ROOM_CELLS}}", QUIET))
+    if cells >= _SPEED_FROM:
+        pace = facts.pace(pair)
+        parts.append((f"  {f'{pace}/s' if pace else '':>{_SPEED_CELLS}}", QUIET))
     return parts
 
 

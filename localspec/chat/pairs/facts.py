@@ -18,10 +18,10 @@ FIT_MEANING = (
     "~ is an estimate from the size of files that are not here."
 )
 SPEED_MEANING = (
-    "Tokens/s counts with what drafts for the target: ~ is expected from the speed of this machine's kernels, "
-    "without it replies here were measured."
+    "Tokens/s counts with what drafts for the target: ~ is expected from a measurement of this machine, without it "
+    "replies here were measured."
 )
-SPEED_UNKNOWN = "Tokens/s will be expected once this machine was measured, which takes seconds in which it is idle."
+SPEED_UNKNOWN = "Tokens/s is shown once this machine has been measured, which takes some seconds while it is idle."
 NOTHING_FITS = "No pair fits this machine as it is now; `localspec run` still may."
 
 
@@ -58,12 +58,12 @@ def speed_here(pair: PairDescription) -> str:
     if known is None:
         return ""
     plain = f"{speed(known.plain_per_second)} tokens/s"
-    both = f"{speed(known.per_second)} tokens/s with its drafts, {plain} plain"
+    both = f"{speed(known.per_second)} tokens/s with its drafts, {speed(known.plain_per_second)} plain"
     said = plain if known.with_draft_per_second is None else both
     if known.source == MEASURED:
         replies = "1 reply" if known.replies_n == 1 else f"{known.replies_n} replies"
         return f"{said}, measured in {replies} here"
-    return f"about {said}, expected from the speed of this machine's kernels"
+    return f"about {said}, expected from a measurement of this machine"
 
 
 def arrived(pair: PairDescription) -> str:

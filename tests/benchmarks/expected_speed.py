@@ -1,0 +1,123 @@
+"""The expected speed of models on this machine beside the measured one.
+
+    python -m tests.benchmarks.expected_speed --target bench-target.gguf --types q4_0 q4_k_m q8_0 --threads 1 2
+
+Each type is made of the target with llama.cpp's own quantisation. For each number of threads the kernels are measured in
+a child process, then every model is asked for plain tokens, and with ``--draft`` for a reply with drafts, in turns. Prints
+a table; the last column is expected over measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from localspec.engine.backends.llama.load import LoadSettings
+from localspec.engine.backends.llama.model import LlamaModel
+from localspec.engine.backends.llama.native import native
+from localspec.engine.cancel import Cancellation
+from localspec.engine.events import Finished
+from localspec.gguf import read_header
+from localspec.gguf.draft_heads import DRAFT
+from localspec.models.token_work import token_work
+from localspec.runtime.calibration import plain_round
+from localspec.runtime.load import open_pair
+from localspec.runtime.measuring_progress import MeasuringProgress
+from localspec.runtime.messages import Message, ReplyOptions, Role
+from localspec.runtime.options import LoadOptions
+from localspec.runtime.speed.expectation import DraftWork, expected_speed
+from localspec.runtime.speed.measurement import measure_kernels
+from localspec.runtime.speed.speed_file import MachineSpeed
+
+_FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15, "q5_k_m": 17, "q6_k": 18, "iq4_xs": 30}
+_PROMPTS = ("What is speculative decoding?", "Count from 1 to 20.", "Tell me a story about a fox.")
+
+
+def quantised(path: Path, kind: str, folder: Path) -> Path:
+    """The same network at another type; its text is of no interest."""
+    c, out = native().c, folder / f"{path.stem}-{kind}.gguf"
+    params = c.llama_model_quantize_default_params()
+    params.ftype, params.allow_requantize = _FILE_TYPES[kind], True
+    if c.llama_model_quantize(os.fsencode(path), os.fsencode(out), params) != 0:
+        raise SystemExit(f"{path.name} cannot be quantised as {kind}")
+    return out
+
+
+def plain_per_second(path: Path, threads: int) -> float:
+    """Tokens a second without a draft, behind a short context."""
+    model = LlamaModel.open(LoadSettings(path, 1, n_ctx=512, threads=threads), Cancellation())
+    try:
+        prompt = [n % model.vocab.n_vocab for n in range(100, 148)]
+        model.logits(prompt[:-1], 0)
+        rounds = plain_round(model, prompt, Cancellation(), MeasuringProgress(lambda what, fraction: None))
+        return 1 / rounds.total_s
+    finally:
+        model.close()
+
+
+def replies_per_second(target: Path, draft: Path, threads: int) -> tuple[float, float]:
+    """Tokens a second with the draft over a few prompts, and the accepted share of its proposals."""
+    pair = open_pair(LoadOptions(target, draft, n_ctx=1024, threads=threads), Cancellation())
+    speeds, accepted, proposed = [], 0, 0
+    for prompt in _PROMPTS:
+        for event in pair.reply([Message(Role.USER, prompt)], ReplyOptions(max_tokens=120)):
+            if isinstance(event, Finished) and event.timings.predicted_per_second:
+                speeds.append(event.timings.predicted_per_second)
+                accepted += event.timings.draft_n_accepted
+                proposed += event.timings.draft_n
+    pair.close()
+    return median(speeds), accepted / max(1, proposed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", type=Path, required=True)
+    parser.add_argument("--draft", type=Path)
+    parser.add_argument("--types", nargs="+", default=["q4_0", "q4_k_m", "q8_0"], choices=_FILE_TYPES)
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    print("| model | threads | expected | measured | expected / measured |\n| --- | ---: | ---: | ---: | ---: |")
+    with TemporaryDirectory(prefix="localspec-") as folder:
+        models = {args.target.stem: args.target} | ({args.draft.stem: args.draft} if args.draft else {})
+        for kind in args.types:
+            models[f"target at {kind}"] = quantised(args.target, kind, Path(folder))
+        for threads in args.threads:
+            measured = measure_kernels(threads, timeout_s=120)
+            if measured is None:
+                raise SystemExit("the kernels could not be measured")
+            machine = MachineSpeed("", measured.kernels, measured.steady)
+            found: dict[str, list[float]] = {name: [] for name in models}
+            for _ in range(args.repeats):
+                for name, path in models.items():
+                    found[name].append(plain_per_second(path, threads))
+            for name, path in models.items():
+                expected = expected_speed(token_work([read_header(path)]), machine)
+                assert expected is not None
+                row(name, threads, expected.plain_per_second, median(found[name]))
+            if args.draft:
+                with_draft(args.target, args.draft, threads, machine)
+            print(f"steady: {measured.steady}", flush=True)
+
+
+def with_draft(target: Path, draft: Path, threads: int, machine: MachineSpeed) -> None:
+    """The pair, at the usual chance of its kind, and at the chance that its proposals really had."""
+    speed, chance = replies_per_second(target, draft, threads)
+    works = [token_work([read_header(path)]) for path in (target, draft)]
+    for name, known in (("unknown", {}), (f"{chance:.2f}", {DRAFT: (chance * 1e6, 1e6)})):
+        found = expected_speed(
+            works[0], MachineSpeed("", machine.kernels, acceptance=known), DraftWork(DRAFT, works[1])
+        )
+        assert found is not None
+        row(f"with draft, acceptance {name}", threads, found.per_second, speed)
+
+
+def row(name: str, threads: int, expected: float, measured: float) -> None:
+    print(f"| {name} | {threads} | {expected:.1f} | {measured:.1f} | {expected / measured:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
