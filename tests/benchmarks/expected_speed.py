@@ -2,15 +2,16 @@
 
     python -m tests.benchmarks.expected_speed --target bench-target.gguf --types q4_0 q4_k_m q8_0 --threads 1 2
 
-Each type is made of the target with llama.cpp's own quantisation. For each number of threads the kernels are measured in
-a child process, then every model is asked for plain tokens, and with ``--draft`` for a reply with drafts, in turns. Prints
-a table; the last column is expected over measured.
+Each type is made of the target with llama.cpp's own quantisation. For each number of threads the kernels are measured
+in a child process, then every model is asked for plain tokens in turns, and with ``--draft`` the pair for replies.
+Prints a table; the last column is expected over measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -108,9 +109,8 @@ def with_draft(target: Path, draft: Path, threads: int, machine: MachineSpeed) -
     speed, chance = replies_per_second(target, draft, threads)
     works = [token_work([read_header(path)]) for path in (target, draft)]
     for name, known in (("unknown", {}), (f"{chance:.2f}", {DRAFT: (chance * 1e6, 1e6)})):
-        found = expected_speed(
-            works[0], MachineSpeed("", machine.kernels, acceptance=known), DraftWork(DRAFT, works[1])
-        )
+        learned = replace(machine, acceptance=known)
+        found = expected_speed(works[0], learned, DraftWork(DRAFT, works[1]))
         assert found is not None
         row(f"with draft, acceptance {name}", threads, found.per_second, speed)
 

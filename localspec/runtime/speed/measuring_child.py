@@ -32,6 +32,9 @@ _RAM_BYTES, _DEVICE_BYTES = 96 * 2**20, 768 * 2**20
 """Bytes of the matrices of one type: several times the processor's caches, or a GPU's."""
 _BYTES_OF = {kind: matrix_bytes(SampleShape(_WIDE, _FEED_FORWARD, 1), kind) for kind in KINDS}
 _STEADY = 1.5
+"""The most that the slowest of several times may be of the fastest on a quiet machine."""
+_ENOUGH_S, _FEWEST_KINDS = 6.0, 2
+"""Further types are left out after so long, but not of the first."""
 
 
 def measure(threads: int, kinds: Sequence[str] = KINDS) -> tuple[KernelSpeeds, bool]:
@@ -40,7 +43,10 @@ def measure(threads: int, kinds: Sequence[str] = KINDS) -> tuple[KernelSpeeds, b
     layer_s = {batch: spent_s / _NARROW.n_layers for batch, (spent_s, _) in _times(_NARROW, "F16", threads).items()}
     byte_s: dict[str, dict[int, float]] = {}
     spreads: list[float] = []
+    deadline = time.monotonic() + _ENOUGH_S
     for kind in kinds:
+        if time.monotonic() > deadline and len(byte_s) >= _FEWEST_KINDS:
+            break
         n_layers = max(1, round(size_bytes / _BYTES_OF[kind]))
         shape = SampleShape(_WIDE, _FEED_FORWARD, n_layers)
         measured = _times(shape, kind, threads)
