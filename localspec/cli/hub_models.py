@@ -12,7 +12,7 @@ import click
 
 from localspec.base.errors import UsageError
 from localspec.base.visible import visible_line
-from localspec.chat.pairs.facts import FIT_MEANING, fit
+from localspec.chat.pairs.facts import FIT_MEANING, fit, pace
 from localspec.cli.services import Services
 from localspec.cli.tables import Column, fitted, named, paragraph
 from localspec.runtime.figures import short, size
@@ -93,13 +93,14 @@ def search(
 def show(services: Services, /, repository: str, as_json: bool) -> None:
     """Show the GGUF files of REPOSITORY (owner/name), which of them fit this machine, and the one to take."""
     from localspec.cli.hub_access import download_context
-    from localspec.doctor.native_probe import room_of
+    from localspec.doctor.native_probe import expect_here, room_of
     from localspec.models.discovery.page import read_page
 
     if repository.count("/") != 1:
         raise UsageError(f"{repository!r} is not the name of a repository.", "It should be owner/name.")
     with download_context() as context:
-        page = read_page(repository, context, room_of(services.probe_native()))
+        native = services.probe_native()
+        page = read_page(repository, context, room_of(native), expect_here(native, services.measure_kernels))
         endpoint = context.hub.endpoint
     if as_json:
         print(json.dumps(asdict(page), indent=2))
@@ -113,11 +114,13 @@ def _print(page: ModelPage, endpoint: str) -> None:
     print(visible_line(page.model.name))
     beside = [("beside", others(page))] if page.others else []
     print("\n".join(named([*model_facts(page.model, endpoint), *beside])))
+    timed = any(each.described.speed for each in page.quantisations)
     columns = (
         Column("TYPE", lambda each: f"{each.label}{' *' if each is page.best else ''}"),
         Column("SIZE", lambda each: size(each.described.size_bytes)),
         Column("STATE", lambda each: each.described.state),
         Column("FIT", lambda each: fit(each.described)),
+        *([Column("TOKENS/S", lambda each: pace(each.described) or "-")] if timed else []),
         Column("FILE", files_of, optional=True),
     )
     print()

@@ -119,13 +119,10 @@ def to_json(pair: PairDescription) -> dict[str, Any]:
 
 
 def _described(services: Services) -> list[PairDescription]:
-    from localspec.doctor.native_probe import room_of, speed_file_of
-    from localspec.runtime.speed.expectation import expect_pair
-    from localspec.runtime.speed.measurement import known_speed
+    from localspec.doctor.native_probe import expect_here, room_of
 
     native = services.probe_native()
-    machine = known_speed(speed_file_of(native), native.threads or 1, services.measure_kernels)
-    return describe_all(load_catalogue().pairs, room_of(native), lambda pair: expect_pair(pair, machine))
+    return describe_all(load_catalogue().pairs, room_of(native), expect_here(native, services.measure_kernels))
 
 
 def _print(shown: Sequence[PairDescription]) -> None:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from localspec.base.child_exit import why_it_ended
 from localspec.base.machine import memory
 from localspec.models.fit import Room
+from localspec.models.pairs.description import Expect
+from localspec.runtime.speed.expectation import expect_pair
+from localspec.runtime.speed.measurement import Measure, known_speed
 from localspec.runtime.speed.speed_file import SpeedFile, machine_name
 
 _TIMEOUT_S = 30.0
@@ -67,6 +70,13 @@ def probe_native(command: Sequence[str] = _CHILD, timeout_s: float = _TIMEOUT_S)
         return NativeReport(devices=devices, **report)
     except (ValueError, TypeError, KeyError):
         return NativeReport("llama.cpp was loaded, but its report could not be read.", "Please report this.")
+
+
+def expect_here(report: NativeReport, measure: Measure | None = None) -> Expect:
+    """The expected speed of pairs on this machine, which ``measure`` may measure first."""
+    file = speed_file_of(report)
+    known = known_speed(file, report.threads or 1, measure) if measure else file.load().corrected()
+    return lambda pair: expect_pair(pair, known)
 
 
 def speed_file_of(report: NativeReport) -> SpeedFile:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -24,9 +26,7 @@ from localspec.engine.events import Finished
 from localspec.gguf import read_header
 from localspec.gguf.draft_heads import DRAFT
 from localspec.models.token_work import token_work
-from localspec.runtime.calibration import plain_round
 from localspec.runtime.load import open_pair
-from localspec.runtime.measuring_progress import MeasuringProgress
 from localspec.runtime.messages import Message, ReplyOptions, Role
 from localspec.runtime.options import LoadOptions
 from localspec.runtime.speed.expectation import DraftWork, expected_speed
@@ -34,6 +34,7 @@ from localspec.runtime.speed.measurement import measure_kernels
 from localspec.runtime.speed.speed_file import MachineSpeed
 
 _FILE_TYPES = {"f16": 1, "q4_0": 2, "q8_0": 7, "q4_k_m": 15, "q5_k_m": 17, "q6_k": 18, "iq4_xs": 30}
+_BEFORE_N, _TOKENS_N = 48, 24
 _PROMPTS = ("What is speculative decoding?", "Count from 1 to 20.", "Tell me a story about a fox.")
 
 
@@ -48,13 +49,17 @@ def quantised(path: Path, kind: str, folder: Path) -> Path:
 
 
 def plain_per_second(path: Path, threads: int) -> float:
-    """Tokens a second without a draft, behind a short context."""
+    """Tokens a second without a draft, behind a short context, by the fastest of two dozen evaluations."""
     model = LlamaModel.open(LoadSettings(path, 1, n_ctx=512, threads=threads), Cancellation())
     try:
-        prompt = [n % model.vocab.n_vocab for n in range(100, 148)]
-        model.logits(prompt[:-1], 0)
-        rounds = plain_round(model, prompt, Cancellation(), MeasuringProgress(lambda what, fraction: None))
-        return 1 / rounds.total_s
+        text = [n % model.vocab.n_vocab for n in range(100, 100 + _BEFORE_N + _TOKENS_N)]
+        model.logits(text[:_BEFORE_N], 0)
+        spent_s = []
+        for end in range(_BEFORE_N + 1, len(text) + 1):
+            started = time.perf_counter()
+            model.logits(text[:end], 1)
+            spent_s.append(time.perf_counter() - started)
+        return 1 / min(spent_s)
     finally:
         model.close()
 
@@ -87,25 +92,37 @@ def main() -> None:
         for kind in args.types:
             models[f"target at {kind}"] = quantised(args.target, kind, Path(folder))
         for threads in args.threads:
-            measured = measure_kernels(threads, timeout_s=120)
-            if measured is None:
-                raise SystemExit("the kernels could not be measured")
-            machine = MachineSpeed("", measured.kernels, measured.steady)
-            found: dict[str, list[float]] = {name: [] for name in models}
-            for _ in range(args.repeats):
-                for name, path in models.items():
-                    found[name].append(plain_per_second(path, threads))
-            for name, path in models.items():
-                expected = expected_speed(token_work([read_header(path)]), machine)
-                assert expected is not None
-                row(name, threads, expected.plain_per_second, median(found[name]))
+            compare(models, threads, args.repeats)
             if args.draft:
-                with_draft(args.target, args.draft, threads, machine)
-            print(f"steady: {measured.steady}", flush=True)
+                with_draft(args.target, args.draft, threads)
 
 
-def with_draft(target: Path, draft: Path, threads: int, machine: MachineSpeed) -> None:
+def machine_now(threads: int) -> MachineSpeed:
+    """The machine as it is measured now."""
+    measured = measure_kernels(threads, timeout_s=120)
+    if measured is None:
+        raise SystemExit("the kernels could not be measured")
+    return MachineSpeed("", measured.kernels, measured.steady)
+
+
+def compare(models: Mapping[str, Path], threads: int, repeats: int) -> None:
+    """A row for each model: medians of what is expected and of what is measured, in turns."""
+    expected: dict[str, list[float]] = {name: [] for name in models}
+    measured: dict[str, list[float]] = {name: [] for name in models}
+    for _ in range(repeats):
+        machine = machine_now(threads)
+        for name, path in models.items():
+            found = expected_speed(token_work([read_header(path)]), machine)
+            assert found is not None
+            expected[name].append(found.plain_per_second)
+            measured[name].append(plain_per_second(path, threads))
+    for name in models:
+        row(name, threads, median(expected[name]), median(measured[name]))
+
+
+def with_draft(target: Path, draft: Path, threads: int) -> None:
     """The pair, at the usual chance of its kind, and at the chance that its proposals really had."""
+    machine = machine_now(threads)
     speed, chance = replies_per_second(target, draft, threads)
     works = [token_work([read_header(path)]) for path in (target, draft)]
     for name, known in (("unknown", {}), (f"{chance:.2f}", {DRAFT: (chance * 1e6, 1e6)})):

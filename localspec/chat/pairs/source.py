@@ -66,15 +66,13 @@ class LocalPairs:
         return [describe(pair) for pair in load_catalogue().pairs]
 
     def judged(self) -> Sequence[PairDescription]:
-        from localspec.doctor.native_probe import probe_native, room_of, speed_file_of
+        from localspec.doctor.native_probe import expect_here, probe_native, room_of
         from localspec.models.pairs import describe_all, load_catalogue
-        from localspec.runtime.speed.expectation import expect_pair
 
         if self._native is None:
             # Probed once: later the loaded pair would use the memory that others are judged by.
             self._native = probe_native()
-        machine = speed_file_of(self._native).load().corrected()
-        return describe_all(load_catalogue().pairs, room_of(self._native), lambda pair: expect_pair(pair, machine))
+        return describe_all(load_catalogue().pairs, room_of(self._native), expect_here(self._native))
 
     def measure(self, may_go_on: Callable[[], bool]) -> bool:
         from localspec.doctor.native_probe import speed_file_of

@@ -15,7 +15,8 @@ from localspec.models.download.layout import check_name
 from localspec.models.download.refusals import missing_file
 from localspec.models.download.remote_file import Repository
 from localspec.models.fit import Room
-from localspec.models.pairs.description import PairDescription, describe
+from localspec.models.pairs.description import Expect, PairDescription, describe, unknown_speed
+from localspec.models.pairs.expectation import READABLE_PER_SECOND
 from localspec.models.pairs.pair import ModelFile, Pair
 from localspec.models.pairs.recommendation import MOST_FROM_RAM_BYTES, reads_quickly
 from localspec.models.pairs.split_files import is_later_part, parts_of
@@ -37,7 +38,7 @@ class Quantisation:
     """The name of its file in the repository; of a split model the first."""
     files_n: int
     described: PairDescription
-    """The model as a pair without a draft: its size, whether it is here, its memory and its fit."""
+    """The model as a pair without a draft: its size, whether it is here, its memory, its fit and its speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class ModelPage:
     """Other GGUF files: projectors, importance matrices, draft heads."""
 
 
-def read_page(name: str, context: DownloadContext, room: Room) -> ModelPage:
+def read_page(name: str, context: DownloadContext, room: Room, expect: Expect = unknown_speed) -> ModelPage:
     """Request the page of a repository. Raises NotFoundError if it has no model, DownloadError."""
     repository, info = context.with_retries(lambda: context.hub.repository_with_info(name))
     model = described(info)
@@ -65,7 +66,7 @@ def read_page(name: str, context: DownloadContext, room: Room) -> ModelPage:
     models = [file for file in files if is_model(file)]
     if not models:
         raise missing_file(None, repository)
-    found = [_quantisation(repository, file, model, room) for file in models]
+    found = [_quantisation(repository, file, model, room, expect) for file in models]
     found.sort(key=lambda each: each.described.size_bytes or 0)
     best, because = _best(found, room)
     others = tuple(
@@ -81,7 +82,7 @@ def _is_valid(file: str) -> bool:
     return False
 
 
-def _quantisation(repository: Repository, file: str, model: HubModel, room: Room) -> Quantisation:
+def _quantisation(repository: Repository, file: str, model: HubModel, room: Room, expect: Expect) -> Quantisation:
     parts = [part.as_posix() for part in parts_of(Path(PurePosixPath(file)))]
     sizes = [repository.sizes.get(part) for part in parts]
     whole = None if None in sizes else sum(size or 0 for size in sizes)
@@ -97,7 +98,15 @@ def _quantisation(repository: Repository, file: str, model: HubModel, room: Room
     )
     label = quantisation_of(file)
     pair = Pair(id=f"{repository.name}:{label}", title=f"{model.name} {label}", target=target)
-    return Quantisation(label, file, len(parts), describe(pair, room))
+    return Quantisation(label, file, len(parts), describe(pair, room, expect))
+
+
+def _by_speed(timed: Sequence[tuple[Quantisation, float]]) -> tuple[Quantisation, str]:
+    """The largest of a readable pace, else the fastest, with the rule; ``timed`` have their tokens a second."""
+    readable = [each for each, per_second in timed if per_second >= READABLE_PER_SECOND]
+    if readable:
+        return readable[-1], f"{RULE}, and is fast enough here to read along"
+    return max(timed, key=lambda each: each[1])[0], "the fastest here: none is fast enough to read along"
 
 
 def _best(found: Sequence[Quantisation], room: Room) -> tuple[Quantisation | None, str]:
@@ -107,6 +116,9 @@ def _best(found: Sequence[Quantisation], room: Room) -> tuple[Quantisation | Non
         moderate = [each for each in fitting if not each.label.removeprefix("UD-").startswith(_LARGER)] or fitting[:1]
         if not moderate:
             continue
+        timed = [(each, each.described.speed.per_second) for each in moderate if each.described.speed]
+        if timed:
+            return _by_speed(timed)
         if reads_quickly(room):
             return moderate[-1], RULE
         small = [each for each in moderate if (each.described.size_bytes or 0) <= MOST_FROM_RAM_BYTES]

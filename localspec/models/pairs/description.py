@@ -89,12 +89,13 @@ def unknown_speed(pair: Pair) -> None:
     """The ``Expect`` of a machine that was not measured."""
 
 
-def describe(pair: Pair, room: Room | None = None) -> PairDescription:
-    """Describe a pair as it is now; with ``room``, also judge whether it fits."""
+def describe(pair: Pair, room: Room | None = None, expect: Expect = unknown_speed) -> PairDescription:
+    """Describe a pair as it is now; with ``room``, also judge whether it fits, and tell its speed."""
     if room is None:
         return _describe(pair, state_of(pair))
     state, need = state_of(pair), estimate(pair)
-    return _describe(pair, state, need, _judge(state, need, room, free_bytes(hub_cache())))
+    fit = _judge(state, need, room, free_bytes(hub_cache()))
+    return _describe(pair, state, need, fit, _speed(pair, fit, room, expect))
 
 
 def describe_all(pairs: Sequence[Pair], room: Room, expect: Expect = unknown_speed) -> list[PairDescription]:
@@ -102,9 +103,7 @@ def describe_all(pairs: Sequence[Pair], room: Room, expect: Expect = unknown_spe
     free = free_bytes(hub_cache())
     states = [(pair, state_of(pair), estimate(pair)) for pair in pairs]
     judged = [(pair, _judge(state, need, room, free)) for pair, state, need in states]
-    # On a GPU without room for all layers, some would run at another speed.
-    unlike = (RED,) if room.device_bytes is None else (AMBER, RED)
-    speeds = [None if fit.colour in unlike else expect(pair) for pair, fit in judged]
+    speeds = [_speed(pair, fit, room, expect) for pair, fit in judged]
     known = {pair.id: speed for (pair, _), speed in zip(judged, speeds, strict=True) if speed}
     best = recommend(judged, known, quick=reads_quickly(room))
     return [
@@ -119,6 +118,12 @@ def _judge(state: PairState, need: Estimate | None, room: Room, free: int | None
     if fit.colour != RED and free is not None and fetch > free:
         return Suitability(RED, fetch, free, "The disk has no room for the download.")
     return fit
+
+
+def _speed(pair: Pair, fit: Suitability, room: Room, expect: Expect) -> Expectation | None:
+    """The expected speed; None for a pair that cannot be loaded, or not with all layers on the GPU."""
+    unlike = (RED,) if room.device_bytes is None else (AMBER, RED)
+    return None if fit.colour in unlike else expect(pair)
 
 
 def _missing(state: PairState) -> int:

@@ -15,7 +15,8 @@ from localspec.base.machine import MachineMemory
 from localspec.models.discovery.page import ModelPage, read_page
 from localspec.models.discovery.search import HubModel, HubQuery, search
 from localspec.models.fit import Room
-from localspec.models.pairs import load_catalogue
+from localspec.models.pairs import Pair, load_catalogue
+from localspec.models.pairs.expectation import Expectation
 from tests.cli.conftest import Localspec
 from tests.hub import Answer, HubServer, Page, Refuse, Repo, Stall
 from tests.models.download.support import World
@@ -197,6 +198,22 @@ def test_a_page_lists_quantisations_with_size_and_fit_and_names_the_best(reposit
     assert fast.label == "Q6_K"
     assert page_of(world, Room(MachineMemory(2 * GB, GB))).best is None
     assert repository.sent_bytes == 0, "nothing of a model is fetched"
+
+
+@pytest.mark.parametrize(
+    ("per_gb", "label", "why"),
+    [(100, "Q6_K", "is fast enough here"), (45, "Q4_K_M", "is fast enough here"), (1, "Q2_K", "the fastest here")],
+)
+def test_on_a_measured_machine_a_page_names_the_best_that_people_can_read_along_with(
+    repository: HubServer, world: World, per_gb: float, label: str, why: str
+) -> None:
+    def expect(pair: Pair) -> Expectation:
+        return Expectation(per_gb / ((pair.target.about_bytes or 0) / GB))
+
+    page = read_page(REPO, world.context(), LAPTOP, expect)
+    assert page.best is not None
+    assert page.best.described.speed is not None
+    assert (page.best.label, why in page.because) == (label, True)
 
 
 def test_the_parts_of_a_split_model_are_one(server: HubServer, world: World) -> None:
