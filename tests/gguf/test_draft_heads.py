@@ -34,8 +34,8 @@ def nextn(*layers: int, names: Sequence[str] = ("eh_proj", "enorm", "hnorm")) ->
         (header("dflash", ("markov_w1.weight",)), "dflash", "a DSpark head"),
         (header("gemma4-assistant"), "mtp", "MTP heads"),
         (header("qwen35", ("token_embd.weight", *nextn(32))), "mtp", "MTP heads"),
-        (header("qwen35", (*TRUNK, *nextn(32))), "draft", "a model of its own"),
-        (header("llama", ("markov_w1.weight",)), "draft", "a model of its own"),
+        (header("qwen35", (*TRUNK, *nextn(32))), "draft", "a draft model"),
+        (header("llama", ("markov_w1.weight",)), "draft", "a draft model"),
     ],
 )
 def test_the_kind_of_a_draft_file_is_known(file: GgufHeader, kind: str, words: str) -> None:
