@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from localspec.base.errors import UsageError
@@ -11,6 +11,7 @@ from localspec.chat.marks import Marks
 from localspec.chat.settings.conversation import Changed
 from localspec.config import Value
 from localspec.line.output import LEGENDS
+from localspec.line.replying import answer
 from localspec.line.state import State
 from localspec.runtime.chat_config import ChatConfig, Settings
 from localspec.store import StoredConversation
@@ -40,6 +41,21 @@ class LineFrontEnd:
 
     def answer(self, text: str, **data: Any) -> None:
         self._state.output.say(text, **data)
+
+    def ask(self, questions: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
+        if self._state.ask is None:
+            raise UsageError(f"Nobody types here: {', '.join(questions)}.", "Write the message itself.")
+        answers = {}
+        for question, text in questions.items():
+            typed = self._state.ask(visible_line(f"{question}: "), text)
+            if typed is None:
+                self._state.output.say("Nothing was changed.")
+                return
+            answers[question] = typed.strip()
+        then(answers)
+
+    def put(self, message: str) -> None:
+        answer(self._state, self._state.chat.ask(message))
 
 
 def pair(state: State, argument: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from localspec.config import config_file
-from localspec.config.personas import FOLDER
+from localspec.config.text_folder import PERSONAS
 
 
 def configure(text: str | bytes) -> Path:
@@ -17,7 +17,7 @@ def configure(text: str | bytes) -> Path:
 
 def add_persona(name: str, text: str | bytes) -> Path:
     """Write a persona; ``name`` is that of its file."""
-    folder = config_file().parent / FOLDER
+    folder = config_file().parent / PERSONAS.name
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)

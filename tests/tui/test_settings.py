@@ -14,11 +14,13 @@ from localspec.chat.settings.browser import HEADING, SETTING, SettingsBrowser
 from localspec.chat.settings.controller import SettingsController
 from localspec.chat.tokens.marking import GhostMode, MarkMode
 from localspec.config import SETTINGS, Config, config_file, read_config, setting
+from localspec.config.personas import read_persona
 from localspec.config.table import SOUGHT
 from localspec.runtime.chat_config import ChatConfig
 from localspec.runtime.worker.messages import Load
 from localspec.tui.conversation.transcript import Transcript
 from localspec.tui.keys.handling import handlers_of
+from localspec.tui.prompt.prompt import Prompt
 from localspec.tui.screens.chat import ChatScreen
 from localspec.tui.screens.settings import SettingsScreen
 from localspec.tui.theme import DARK, HIGH_CONTRAST, LIGHT
@@ -333,6 +335,39 @@ async def test_personas_by_command() -> None:
         first = engine.prompts[-1].prompt[0]
         assert not isinstance(first, str)
         assert first.content == "Talk like a pirate."
+
+
+async def test_a_prompt_is_written_and_its_fields_are_asked_for() -> None:
+    """In the prompt, where the message is put once all are there; what stood there comes back behind it."""
+    engine = FakeEngine()
+    app = settings_app(engine, "")
+    async with app.run_test(size=(80, 24)) as pilot:
+        engine.load()
+        await send(pilot, "/prompt")
+        await wait_until(pilot, lambda: "There are no prompts yet" in notice_text(pilot))
+        await send(pilot, "/prompt edit translate")
+        await wait_until(pilot, lambda: "The text of the prompt translate" in notice_text(pilot))
+        await send(pilot, "Translate {{text}} into {{language|French}}.")
+        await wait_until(pilot, lambda: "Written to" in notice_text(pilot))
+        area = chat(pilot).query_one(Prompt).area
+        await send(pilot, "/prompt translate")
+        await wait_until(pilot, lambda: "text (1 of 2)" in notice_text(pilot))
+        await pilot.press("escape")
+        assert area.text == ""
+        await send(pilot, "/prompt translate")
+        await wait_until(pilot, lambda: "text (1 of 2)" in notice_text(pilot))
+        await send(pilot, "a {{fox}}")
+        await wait_until(pilot, lambda: area.text == "French")
+        await pilot.press("enter")
+        await wait_until(pilot, lambda: area.text == "Translate a {{fox}} into French.")
+        assert not engine.prompts, "it is read before it is sent"
+        await send(pilot, "/persona edit pirate")
+        await wait_until(pilot, lambda: "The system prompt of the persona pirate" in notice_text(pilot))
+        await send(pilot, "Arr.")
+        await wait_until(pilot, lambda: "/persona pirate takes it" in notice_text(pilot))
+        await send(pilot, "/persona edit ../x")
+        await wait_until(pilot, lambda: "cannot be called" in notice_text(pilot))
+    assert read_persona("pirate") == "Arr."
 
 
 # Keys

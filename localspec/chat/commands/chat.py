@@ -467,11 +467,29 @@ PERSONA = CHAT.add(
         "persona",
         "f8",
         "persona",
-        "Speak as a persona in this conversation: /persona and its name; without a name, list them.",
+        "Speak as a persona in this conversation: /persona and its name; without a name, list them; /persona edit "
+        "and a name writes or changes one.",
         slash="persona",
         argument="NAME",
-        line=LineForm("persona", "Have a persona speak in this conversation, or list them.", "[NAME|none]"),
+        also=("character", "role"),
+        line=LineForm(
+            "persona", "Have a persona speak in this conversation, list them, or write one.", "[NAME|none|edit NAME]"
+        ),
         handler=common.set_persona,
+    )
+)
+PROMPT = CHAT.add(
+    Command(
+        "prompt",
+        "alt+shift+p",
+        "prompt",
+        "Take a prompt of your own: /prompt and its name asks for its fields; without a name, list them; /prompt edit "
+        "and a name writes or changes one.",
+        slash="prompt",
+        argument="NAME",
+        also=("template", "templates", "snippet", "prompts"),
+        line=LineForm("prompt", "Send a prompt of your own, list them, or write one.", "[NAME|edit NAME]"),
+        handler=common.use_prompt,
     )
 )
 SET = CHAT.add(

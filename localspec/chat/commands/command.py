@@ -38,6 +38,14 @@ class FrontEnd(Protocol):
         """Show ``text``; ``data`` says the same to programs."""
         ...
 
+    def ask(self, questions: Mapping[str, str], then: Callable[[Mapping[str, str]], None]) -> None:
+        """Have a text typed for each question, which is given with the text to change, and then call ``then``."""
+        ...
+
+    def put(self, message: str) -> None:
+        """Take a message as if it was typed: put it into the prompt, or where there is none, send it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LineForm:

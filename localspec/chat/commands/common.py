@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from localspec.base.visible import visible_line
@@ -16,8 +17,15 @@ from localspec.chat.settings.conversation import (
     unset_from,
 )
 from localspec.config.kinds import NONE
+from localspec.config.prompt_template import fields_of, filled
+from localspec.config.text_folder import PERSONAS, PROMPTS, TextFolder
 from localspec.store.filing import Filing
 
+_EDIT = "edit"
+_NO_PROMPTS = (
+    "There are no prompts yet. One is a text with fields, such as: Translate into {{language}}: {{text}}. "
+    "/prompt edit translate writes it."
+)
 _UNFILED = "This conversation is in no folder and has no tags; /folder NAME #TAG files it."
 _ARCHIVED = "This conversation is in the archive, at the end of the list; /archive takes it out again."
 
@@ -41,11 +49,51 @@ def set_schema(chat: FrontEnd, argument: str) -> None:
 
 
 def set_persona(chat: FrontEnd, argument: str) -> None:
-    """Have a persona speak in this conversation; without an argument, list those there are."""
-    if argument:
+    """Have a persona speak in this conversation, or edit one; without an argument, list those there are."""
+    if name := _edited(argument):
+        _edit(chat, PERSONAS, name)
+    elif argument:
         _adopt(chat, persona_from(chat.settings, chat.own, argument))
     else:
         chat.answer(describe_personas(chat.settings, chat.own))
+
+
+def use_prompt(chat: FrontEnd, argument: str) -> None:
+    """Fill in the fields of a prompt, or edit one; without an argument, list those there are."""
+    folder = chat.settings.config.path.parent
+    if name := _edited(argument):
+        _edit(chat, PROMPTS, name)
+    elif argument:
+        text = PROMPTS.read(argument, folder)
+        if fields := fields_of(text):
+            chat.ask(fields, lambda values: chat.put(filled(text, values)))
+        else:
+            chat.put(text)
+    elif there := PROMPTS.names(folder):
+        chat.answer(
+            f"Prompts: {', '.join(there)}; /prompt NAME takes one, /prompt edit NAME writes one.", prompts=there
+        )
+    else:
+        chat.answer(_NO_PROMPTS, prompts=[])
+
+
+def _edited(argument: str) -> str:
+    """The name behind the word ``edit``; empty without it."""
+    word, _, name = argument.partition(" ")
+    return name.strip() if word.lower() == _EDIT else ""
+
+
+def _edit(chat: FrontEnd, texts: TextFolder, name: str) -> None:
+    """Have a text of the user changed, or a new one written."""
+    folder = chat.settings.config.path.parent
+    now = texts.read(name, folder) if name in texts.names(folder) else ""
+    question = f"The {texts.what} of the {texts.noun} {texts.checked(name)}"
+
+    def write(answers: Mapping[str, str]) -> None:
+        path = texts.write(name, answers[question], folder)
+        chat.answer(visible_line(f"Written to {path}; /{texts.noun} {name} takes it."), file=str(path))
+
+    chat.ask({question: now}, write)
 
 
 def file_conversation(chat: FrontEnd, argument: str) -> None:

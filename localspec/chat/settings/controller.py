@@ -154,9 +154,18 @@ class SettingsController:
 class ScreenFrontEnd:
     """The chat screen as the commands of every front end see it."""
 
-    def __init__(self, controller: SettingsController, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        controller: SettingsController,
+        say: Callable[[str], None],
+        ask: Callable[[Mapping[str, str], Callable[[Mapping[str, str]], None]], None],
+        put: Callable[[str], None],
+    ) -> None:
+        """``say``, ``ask`` and ``put`` do what ``answer``, ``ask`` and ``put`` of ``FrontEnd`` do."""
         self._controller = controller
         self._say = say
+        self.ask = ask
+        self.put = put
 
     @property
     def settings(self) -> Settings:

@@ -220,7 +220,12 @@ class ChatScreen(RowScreen[None], CommandTarget):
         own = handlers_of(
             *(self._marking, self._reading, self._focus, self._conversations, self._transcript, self._prompt, self)
         )
-        return common_handlers(ScreenFrontEnd(self._settings, self.say)) | turns | own
+        front_end = ScreenFrontEnd(self._settings, self.say, self._editing.ask, self._put)
+        return common_handlers(front_end) | turns | own
+
+    def _put(self, message: str) -> None:
+        """Put a message into the prompt, in front of what is written there."""
+        self._prompt.put_back([WrittenMessage(message)])
 
     async def carry_out(self, handler: Handler) -> None:
         """Call it, say what it returns or why it is refused, and draw."""
