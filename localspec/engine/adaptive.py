@@ -21,7 +21,7 @@ from localspec.engine.reading import ReadingDecision, ReadingPolicy, Unread
 
 _RATE_MEMORY = 0.95
 """The factor by which a round's weight in the going rate shrinks with every further round."""
-_PLAIN_BEFORE_N = 32
+_PLAIN_BEFORE_N = 4
 """A reply begins as if so many tokens had been decoded plainly before it: a lucky start must not make it choosy."""
 _VALUE_RATE = 0.3
 """The weight of the latest query in what is expected of a drafter's next one."""
@@ -207,6 +207,7 @@ class _AdaptivePlan:
         pause_n = max(value.pause_n, _TRY_WORTH_N * self._costs.query_s(drafter, 1) / self._costs.plain_s)
         if self._proposed_n == 0 and value.idle_n >= pause_n:
             value.pause_n = min(2 * value.pause_n, _LONGEST_PAUSE_N)
+            self._policy.likelihoods.try_again(drafter)
             return True  # not queried for long: it may have become better
         price = self._costs.query_s(drafter, lag) / self._costs.plain_s
         instead = self._saved(best, best, 0.0) if best else 0.0

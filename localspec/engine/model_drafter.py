@@ -14,6 +14,8 @@ from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Guesser, Sampler
 
 _BINS = 10
+LATER = " later"
+"""The end of the evidence for proposals that follow others of a head in a round."""
 
 
 class ModelDrafter:
@@ -56,6 +58,8 @@ class _ModelCursor:
         self._ahead = list(context)
         self._reach = model.reach(context) if isinstance(model, HeadModel) else model.n_ctx
         self._unread_n = len(context) - model.held(context)
+        self._later = ""
+        """A head goes on with rows of its own, so its later proposals are of another kind."""
         self._path = SamplerPath(sampler)
 
     @property
@@ -68,7 +72,7 @@ class _ModelCursor:
         base, favourite = self._view(self._path.sampler())
         self._unread_n = 0
         sharpening, dist = self._sharpening.of(base)
-        evidence, prior = f"{sharpening} {tenth(favourite.prob)}", chance_of(favourite)
+        evidence, prior = f"{sharpening} {tenth(favourite.prob)}{self._later}", chance_of(favourite)
         return NextProposal(self._name, dist, evidence, prior, base, favourite)
 
     def _view(self, sampler: Sampler) -> tuple[Dist, Favourite]:
@@ -84,6 +88,7 @@ class _ModelCursor:
         self._ahead.append(token)
         self._path.step(token)
         self._unread_n += 1
+        self._later = LATER if isinstance(self._model, HeadModel) else ""
 
 
 class SamplerPath:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from localspec.base.errors import DrafterUnavailableError
 from localspec.engine.block_head import Block, BlockModel
 from localspec.engine.drafter import DraftCursor, DrafterInputs, NextProposal
-from localspec.engine.model_drafter import ModelDrafter, SamplerPath, chance_of, favourite_of, tenth
+from localspec.engine.model_drafter import LATER, ModelDrafter, SamplerPath, chance_of, favourite_of, tenth
 from localspec.engine.proposal_sharpening import ProposalSharpening
 from localspec.engine.sampling import Sampler
 
@@ -83,7 +83,7 @@ class _DFlashCursor:
         if self._block.confidence is not None:
             prior = float(self._block.confidence[self._place])
             evidence = f"{name} confidence {tenth(prior)}"
-        where = " later" if self._place else ""
+        where = LATER if self._place else ""
         return NextProposal(_NAME, dist, evidence + where, prior, base, favourite)
 
     def step(self, token: int) -> None:
