@@ -238,7 +238,7 @@ async def test_what_cannot_be_attached_is_said_and_nothing_is_sent(app: PromptAp
         app.prompt.set_text("see @picture.png")
         await pilot.press("escape", "enter")
         await wait_until(pilot, lambda: app.trouble)
-        assert app.trouble.startswith("picture.png is not text")
+        assert app.trouble.startswith("picture.png is not an image in a format that is read here")
         assert app.sent == []
         await pilot.press("enter")
         await pilot.pause()
